@@ -301,7 +301,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
 
     for (const [text, line] of [
       ["throw", "failed: Error: the connection string is secret"],
-      ["break", "answered what its own schema refuses: notes does not fit"],
+      ["break", "its answer does not match its schema: notes does not fit"],
       ["nothing", "must answer a JSON object"],
     ] as const) {
       const failed = await refusal(call("notes/find", { text }));

@@ -101,7 +101,7 @@ async function broken(
 }
 
 describe("the next route is tried", () => {
-  test("if the agent of the cheapest one is unavailable, which gets nothing when it is back", async () => {
+  test("if the agent of the cheapest route is unavailable, which gets no intent when it is back", async () => {
     const first = squad("First");
     const second = squad("Second");
     const gone = await away();
@@ -112,7 +112,7 @@ describe("the next route is tried", () => {
     expect([first.counted.turns, second.counted.turns]).toEqual([1, 1]);
   });
 
-  test("if nothing is at its path", async () => {
+  test("if no agent is at its path", async () => {
     const { send } = await gatewayTo(undefined, undefined, await clientOf(squad("Third").agent));
     expect(textOf(await send())).toBe("done by Third");
   });

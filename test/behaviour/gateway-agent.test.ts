@@ -180,7 +180,7 @@ describe("a gateway agent", () => {
     expect(await refusal(plain.sendMessage(say(intentPart(intent("ask")))))).toBe("InvalidParams");
   });
 
-  test("takes no path that a client names", async () => {
+  test("ignores a path that a client names", async () => {
     const { client } = await gatewayWith(
       { cheap: answerer, secret: agentOf("Secret", (turn) => turn.reply("Nobody should read this")) },
       { gateway: { routes: [route("ask", "cheap")] } },

@@ -67,7 +67,7 @@ describe.each(plainBindings)("over $name", ({ send, stream }) => {
     expect(await (await call(server, send("reply", id))).text()).toBe(first);
   });
 
-  test("2: so is the answer to a message that continues a task", async () => {
+  test("2: the answer to a message that continues a task is repeated, too", async () => {
     const server = await served(counting());
     const { id = "" } = taskIn(await (await call(server, send("ask"))).text()) ?? {};
     const answer = { ...once(), taskId: id };
@@ -130,7 +130,7 @@ test("the card declares it, unless the server does not remember messages", async
   expect(other.ext(idempotentSends).declared).toBeUndefined();
 });
 
-test("a server that would break a promise of a card is not created", async () => {
+test("a server that cannot keep a promise of a card is not created", async () => {
   const promised = (error: unknown): string => (error instanceof A2AError ? error.message : String(error));
   const repeats = { ...counting(), extensions: [idempotentSends] };
   await expect(served(repeats, { dedupe: false }).catch(promised)).resolves.toBe(

@@ -99,7 +99,7 @@ const url = serving("memory", { interceptors: [choosing], logger });
 describe.each(interfaces)("over $binding $version", (way) => {
   const at = reach(url, way);
 
-  it("what a redactor removes from an answer is not sent, and stays in the store", async () => {
+  it("content that a redactor removes from an answer is not sent, and stays in the store", async () => {
     chosen = redacting;
     const sent = await at.client.sendMessage("hello");
     expect(sent.message?.parts).toEqual([{ text: "[gone]" }]);

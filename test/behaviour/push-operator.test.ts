@@ -112,7 +112,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
     expect(await operator.show("/other", "t")).toEqual([]);
   });
 
-  it("shows no secret: of an address its origin and path, and nothing that is sealed", async () => {
+  it("shows no secret: only origin and path of a URL, and no sealed value", async () => {
     const { operator } = await given({ a: { config: config({ scheme: "Bearer" }) } });
     const text = JSON.stringify([await operator.show("/", "t"), await operator.list()]);
     for (const secret of ["secret", "user", "pass", "sealed", "part", '"n"']) expect(text).not.toContain(secret);
@@ -220,7 +220,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
     expect(await rows(made)).toEqual({ push: [], parked: [] });
   });
 
-  it("applies a change to the row as a server has left it in between", async () => {
+  it("applies a change to a row that a server has changed meanwhile", async () => {
     const { made } = await given({ a: { due: later, config: config({ refused: [refusal(2)] }) } });
     const claimed = config({ cursor: 5, claim: "x", refused: [refusal(2)] });
     let first = true;
@@ -241,7 +241,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
     expect(await rows(made)).toMatchObject({ push: [{ due: later, config: { ...claimed, again: [2] } }] });
   });
 
-  it("stops at a row that changes each time, instead of waiting for ever", async () => {
+  it("stops at a row that changes on each attempt, instead of retrying without end", async () => {
     const { made } = await given({ a: { due: later } });
     let changes = 0;
     const operator = pushOperator(

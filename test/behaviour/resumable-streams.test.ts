@@ -68,7 +68,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
     expect(said(all)).toEqual(["one", "two", "three", "status"]);
   });
 
-  test("5: of a terminal task the rest is sent, and nothing after its last event; it is not rejected", async () => {
+  test("5: a terminal task sends its remaining events, and is not rejected", async () => {
     const server = await served(counter);
     const events = await eventsOf(await call(server, stream("go")));
     const taskId = taskIn(events[0]?.json ?? "")?.id ?? "";
@@ -130,7 +130,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
   });
 });
 
-test("the card of a streaming agent declares it, and that of one that does not stream need not", async () => {
+test("the card of a streaming agent declares it; the card of an agent that does not stream need not", async () => {
   const server = await served(counter);
   const client = await connect(server.url, { extensions: [resumableStreams] });
   expect(client.ext(resumableStreams).declared).toEqual({

@@ -87,7 +87,7 @@ async function suspended(name: (typeof stores)[number]) {
 }
 
 describe.each(stores.filter((name) => name !== "memory"))("a suspended task, with %s", (name) => {
-  it("is taken over at once when it is resumed, without waiting for the next poll", async () => {
+  it("is taken over immediately when it is resumed, without waiting for the next poll", async () => {
     const { server, store, attempts, id } = await suspended(name);
     const second = await server({ ends: true });
     await second.engine.round(true);
@@ -109,7 +109,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
     expect(attempts).toEqual([1, 2]);
   });
 
-  it("is the only kind that is resumed: not one whose node is alive, that has ended, or that nobody has", async () => {
+  it("is the only kind that can be resumed: not a task whose node is alive, an ended task, or an unknown task", async () => {
     const { server, open, attempts } = await database(name);
     const alive = await server();
     const id = await alive.send("Go");

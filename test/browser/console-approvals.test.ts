@@ -86,7 +86,7 @@ test.each([
   await inInbox(page);
   const box = page.locator(asked);
   await expect.poll(() => box.textContent()).toContain(digest);
-  const local = await page.evaluate<string>(`new Date("${expiresAt}").toLocaleString()`);
+  const local = await page.evaluate<string>(`new Date("${expiresAt}").toLocaleString([], { timeZoneName: "short" })`);
   expect(await box.textContent()).toContain(`Expires${local}`);
   expect(await box.textContent()).toContain(`Request${id}`);
   expect(await flaws(page)).toEqual([]);
@@ -129,6 +129,13 @@ test("a request that has expired is marked, and cannot be answered", async () =>
   expect(await box.locator("button, a, input").count()).toBe(0);
   expect(await flaws(page)).toEqual([]);
   await shot(page, "Approval expired");
+  await show(page, "Inbox");
+  await page.waitForSelector(".list li >> text=auth expired");
+  await page.click(".list li a");
+  await page.waitForSelector(".detail >> text=The request has expired");
+  expect(await page.locator(".list time").first().getAttribute("title")).toMatch(/ \(\d{4}-.*Z\)$/);
+  expect(await flaws(page)).toEqual([]);
+  await show(page, "Talk");
   // One that expires while it is shown.
   await page.click("button:text-is('New')");
   const second = page.locator(".pane").nth(1);

@@ -4,12 +4,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { defineAgent, memoryStore, serve, type ServeOptions, type Server } from "@parley/node";
-import { fits, flaws, loaded, open, shot, show } from "./console-page.ts";
+import { drawnInFrame, fits, flaws, loaded, open, shot, show } from "./console-page.ts";
 
 /* What operators see and do in the console, in a real browser: the timeline of a task as its server has stored it, tasks of all owners, acts. */
 
@@ -176,16 +176,7 @@ describe("the timeline of a task", () => {
     await expect
       .poll(() => page.locator(".tools .quiet").first().textContent(), { timeout: 120_000 })
       .toMatch(/^100,0\d\d events/);
-    const drawn = await page.evaluate<number>(`new Promise((resolve) => {
-      const fill = CanvasRenderingContext2D.prototype.fillRect;
-      let count = 0;
-      CanvasRenderingContext2D.prototype.fillRect = function (...rest) {
-        if (count++ === 0) queueMicrotask(() => resolve(count));
-        return fill.apply(this, rest);
-      };
-      document.querySelector("canvas").dispatchEvent(new WheelEvent("wheel", { deltaY: -10, bubbles: true, cancelable: true }));
-    })`);
-    expect(drawn).toBeLessThan(6 * 1200);
+    expect(await drawnInFrame(page)).toBeLessThan(6 * 1200);
     expect(await page.locator("*").count()).toBeLessThan(1_000);
   });
 
@@ -309,6 +300,27 @@ describe("tasks of all owners", () => {
     expect(acts.acts.map(({ act }) => act)).toEqual(["undrain", "drain", "unpause", "pause", "resume"]);
   });
 
+  test("are counted on the tab while they are suspended, or have failed since yesterday", async () => {
+    const { server, store } = await serving();
+    await begun(server, "fail");
+    const { page, noise } = await open(`${server.url}/console/`);
+    const badge = page.locator("nav.screens .badge");
+    await expect.poll(() => badge.getAttribute("aria-label")).toBe("Tasks: 1 failed in the last 24 hours");
+    const taskId = await begun(server, "plan");
+    await expect.poll(async () => (await store.head({ agent: "planner" }, taskId))?.run).toBeUndefined();
+    const owner = (await store.head({ agent: "planner" }, taskId))?.task.owner ?? "";
+    const run = { turn: 1, attempt: 3, input: 1, deaths: 3, suspended: true } as const;
+    await store.append([{ task: { agent: "planner", owner, taskId }, records: [], effects: [{ effect: "run", run }] }]);
+    await show(page, "Operate");
+    await page.click("button[aria-label='Pause helper']");
+    await page.click("dialog button >> text=Confirm");
+    await expect.poll(() => badge.getAttribute("aria-label")).toBe("Tasks: 1 suspended, 1 failed in the last 24 hours");
+    expect(await badge.textContent()).toBe("2");
+    expect(await flaws(page)).toEqual([]);
+    await shot(page, "Operate badge");
+    expect(noise).toEqual([]);
+  });
+
   test("need the credentials of an operator, and those of a user are none", async () => {
     const users = bearer({ "token-of-a-user": { subject: "ada" } });
     const operators = {
@@ -316,16 +328,18 @@ describe("tasks of all owners", () => {
       authorize: () => true,
     };
     const { server } = await serving({ authenticator: users, operators });
-    const { page } = await open(`${server.url}/console/`, { ready: "form.connect" });
+    const { page, noise } = await open(`${server.url}/console/`, { ready: "form.connect" });
     await page.fill("input[name=secret]", "token-of-a-user");
     await page.click("button >> text=Sign in");
     await page.waitForSelector("nav.screens >> text=Operate");
+    // Nothing has asked the operators' API with the credentials of the user.
+    expect(noise.filter((text) => text.includes("401") || text.includes("403"))).toHaveLength(1);
     await show(page, "Operate");
     await page.waitForSelector("text=Sign in as an operator");
     expect(await flaws(page)).toEqual([]);
     await shot(page, "Sign in as an operator");
-    await page.fill("form.operator input[name=secret]", "token-of-an-operator");
-    await page.click("form.operator button");
+    await page.fill(".operator input[name=secret]", "token-of-an-operator");
+    await page.click(".operator button");
     await page.waitForSelector("text=No tasks match.");
     await page.reload();
     await page.waitForSelector("text=No tasks match.");
@@ -398,6 +412,31 @@ test("parley inspect relays the operators' API, with credentials that the page n
   expect(shown).toContain("shown");
   expect(shown + seen.join("")).not.toMatch(/s3cret-of-the-sender|token-of-an-operator/);
   await shot(page, "Webhook");
+
+  // The same delivery twice: the first answer was lost.
+  for (const [sequence, attempt] of [
+    [1, 1],
+    [2, 1],
+    [2, 2],
+  ] as const) {
+    const id = { "webhook-id": `config_${sequence}_7`, "parley-attempt": `${attempt}` };
+    await fetch(webhooks, { method: "POST", headers: { ...headers, ...id }, body: JSON.stringify(event) });
+  }
+  await page.locator(".list li a", { hasText: "event 2 · attempt 2" }).click();
+  const table = page.locator("[role=group][aria-label='Deliveries of this webhook']");
+  const cells = (row: Locator): Promise<readonly string[]> => row.locator("td").allTextContents();
+  await expect
+    .poll(async () =>
+      (await Promise.all((await table.locator("tbody tr").all()).map(cells))).map((row) => row.slice(1)),
+    )
+    .toEqual([
+      ["2", "2", "204"],
+      ["2", "1", "204"],
+      ["1", "1", "204"],
+    ]);
+  expect(await table.locator("time").first().getAttribute("title")).toMatch(/ \(\d{4}-.*Z\)$/);
+  expect(await flaws(page)).toEqual([]);
+  await shot(page, "Deliveries");
   expect(noise).toEqual([]);
 });
 

@@ -118,3 +118,15 @@ export async function flaws(page: Page): Promise<readonly string[]> {
 
 export const fits = (page: Page): Promise<boolean> =>
   page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
+
+/** How many rectangles the timeline draws in one frame, which begins with the lines of the axis. */
+export const drawnInFrame = (page: Page): Promise<number> =>
+  page.evaluate<number>(`new Promise((resolve) => {
+    const fill = CanvasRenderingContext2D.prototype.fillRect;
+    let count = 0;
+    CanvasRenderingContext2D.prototype.fillRect = function (...rest) {
+      if (count++ === 0) queueMicrotask(() => resolve(count));
+      return fill.apply(this, rest);
+    };
+    document.querySelector("canvas").dispatchEvent(new WheelEvent("wheel", { deltaY: -10, bubbles: true, cancelable: true }));
+  })`);

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineAgent, memoryStore, serve, text, type AgentDescription, type ServeOptions } from "@parley/node";
-import { fits, flaws, loaded, open, say, shot, show } from "./console-page.ts";
+import { consoleTable } from "../docs/console-table.ts";
+import { fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
 /* Forms, authorizations, keys, files of sessions and the card in the console, in a real browser. */
 
@@ -148,6 +149,36 @@ describe("the keyboard", () => {
     await page.keyboard.type("no such task");
     await page.waitForSelector("text=There are no tasks.");
   });
+});
+
+test("every action of the palette has a row in the documentation, with the command that does it or none", async () => {
+  const store = memoryStore();
+  const server = await serve(
+    [
+      { agent: asking(), path: "/trips", id: "trips" },
+      { agent: asking({ name: "Stays" }), path: "/stays", id: "stays" },
+    ],
+    { port: 0, store, logger: false, signals: false, operators: true },
+  );
+  onTestFinished(() => server.close({ grace: 0 }));
+  const { page } = await open(await inspecting([`${server.url}/trips`, "--operators", `${server.url}/ops`]));
+  await page.click("text=Connect to an agent");
+  await page.fill("input[name=url]", `${server.url}/stays`);
+  await page.click("button >> text=Connect");
+  await page.waitForSelector("nav.screens >> text=Operate");
+  await expect.poll(() => page.locator(".agents li").count()).toBe(2);
+  await page.keyboard.press("Escape");
+  await page.locator("nav.screens a").first().focus();
+  await page.keyboard.press("Control+k");
+  await page.waitForSelector("dialog [role=option]");
+  const names = await page
+    .locator("dialog [role=option]")
+    .evaluateAll((found) => found.map((one) => one.firstChild?.textContent ?? ""));
+  const actions = new Set(names.map((name) => name.replaceAll(/Trips|Stays/g, "AGENT")));
+  for (const name of ["Talk to AGENT beside AGENT", "Sign in to AGENT", "Show Operate"])
+    expect(actions).toContain(name);
+  const documented = new Set(consoleTable().flatMap(({ action }) => action.split(", ")));
+  expect([...actions].filter((name) => !documented.has(name))).toEqual([]);
 });
 
 describe("a session as a file", () => {

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineAgent, memoryStore, serve, text, type AgentDescription, type ServeOptions } from "@parley/node";
 import { bearer } from "@parley/a2a/auth";
-import { fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
+import { drawnInFrame, fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
 /* The console as `parley inspect` serves it, in a real browser. Screenshots of every screen are left in the folder that CONSOLE_SHOTS names. */
 
@@ -253,17 +253,7 @@ test("a timeline of 100,000 events has few elements, and draws each pixel once",
   await page.waitForSelector("text=completed", { timeout: 120_000 });
   await show(page, "Timeline");
   await page.waitForSelector("canvas");
-  // The drawing of one frame, which begins with the lines of the axis.
-  const drawn = await page.evaluate<number>(`new Promise((resolve) => {
-    const fill = CanvasRenderingContext2D.prototype.fillRect;
-    let count = 0;
-    CanvasRenderingContext2D.prototype.fillRect = function (...rest) {
-      if (count++ === 0) queueMicrotask(() => resolve(count));
-      return fill.apply(this, rest);
-    };
-    document.querySelector("canvas").dispatchEvent(new WheelEvent("wheel", { deltaY: -10, bubbles: true, cancelable: true }));
-  })`);
-  expect(drawn).toBeLessThan(6 * 1200);
+  expect(await drawnInFrame(page)).toBeLessThan(6 * 1200);
   expect(await page.locator("*").count()).toBeLessThan(1_000);
   await page.locator(".rows").press("End");
   await expect.poll(() => page.locator(".row[aria-selected=true]").count()).toBe(1);

@@ -66,6 +66,16 @@ describe("parley db", () => {
     });
   });
 
+  test("ops suggests a command for the same database, without the password of its URL", async () => {
+    await fill();
+    const { io, out, err } = recordedIo();
+    const { url } = database();
+    expect(new URL(url).password).not.toBe("");
+    const code = await run(["ops", "why", "TASK", "--database-url", url], io);
+    expect({ code, err: err() }).toEqual({ code: 0, err: "" });
+    expect(out()).toMatch(/\n {2}\$ parley ops resume TASK --database-url "\$DATABASE_URL"\n$/);
+  });
+
   test("identifies tables of a newer release", async () => {
     await db(["migrate", "--schema", "newer"]);
     await database().run("INSERT INTO newer.migrations (version) VALUES (99)");

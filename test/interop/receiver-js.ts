@@ -1,7 +1,7 @@
-import type { AddressInfo } from "node:net";
 import { StreamResponse } from "@a2a-js/sdk";
 import { legacyPushNotificationToV1StreamResponse } from "@a2a-js/sdk/compat/v0_3";
 import express from "express";
+import { listening } from "./agent-js.ts";
 import type { RunningReceiver, Said } from "./peer.ts";
 
 /* The official SDK of JavaScript reads webhooks, on Express as in its guide: it says of each what other peers say. */
@@ -13,7 +13,7 @@ const readers: Readonly<Record<"1.0" | "0.3", (body: unknown) => StreamResponse>
 
 export async function startJavaScriptReceiver(version: "1.0" | "0.3", token: string): Promise<RunningReceiver> {
   const heard: Said[] = [];
-  const app = express();
+  const { app, url, stop } = await listening();
   // Its guide names both: Express on its own reads the first alone.
   app.use(express.text({ type: ["application/json", "application/a2a+json"] }));
   app.post("/hook", (request, response) => {
@@ -27,14 +27,5 @@ export async function startJavaScriptReceiver(version: "1.0" | "0.3", token: str
     heard.push({ step: "webhook", result: { body, type: request.header("content-type"), read } });
     response.sendStatus(204);
   });
-  const server = app.listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-    heard,
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { url: `${url}/hook`, heard, stop };
 }

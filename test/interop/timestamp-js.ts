@@ -1,5 +1,4 @@
-import type { AddressInfo } from "node:net";
-import { Role, TaskState, type AgentCard, type Artifact, type Message, type Part } from "@a2a-js/sdk";
+import { Role, TaskState, type Artifact, type Message } from "@a2a-js/sdk";
 import {
   ClientFactory,
   ClientFactoryOptions,
@@ -14,12 +13,11 @@ import {
   DefaultRequestHandler,
   InMemoryTaskStore,
   type AgentExecutionEvent,
-  type AgentExecutor,
   type ExecutionEventBus,
   type RequestContext,
 } from "@a2a-js/sdk/server";
-import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
-import express from "express";
+import { jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { artifactOf, cardOf, JsAgent, listening, partsOf, requestOf, serveCard, submittedOf } from "./agent-js.ts";
 import type { RunningServer } from "./peer.ts";
 
 /* The Timestamp extension as the JavaScript sample does it, on the official SDK. */
@@ -52,22 +50,17 @@ function saidIn({ kind, data }: AgentExecutionEvent): readonly (Stamped | undefi
   }
 }
 
-const part = (value: string): Part => ({
-  content: { $case: "text", value },
-  mediaType: "text/plain",
-  filename: "",
-  metadata: {},
-});
-
 /** Says how the message was stamped, and stamps its answer where asked. */
-class Executor implements AgentExecutor {
+class Stamper extends JsAgent {
   readonly #time: string;
 
   constructor(time: string) {
+    super();
     this.#time = time;
   }
 
-  execute({ taskId, contextId, userMessage, context }: RequestContext, bus: ExecutionEventBus): Promise<void> {
+  execute(request: RequestContext, bus: ExecutionEventBus): Promise<void> {
+    const { taskId, contextId, userMessage, context } = request;
     const asked = context.requestedExtensions?.includes(uri) === true;
     if (asked) context.addActivatedExtension(uri);
     const say = (event: AgentExecutionEvent): void => {
@@ -81,7 +74,7 @@ class Executor implements AgentExecutor {
           : {
               role: Role.ROLE_AGENT,
               messageId: crypto.randomUUID(),
-              parts: [part(words)],
+              parts: partsOf(words),
               taskId,
               contextId,
               extensions: [],
@@ -91,74 +84,31 @@ class Executor implements AgentExecutor {
       const timestamp = new Date().toISOString();
       say(AgentEvent.statusUpdate({ taskId, contextId, status: { state, message, timestamp }, metadata: {} }));
     };
-    const submitted = { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: undefined };
-    say(
-      AgentEvent.task({
-        id: taskId,
-        contextId,
-        status: submitted,
-        artifacts: [],
-        history: [userMessage],
-        metadata: {},
-      }),
-    );
+    say(submittedOf(request));
     status(TaskState.TASK_STATE_WORKING, "working");
-    const artifact: Artifact = {
-      artifactId: crypto.randomUUID(),
-      name: "heard",
-      description: "",
-      parts: [part(String(userMessage.metadata?.[key]))],
-      extensions: [],
-      metadata: {},
-    };
+    const artifact = artifactOf("heard", String(userMessage.metadata?.[key]));
     say(AgentEvent.artifactUpdate({ taskId, contextId, artifact, lastChunk: true, append: false, metadata: {} }));
     status(TaskState.TASK_STATE_COMPLETED, "done");
     bus.finished();
     return Promise.resolve();
   }
-
-  cancelTask(): Promise<void> {
-    return Promise.reject(new Error("It cannot be canceled"));
-  }
 }
 
 /** Starts the agent. `seconds`: what its clock says. */
 export async function startJsServer(seconds: number): Promise<RunningServer> {
-  const app = express();
-  const server = app.listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { app, url, stop } = await listening();
   const extension = {
     uri,
     description: "Adds timestamps to messages and artifacts.",
     required: false,
     params: undefined,
   };
-  const card: AgentCard = {
-    name: "JavaScript stamps",
-    description: "Stamps what it says",
-    version: "1.0.0",
-    provider: undefined,
-    defaultInputModes: ["text/plain"],
-    defaultOutputModes: ["text/plain"],
-    capabilities: { streaming: true, extendedAgentCard: false, pushNotifications: false, extensions: [extension] },
-    supportedInterfaces: [{ protocolBinding: "JSONRPC", protocolVersion: "1.0", url: `${url}/`, tenant: "" }],
-    skills: [],
-    securitySchemes: {},
-    securityRequirements: [],
-    signatures: [],
-  };
+  const card = cardOf("JavaScript stamps", "Stamps what it says", { JSONRPC: `${url}/` }, [extension]);
   const time = new Date(seconds * 1000).toISOString();
-  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Executor(time));
-  app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: () => Promise.resolve(card) }));
+  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Stamper(time));
+  serveCard(app, card);
   app.use("/", jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
-  return {
-    url,
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { url, stop };
 }
 
 /** The stamps and the texts of a streamed answer, in the order of its events. */
@@ -188,21 +138,7 @@ export async function callFromJs(url: string, seconds: number): Promise<Stamps> 
     { clientConfig: { interceptors: [stamping] } },
   );
   const client = await new ClientFactory(options).createFromUrl(url);
-  const stream = client.sendMessageStream({
-    tenant: "",
-    message: {
-      messageId: crypto.randomUUID(),
-      contextId: "",
-      taskId: "",
-      role: Role.ROLE_USER,
-      parts: [part("hi")],
-      metadata: {},
-      extensions: [],
-      referenceTaskIds: [],
-    },
-    configuration: undefined,
-    metadata: {},
-  });
+  const stream = client.sendMessageStream(requestOf("hi"));
   const found: (Message | Artifact)[] = [];
   for await (const { payload } of stream) {
     const said = payload?.$case === "artifactUpdate" ? payload.value.artifact : undefined;

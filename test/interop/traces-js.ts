@@ -1,28 +1,19 @@
-import type { AddressInfo } from "node:net";
-import { Role, TaskState, type AgentCard, type Part } from "@a2a-js/sdk";
+import { TaskState } from "@a2a-js/sdk";
 import { ClientFactory } from "@a2a-js/sdk/client";
 import {
   AgentEvent,
   DefaultRequestHandler,
   InMemoryTaskStore,
-  type AgentExecutor,
   type ExecutionEventBus,
   type RequestContext,
 } from "@a2a-js/sdk/server";
-import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
-import express from "express";
+import { artifactOf, cardOf, JsAgent, listening, requestOf, serveCard, submittedOf } from "./agent-js.ts";
 import type { RunningServer } from "./peer.ts";
 
 /* An agent on the official SDK of JavaScript, which knows nothing of traces: it calls another agent without a traceparent. */
-
-const part = (value: string): Part => ({
-  content: { $case: "text", value },
-  mediaType: "text/plain",
-  filename: "",
-  metadata: {},
-});
 
 /** The header, as the SDK gives its agents those of a request. */
 function traceparentOf(headers: unknown): string {
@@ -31,98 +22,44 @@ function traceparentOf(headers: unknown): string {
 }
 
 /** Answers with the `traceparent` that it has received, after it has called the agent behind it. */
-class Executor implements AgentExecutor {
+class Caller extends JsAgent {
   readonly #behind: string;
 
   constructor(behind: string) {
+    super();
     this.#behind = behind;
   }
 
-  async execute({ taskId, contextId, userMessage, context }: RequestContext, bus: ExecutionEventBus): Promise<void> {
-    const status = (state: TaskState) => ({ state, message: undefined, timestamp: new Date().toISOString() });
-    const submitted = status(TaskState.TASK_STATE_SUBMITTED);
-    bus.publish(
-      AgentEvent.task({
-        id: taskId,
-        contextId,
-        status: submitted,
-        artifacts: [],
-        history: [userMessage],
-        metadata: {},
-      }),
-    );
+  async execute(asked: RequestContext, bus: ExecutionEventBus): Promise<void> {
+    const { taskId, contextId, context } = asked;
+    bus.publish(submittedOf(asked));
     const client = await new ClientFactory().createFromUrl(this.#behind);
-    await client.sendMessage({
-      tenant: "",
-      message: {
-        messageId: crypto.randomUUID(),
-        contextId: "",
-        taskId: "",
-        role: Role.ROLE_USER,
-        parts: [part("hello")],
-        metadata: {},
-        extensions: [],
-        referenceTaskIds: [],
-      },
-      configuration: undefined,
-      metadata: {},
-    });
-    const artifact = {
-      artifactId: crypto.randomUUID(),
-      name: "traceparent",
-      description: "",
-      parts: [part(traceparentOf(context.state.get("headers")))],
-      extensions: [],
-      metadata: {},
-    };
+    await client.sendMessage(requestOf("hello"));
+    const artifact = artifactOf("traceparent", traceparentOf(context.state.get("headers")));
     bus.publish(
       AgentEvent.artifactUpdate({ taskId, contextId, artifact, lastChunk: true, append: false, metadata: {} }),
     );
-    const completed = status(TaskState.TASK_STATE_COMPLETED);
-    bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: completed, metadata: {} }));
+    const state = TaskState.TASK_STATE_COMPLETED;
+    const status = { state, message: undefined, timestamp: new Date().toISOString() };
+    bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status, metadata: {} }));
     bus.finished();
-  }
-
-  cancelTask(): Promise<void> {
-    return Promise.reject(new Error("It cannot be canceled"));
   }
 }
 
 /** Starts the agent, over each binding. `behind`: the URL of the agent that it calls. */
 export async function startJsServer(behind: string): Promise<RunningServer> {
-  const app = express();
-  const server = app.listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
+  const { app, url, stop } = await listening();
   const rpc = new Server();
   const port = await new Promise<number>((resolve, reject) =>
     rpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
       error === null ? resolve(bound) : reject(error),
     ),
   );
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const at = (protocolBinding: string, address: string) => ({
-    protocolBinding,
-    protocolVersion: "1.0",
-    url: address,
-    tenant: "",
-  });
-  const card: AgentCard = {
-    name: "JavaScript",
-    description: "Says which trace it is in",
-    version: "1.0.0",
-    provider: undefined,
-    defaultInputModes: ["text/plain"],
-    defaultOutputModes: ["text/plain"],
-    capabilities: { streaming: true, extendedAgentCard: false, pushNotifications: false, extensions: [] },
-    supportedInterfaces: [at("JSONRPC", `${url}/rpc`), at("HTTP+JSON", `${url}/rest`), at("GRPC", `127.0.0.1:${port}`)],
-    skills: [],
-    securitySchemes: {},
-    securityRequirements: [],
-    signatures: [],
-  };
-  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Executor(behind));
+  const urls = { JSONRPC: `${url}/rpc`, "HTTP+JSON": `${url}/rest`, GRPC: `127.0.0.1:${port}` };
+  const card = cardOf("JavaScript", "Says which trace it is in", urls);
+  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Caller(behind));
   const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
-  app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: () => Promise.resolve(card) }));
+  serveCard(app, card);
   app.use("/rpc", jsonRpcHandler(options));
   app.use("/rest", restHandler(options));
   rpc.addService(A2AService, grpcService({ ...options }));
@@ -130,8 +67,7 @@ export async function startJsServer(behind: string): Promise<RunningServer> {
     url,
     async stop() {
       rpc.forceShutdown();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await stop();
     },
   };
 }

@@ -31,6 +31,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/conform": 40,
   "@parley/console": 18,
   "@parley/frameworks/ai-sdk": 25,
+  "@parley/frameworks/chat": 6,
   "@parley/nats": 4,
   "@parley/telemetry": 8,
   "@parley/telemetry/prometheus": 3,

@@ -1,127 +1,34 @@
-import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
-import type {
-  Act,
-  ActResult,
-  Counts,
-  Explanation,
-  LogEntry,
-  OperatedNode,
-  OperatedTask,
-  Resumed,
-  ShownTask,
-  TaskList,
-  TaskLog,
+import {
+  nodeWord,
+  ownerWord,
+  type Act,
+  type ActResult,
+  type Counts,
+  type Explanation,
+  type LogEntry,
+  type OperatedNode,
+  type OperatedTask,
+  type Resumed,
+  type ShownTask,
+  type TaskList,
+  type TaskLog,
 } from "@parley/server/internal/operate/port";
-import { callHeaders } from "./connection.ts";
 import { CommandError } from "./errors.ts";
+import { quote } from "./invocation.ts";
 import type { Io } from "./io.ts";
 import { opsUrl } from "./options.ts";
 import { counted, print, stateName, table } from "./output/text.ts";
-import { openStore, type PlaceOptions } from "./stores.ts";
+import { asking, type Ask, type Inputs, type OpsOptions } from "./stores.ts";
 
 /* `parley ops`: what operators see and do, at the API of a server or directly on its database. */
-
-/** Options of every command. */
-export interface OpsOptions extends PlaceOptions {
-  readonly url: string;
-  readonly token?: string;
-  readonly header?: readonly string[];
-  readonly json?: boolean;
-}
 
 interface ActOptions extends OpsOptions {
   readonly agent: string;
   readonly seq?: number;
   readonly reason?: string;
-}
-
-type Inputs = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
-
-/** Calls a route, by its name. `undefined`: there is no such task. */
-export type Ask = <Answer>(id: string, inputs?: Inputs) => Promise<Answer | undefined>;
-
-/** Opens the API of a server, or with `--store` or `--database-url` the database itself. */
-export async function asking<T>(io: Io, options: OpsOptions, run: (ask: Ask) => Promise<T>): Promise<T> {
-  const { operatorRoutes } = await import("@parley/server/internal/operate/routes");
-  const routeOf = (id: string) => {
-    const route = operatorRoutes.find((each) => each.id === id);
-    if (route === undefined) throw new Error(`there is no route ${id}`);
-    return route;
-  };
-  if (options.store === undefined && options.databaseUrl === undefined) {
-    const headers = { ...callHeaders(options, io.env), "content-type": "application/json" };
-    return run(async <Answer>(id: string, inputs: Inputs = {}) => {
-      const { method, path } = routeOf(id);
-      return fetched<Answer>(options.url, method, path, { headers, inputs: defined(inputs) });
-    });
-  }
-  const [{ createOperator }, { directHost }, { readInputs }] = await Promise.all([
-    import("@parley/server/internal/operate/operator"),
-    import("@parley/server/internal/operate/direct"),
-    import("@parley/server/internal/operate/routes"),
-  ]);
-  return openStore(io, options, async (store) => {
-    const clock = store.clock ?? { now: () => Date.now() };
-    const operator = createOperator({ store, clock, host: directHost(store, clock) });
-    const by = io.env["USER"] ?? io.env["USERNAME"];
-    return run(async <Answer>(id: string, inputs: Inputs = {}) => {
-      const route = routeOf(id);
-      const texts = Object.entries(defined(inputs)).map(([name, value]) => [
-        name,
-        route.method === "GET" ? String(value) : value,
-      ]);
-      const given = readInputs(route, new Map(texts as [string, unknown][]));
-      const { reason } = inputs;
-      const context = {
-        ...(by !== undefined && by !== "" && { principal: { subject: by } }),
-        ...(typeof reason === "string" && { reason }),
-      };
-      return (await route.run(operator, given, context)) as Answer | undefined;
-    });
-  });
-}
-
-interface Fetching {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly inputs: Inputs;
-}
-
-async function fetched<Answer>(
-  base: string,
-  method: "GET" | "POST",
-  path: string,
-  { headers, inputs }: Fetching,
-): Promise<Answer | undefined> {
-  const url = new URL(withoutSlashes(base) + path);
-  if (method === "GET") for (const [name, value] of Object.entries(inputs)) url.searchParams.set(name, String(value));
-  const body = method === "POST" ? { body: JSON.stringify(inputs) } : {};
-  let response: Response;
-  try {
-    response = await fetch(url, { method, headers, redirect: "error", ...body });
-  } catch (cause) {
-    const hint = "Start it with the option operators, or pass --url, --store or --database-url";
-    throw new CommandError(`no operators' API at ${base}: the server does not answer. ${hint}`, { cause });
-  }
-  const answer = await jsonOf(response, base);
-  if (response.ok) return answer as Answer;
-  if ("ok" in answer) return answer as Answer;
-  const { error } = answer as { readonly error?: { readonly message?: string } };
-  if (response.status === 404 && error?.message === "There is no such task") return undefined;
-  const text = error?.message ?? `HTTP ${response.status}`;
-  throw new CommandError(`${base} answered ${response.status}: ${line(text)}`);
-}
-
-async function jsonOf(response: Response, base: string): Promise<object> {
-  try {
-    const answer: unknown = await response.json();
-    if (typeof answer === "object" && answer !== null) return answer;
-  } catch {
-    // The server has no operators' API at this URL.
-  }
-  throw new CommandError(`no operators' API at ${base}: HTTP ${response.status} without JSON. Pass --url`);
 }
 
 interface ListOptions extends OpsOptions {
@@ -139,8 +46,10 @@ interface ListOptions extends OpsOptions {
 
 /** `parley ops list`. */
 export async function list(io: Io, options: ListOptions): Promise<number> {
-  const { agent, owner, node, suspended, since, before, limit, page: cursor } = options;
+  const { agent, suspended, since, before, limit, page: cursor } = options;
   return asking(io, options, async (ask) => {
+    const owner = options.owner && (await ownerNamed(ask, options.owner));
+    const node = options.node && (await nodeNamed(ask, options.node));
     const order = options.oldest === true ? "oldest" : undefined;
     const filter = { agent, owner, states: options.state, node, suspended, since, before, order, limit, cursor };
     const page = await ask<TaskList>("listTasks", filter);
@@ -158,7 +67,40 @@ export async function list(io: Io, options: ListOptions): Promise<number> {
 
 function rowOf({ taskId, state, run, statusTime, agent, node = "-", owner }: OperatedTask): readonly string[] {
   const word = run?.suspended === true ? "suspended" : stateName(state);
-  return [taskId, word, statusTime, agent, node, owner].map((cell) => line(cell));
+  return [taskId, word, statusTime, agent, nodeWord(node), ownerWord(owner)].map((cell) => line(cell));
+}
+
+/** The name of a node, which the user may have given in its short form. */
+async function nodeNamed(ask: Ask, given: string): Promise<string> {
+  if (!/\/\d+\/[^/]{4}$/.test(given)) return given;
+  const { nodes = [] } = (await ask<{ readonly nodes: readonly OperatedNode[] }>("listNodes")) ?? {};
+  return only(
+    nodes.flatMap(({ name }) => (nodeWord(name) === given ? [name] : [])),
+    "node",
+    given,
+  );
+}
+
+/** The stored name of an owner, which the user may have given as `subject` or `tenant/subject`. */
+async function ownerNamed(ask: Ask, given: string): Promise<string> {
+  if (given.startsWith("[")) return given;
+  const splits = [...given.matchAll(/\//g)].map(({ index }) => [given.slice(0, index), given.slice(index + 1)]);
+  const names = [given, ...[[null, given], ...splits].map((parts) => JSON.stringify(parts))];
+  const found: string[] = [];
+  for (const owner of names) {
+    const page = await ask<TaskList>("listTasks", { owner, limit: 1 });
+    if ((page?.tasks.length ?? 0) > 0) found.push(owner);
+  }
+  return only(found, "owner", given);
+}
+
+/** The only one of these names: the given one if there are none, or if it is one of them. */
+function only(names: readonly string[], noun: string, given: string): string {
+  const [first = given, ...more] = names;
+  if (more.length === 0) return first;
+  if (names.includes(given)) return given;
+  const all = names.map((name) => `\n  ${quote(name)}`).join("");
+  throw new CommandError(`${line(given)} is the short name of ${counted(names.length, noun)}. Pass one of${all}`);
 }
 
 interface OneOptions extends OpsOptions {
@@ -170,7 +112,7 @@ export async function show(io: Io, taskId: string, options: OneOptions): Promise
   return asking(io, options, async (ask) => {
     const answer = await ask<ShownTask>("showTask", { agent: options.agent, taskId });
     const shown = await found(ask, answer, options.agent, taskId);
-    print(io, options, shown, () => shownText(shown, options));
+    print(io, options, shown, () => shownText(shown, io, options));
     return 0;
   });
 }
@@ -198,22 +140,22 @@ function entryRow({ seq, kind, time, actor, turn, attempt, state }: LogEntry): r
   return [`${seq}`, time, actor, run, kind, state === undefined ? "" : stateName(state)].map((cell) => line(cell));
 }
 
-function shownText(shown: ShownTask, options: OpsOptions): string {
+function shownText(shown: ShownTask, io: Io, options: OpsOptions): string {
   const { task, waits, steps, webhooks, log: entries, acts, takeovers, delegations } = shown;
   const { run, node = "-" } = task;
   const facts = [
     ["task", task.taskId],
     ["agent", task.agent],
-    ["owner", task.owner],
+    ["owner", ownerWord(task.owner)],
     ["context", task.contextId],
     ["state", `${stateName(task.state)} since ${task.statusTime}`],
     ["records", `${task.seq} (${task.bytes} bytes)`],
-    ["node", node],
+    ["node", nodeWord(node)],
     ["run", run === undefined ? "-" : `turn ${run.turn}, attempt ${run.attempt}, ${counted(run.deaths, "death")}`],
   ];
   const parts = [
     table(facts.map((row) => row.map((cell) => line(cell)))),
-    waits.map((each) => whyText(each, options)).join(""),
+    waits.map((each) => whyText(each, io, options)).join(""),
     section(
       "Steps",
       steps.map(({ name, scope, state }) => [name, scope, state]),
@@ -231,7 +173,13 @@ function shownText(shown: ShownTask, options: OpsOptions): string {
     ),
     section(
       "Takeovers",
-      takeovers.map(({ time, turn, attempt, from = "-", node }) => [time, `turn ${turn}`, `${attempt}`, from, node]),
+      takeovers.map(({ time, turn, attempt, from = "-", node: by }) => [
+        time,
+        `turn ${turn}`,
+        `${attempt}`,
+        nodeWord(from),
+        nodeWord(by),
+      ]),
     ),
     section(
       "Delegations",
@@ -247,11 +195,20 @@ function section(title: string, rows: readonly (readonly string[])[]): string {
   return rows.length === 0 ? "" : `${title}\n${table(rows.map((row) => row.map((cell) => line(cell))))}`;
 }
 
-function whyText({ text, help }: Explanation, { url, store }: OpsOptions): string {
-  // The suggested command gets the options of this one, so that it can be copied.
-  const at = store !== undefined ? ` --store ${store}` : url === opsUrl ? "" : ` --url ${url}`;
-  const command = help?.startsWith("parley ops ") === true ? help + at : help;
-  return `${line(text)}\n${command === undefined ? "" : `  $ ${line(command)}\n`}`;
+function whyText({ text, help }: Explanation, { program }: Io, options: OpsOptions): string {
+  // The suggested command gets the program and the place of this one, so that it can be copied.
+  const command = help?.replace(
+    /^parley (ops .*)$/s,
+    (_all, words: string) => `${program} ${words}${placeOf(options)}`,
+  );
+  return `${line(text)}\n${command === undefined ? "" : `  $ ${line(command, Number.POSITIVE_INFINITY)}\n`}`;
+}
+
+function placeOf({ url, store, databaseUrl, schema }: OpsOptions): string {
+  if (store !== undefined) return ` --store ${quote(store)}`;
+  if (databaseUrl === undefined) return url === opsUrl ? "" : ` --url ${quote(url)}`;
+  // The URL may have a password.
+  return ` --database-url "$DATABASE_URL"${schema === "parley" ? "" : ` --schema ${quote(schema)}`}`;
 }
 
 /** `parley ops why`. */
@@ -262,7 +219,7 @@ export async function why(io: Io, taskId: string, options: OneOptions): Promise<
       taskId,
     });
     const shown = await found(ask, answer, options.agent, taskId);
-    print(io, options, shown, () => shown.waits.map((each) => whyText(each, options)).join(""));
+    print(io, options, shown, () => shown.waits.map((each) => whyText(each, io, options)).join(""));
     return 0;
   });
 }
@@ -315,7 +272,7 @@ export function nodesText(all: readonly OperatedNode[]): string {
   const rows = all
     .filter(({ name }) => name !== "")
     .map(({ name, self, silentMs, draining, gone, agents, runs }) => [
-      name,
+      nodeWord(name),
       `${runs}`,
       silentMs === undefined ? "-" : `${silentMs} ms`,
       agents?.join(", ") ?? "-",
@@ -341,7 +298,8 @@ export async function audit(io: Io, options: AuditOptions): Promise<number> {
 }
 
 function actRow({ number, time, act, outcome, by = "-", name = "", after = "", reason = "", ...of }: Act): string[] {
-  return [`${number}`, time, by, act, outcome, of.node ?? of.taskId ?? of.agent ?? "", name, after, reason];
+  const on = of.node === undefined ? (of.taskId ?? of.agent ?? "") : nodeWord(of.node);
+  return [`${number}`, time, by, act, outcome, on, name, after, reason];
 }
 
 type TaskCommand = (io: Io, taskId: string, options: ActOptions, more?: Inputs) => Promise<number>;
@@ -394,9 +352,10 @@ function onName(id: string, input: "agent" | "node", done: (name: string) => str
   return async (io: Io, name: string, options: Omit<ActOptions, "agent">): Promise<number> =>
     asking(io, options, async (ask) => {
       const { reason } = options;
-      const result = await ask<ActResult<object>>(id, { [input]: name, reason });
+      const full = input === "node" ? await nodeNamed(ask, name) : name;
+      const result = await ask<ActResult<object>>(id, { [input]: full, reason });
       const answer = succeeded(result, `unknown ${input} ${name}`);
-      print(io, options, answer, line(done(name)));
+      print(io, options, answer, line(done(input === "node" ? nodeWord(name) : name)));
       return 0;
     });
 }

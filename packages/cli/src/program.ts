@@ -141,7 +141,22 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 /** A message of commander, and its replacement. */
 type Wording = readonly [pattern: RegExp, say: (match: readonly string[], command: Command) => string];
 
+/** Other words for commands, which are not spelled alike. */
+const meanings: ReadonlyMap<string, string> = new Map([
+  ["tasks", "list"],
+  ["ls", "list"],
+  ["list", "tasks"],
+]);
+
 const wordings: readonly Wording[] = [
+  [
+    /^unknown command '([^]*)'(\n\(Did you mean [^]*\))?$/,
+    ([, name = "", alike], command) => {
+      const meant = command.commands.find((each) => each.name() === meanings.get(name));
+      const hint = meant === undefined ? alike : `\n(Did you mean ${meant.name()}?)`;
+      return `unknown command '${name}'${hint ?? `\n(${nameOf(command)} --help lists the commands)`}`;
+    },
+  ],
   [
     /^command-argument value '([^]*)' is invalid for argument '([^']+)'\. ([^]*)$/,
     ([, value = "", name = "", why = ""], command) => invalid(argumentNamed(name, command), value, why),

@@ -1,17 +1,22 @@
 import { access, stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import { withoutSlashes } from "@parley/a2a/internal/base/index";
+import { defined } from "@parley/a2a/internal/base/defined";
+import { line } from "@parley/a2a/internal/base/display";
 import { A2AError } from "@parley/a2a/internal/model/index";
+import { GrowingBytes } from "@parley/a2a/internal/protocol/index";
 import { blobsBelongTo, deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/deletion";
 import { withBlobs } from "@parley/server/internal/blobs/deliver";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
 import type { Store } from "@parley/server/internal/store/index";
 import type * as sqlite from "@parley/sql/sqlite";
-import { CommandError, UsageError } from "./errors.ts";
+import { callHeaders } from "./connection.ts";
+import { CommandError, systemReason, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
 import { defaultStore } from "./options.ts";
 
-/* The stores of servers: their databases, and the large files outside of them. */
+/* The stores of servers: their databases, the large files outside of them, and the operators' API. */
 
 /** Opens a store on a file. `name`: the file as the user named it, for the error. */
 export async function openFile(name: string, open: (module: typeof sqlite) => Promise<Store>): Promise<Store> {
@@ -113,4 +118,116 @@ async function filesAt(where: string, cwd: string): Promise<BlobStore> {
   const value = await (await import("./modules.ts")).loadDefault(where, cwd, isBlobStore);
   if (isBlobStore(value)) return value;
   throw new CommandError(`${where} must export a BlobStore, such as "export default s3Blobs(client)"`);
+}
+
+/** Options of every command of `parley ops`. */
+export interface OpsOptions extends PlaceOptions {
+  readonly url: string;
+  readonly token?: string;
+  readonly header?: readonly string[];
+  readonly json?: boolean;
+}
+
+export type Inputs = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+/** Calls a route, by its name. `undefined`: there is no such task. */
+export type Ask = <Answer>(id: string, inputs?: Inputs) => Promise<Answer | undefined>;
+
+/** Opens the API of a server, or with `--store` or `--database-url` the database itself. */
+export async function asking<T>(io: Io, options: OpsOptions, run: (ask: Ask) => Promise<T>): Promise<T> {
+  const { operatorRoutes } = await import("@parley/server/internal/operate/routes");
+  const routeOf = (id: string) => {
+    const route = operatorRoutes.find((each) => each.id === id);
+    if (route === undefined) throw new Error(`there is no route ${id}`);
+    return route;
+  };
+  if (options.store === undefined && options.databaseUrl === undefined) {
+    const headers = { ...callHeaders(options, io.env), "content-type": "application/json" };
+    return run(async <Answer>(id: string, inputs: Inputs = {}) => {
+      const { method, path } = routeOf(id);
+      return fetched<Answer>(options.url, method, path, { headers, inputs: defined(inputs) });
+    });
+  }
+  const [{ createOperator }, { directHost }, { readInputs }] = await Promise.all([
+    import("@parley/server/internal/operate/operator"),
+    import("@parley/server/internal/operate/direct"),
+    import("@parley/server/internal/operate/routes"),
+  ]);
+  return openStore(io, options, async (store) => {
+    const clock = store.clock ?? { now: () => Date.now() };
+    const operator = createOperator({ store, clock, host: directHost(store, clock) });
+    const by = io.env["USER"] ?? io.env["USERNAME"];
+    return run(async <Answer>(id: string, inputs: Inputs = {}) => {
+      const route = routeOf(id);
+      const texts = Object.entries(defined(inputs)).map(([name, value]) => [
+        name,
+        route.method === "GET" ? String(value) : value,
+      ]);
+      const given = readInputs(route, new Map(texts as [string, unknown][]));
+      const { reason } = inputs;
+      const context = {
+        ...(by !== undefined && by !== "" && { principal: { subject: by } }),
+        ...(typeof reason === "string" && { reason }),
+      };
+      return (await route.run(operator, given, context)) as Answer | undefined;
+    });
+  });
+}
+
+interface Fetching {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly inputs: Inputs;
+}
+
+async function fetched<Answer>(
+  base: string,
+  method: "GET" | "POST",
+  path: string,
+  { headers, inputs }: Fetching,
+): Promise<Answer | undefined> {
+  const url = new URL(withoutSlashes(base) + path);
+  if (method === "GET") for (const [name, value] of Object.entries(inputs)) url.searchParams.set(name, String(value));
+  const body = method === "POST" ? { body: JSON.stringify(inputs) } : {};
+  let response: Response;
+  try {
+    response = await fetch(url, { method, headers, redirect: "error", signal: AbortSignal.timeout(60_000), ...body });
+  } catch (cause) {
+    const reason = systemReason(cause) ?? "the server does not answer";
+    const hint = "Start it with the option operators, or pass --url, --store or --database-url";
+    throw new CommandError(`no operators' API at ${base}: ${reason}. ${hint}`, { cause });
+  }
+  const answer = await jsonOf(response);
+  if (answer === undefined) throw elsewhere(base, `HTTP ${response.status} with another answer`);
+  if (response.ok) return answer as Answer;
+  if ("ok" in answer) return answer as Answer;
+  const { error } = answer as { readonly error?: { readonly message?: string } };
+  if (response.status === 404 && error?.message === "There is no such task") return undefined;
+  if (response.status === 404) throw elsewhere(base, "HTTP 404");
+  const text = error?.message ?? `HTTP ${response.status}`;
+  throw new CommandError(`${base} answered ${response.status}: ${line(text)}`);
+}
+
+/** Maximum bytes of an answer. A page of a log has 4 MiB at most, unless one of its records is larger. */
+const maxAnswer = 64 << 20;
+
+async function jsonOf(response: Response): Promise<object | undefined> {
+  const bytes = new GrowingBytes(1 << 20);
+  const body: AsyncIterable<Uint8Array> | null = response.body;
+  try {
+    for await (const piece of body ?? []) {
+      bytes.append(piece);
+      if (bytes.length > maxAnswer) return undefined;
+    }
+    const answer: unknown = JSON.parse(new TextDecoder().decode(bytes.view()));
+    // An array is a list of tasks by A2A 0.3: the URL is that of an agent.
+    return typeof answer === "object" && answer !== null && !Array.isArray(answer) ? answer : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function elsewhere(base: string, seen: string): CommandError {
+  return new CommandError(
+    `no operators' API at ${base}: ${seen}. Pass --url with its path, such as ${new URL("/ops", base).href}`,
+  );
 }

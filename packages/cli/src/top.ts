@@ -2,7 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import type { Counts, OperatedNode } from "@parley/server/internal/operate/port";
 import type { Io } from "./io.ts";
-import { asking, countsText, isPassing, nodesText, type OpsOptions } from "./ops.ts";
+import { countsText, isPassing, nodesText } from "./ops.ts";
+import { asking, type OpsOptions } from "./stores.ts";
 
 /* `parley top`: what the servers do, live. */
 

@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { defineAgent, text, type AgentCard } from "@parley/server";
 import { apiKey, bearer } from "@parley/a2a/auth";
+import { serve } from "@parley/node";
 import { afterEach, describe, expect, test } from "vitest";
 import { certificate } from "../../../test/identity/certificates.ts";
 import type { Finding } from "../src/output/show.ts";
@@ -301,6 +302,25 @@ describe("parley doctor", () => {
       verdict: "warning",
       seen: expect.stringContaining("exceeds 1048576"),
     });
+  });
+
+  test("names the agents of a server that has none at its root, or says what to add to the URL", async () => {
+    const mounts = ["/planner", "/booker"].map((path) => ({ agent: slow, path }));
+    const { url } = keep(await serve(mounts, { port: 0, logger: false }));
+    const cure = `Pass the URL of an agent: ${url}/planner or ${url}/booker`;
+    for (const at of [url, `${url}/typo`]) {
+      const seen = expect.stringContaining("HTTP 404");
+      expect((await doctor(at)).found).toMatchObject([{ subject: "card", verdict: "broken", seen, cure }]);
+    }
+    expect(of((await doctor(`${url}/booker`)).found, "card")).toMatchObject([{ verdict: "ok" }]);
+    const elsewhere = '<a href="https://other.example/.well-known/agent-card.json">Card</a>';
+    const page = await listen(createServer((_, response) => void response.writeHead(404).end(elsewhere)));
+    expect((await doctor(page)).found).toMatchObject([
+      {
+        verdict: "broken",
+        cure: expect.stringContaining(`Add the path of the agent to the URL, such as ${page}/agent.`),
+      },
+    ]);
   });
 
   test("finds an invalid card, and one of an older version only", async () => {

@@ -1,8 +1,9 @@
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "@parley/a2a";
-import { defineAgent, type Store } from "@parley/node";
+import { defineAgent, standardLogger, type ServeOptions, type Store } from "@parley/node";
+import type { TaskAppend } from "@parley/server/internal/store/index";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { run } from "../src/program.ts";
@@ -41,14 +42,15 @@ const agent = defineAgent({
     yield turn.working("On it");
     await turn.step("book", () => "booked");
     if (turn.text === "fail") throw new Error("the printer burns");
+    if (turn.text === "hold") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     yield* turn.waitFor("paid");
     yield turn.completed("Done");
   },
 });
 
 /** A server with the API of operators, and the command line for it. */
-async function served() {
-  const server = await startServer(agent, { operators: true, pollInterval: 20 });
+async function served(options: ServeOptions = {}) {
+  const server = await startServer(agent, { operators: true, pollInterval: 20, ...options });
   onTestFinished(() => server.close({ grace: 0 }));
   const client = await connect(server.url);
   const at = ["--url", `${server.url}/ops`];
@@ -68,18 +70,21 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 /** A file that stays open, as that of a running server, with a task that no process takes over any more. */
-async function suspended(taskId: string, of = "/") {
-  const path = join(folder, `${(files += 1)}.db`);
+async function suspended(taskId: string, of = "/", owner = "o") {
+  const path = join(folder, `it's ${(files += 1)}.db`);
   const store: Store = await sqliteStore({ path, thread: false });
   onTestFinished(() => store.close());
+  await store.append([taskOf(taskId, of, owner)]);
+  return { path, store };
+}
+
+function taskOf(taskId: string, agentId: string, owner: string): TaskAppend {
   const state = "TASK_STATE_WORKING";
   const status = { state, timestamp: new Date(0).toISOString() };
   const json = JSON.stringify({ id: taskId, contextId: "c", status, history: [] });
   const record = { kind: "task", state, json, time: 1, actor: "user", turn: 1, attempt: 1 } as const;
   const effects = [{ effect: "run", run: { turn: 1, attempt: 4, input: 1, deaths: 3, suspended: true } }] as const;
-  const task = { agent: of, owner: "o", taskId };
-  await store.append([{ task, create: { contextId: "c" }, records: [record], effects }]);
-  return { path, store };
+  return { task: { agent: agentId, owner, taskId }, create: { contextId: "c" }, records: [record], effects };
 }
 
 describe("parley ops at a server", () => {
@@ -136,12 +141,31 @@ describe("parley ops at a server", () => {
     expect(await ops("why", "unknown")).toMatchObject({ code: 1, err: expect.stringContaining("no task unknown") });
   });
 
+  test("says how to find the cause of a failed task in the log, and that command finds it", async () => {
+    let text = "";
+    const logger = standardLogger({ format: "json", stream: { write: (part) => (text += part) } });
+    const { ops, send } = await served({ logger });
+    const failed = await send("fail");
+    await until(async () => (await ops("why", failed)).out.includes("failed"));
+    const { out } = await ops("why", failed);
+    const [, command = ""] = /says why: parley (logs FILE --task \S+)\. /.exec(out) ?? [];
+    const file = join(folder, "agent.log");
+    await writeFile(file, text);
+    const found = await parley(command.replace("FILE", file).split(" "));
+    expect(found).toMatchObject({ code: 0, out: expect.stringContaining("Error: the printer burns") });
+  });
+
   test("pauses an agent, drains a node, retries a step and continues a failed task", async () => {
     const { ops, send } = await served();
     const failed = await send("fail");
     await until(async () => (await ops("why", failed)).out.includes("failed"));
     const resumed = await ops("resume", failed);
     expect(resumed.out).toMatch(new RegExp(`^Task .* continues task ${failed}\\.\n$`));
+    expect(await ops("pause", "/typo")).toEqual({
+      code: 1,
+      out: "",
+      err: "parley: No node serves agent /typo, and it has no tasks. Served agents: /\n",
+    });
     expect((await ops("pause", "/", "--reason", "bad prompt")).code).toBe(0);
     const id = await send("Go");
     expect((await ops("why", id)).out).toContain("is paused: bad prompt\n  $ parley ops unpause /");
@@ -156,13 +180,48 @@ describe("parley ops at a server", () => {
     expect((await ops("undrain", name)).code).toBe(0);
   });
 
+  test("names nodes and owners in short, accepts these names, and keeps the exact ones in JSON", async () => {
+    const { ops, send } = await served();
+    const id = await send("Go");
+    await until(async () => (await ops("why", id)).out.includes("waits for the event"));
+    const held = await send("hold");
+    await until(async () => (await ops("why", held)).out.includes("executes turn 1"));
+    const { nodes } = JSON.parse((await ops("nodes", "--json")).out) as { nodes: readonly { name: string }[] };
+    const name = nodes[0]?.name ?? "";
+    const short = `${hostname().split(" ", 1)[0]}/${process.pid}/${(JSON.parse(name) as string[])[3]?.slice(0, 4)}`;
+    expect((await ops("why", held)).out).toContain(`Node ${short} executes turn 1`);
+    expect((await ops("nodes")).out).toContain(`\n${short} `);
+    expect((await ops("show", held)).out).toMatch(new RegExp(`\nowner +anonymous\n[^]*\nnode +${short}\n`));
+    expect((await ops("list", "--node", short)).out).toMatch(new RegExp(`\n${held} .* ${short} +anonymous\n$`));
+    expect((await ops("list", "--owner", "anonymous")).out).toContain(id);
+    expect((await ops("list", "--owner", "acme/anonymous")).err).toBe("No tasks.\n");
+    const { tasks } = JSON.parse((await ops("list", "--json", "--node", short)).out) as { tasks: readonly object[] };
+    expect(tasks).toMatchObject([{ taskId: held, node: name, owner: '[null,"anonymous"]' }]);
+    expect(await ops("drain", short)).toMatchObject({
+      code: 0,
+      out: `Draining node ${short}: it starts no new turns.\n`,
+    });
+    expect((await ops("drain", name)).err).toContain(`Node ${short} is draining already`);
+    expect((await ops("audit")).out).toContain(`  drain  done  ${short}  draining\n`);
+    expect((await ops("undrain", short)).code).toBe(0);
+    await ops("cancel", held);
+  });
+
   test("names what is wrong if there is no API, and wrong options", async () => {
     const nowhere = await parley(["ops", "counts", "--url", "http://127.0.0.1:1/ops"]);
     expect(nowhere).toMatchObject({ code: 1, out: "" });
     expect(nowhere.err).toContain("no operators' API at http://127.0.0.1:1/ops");
     const server = await startServer(agent);
     onTestFinished(() => server.close({ grace: 0 }));
-    expect((await parley(["ops", "counts", "--url", `${server.url}/ops`])).code).toBe(1);
+    for (const path of ["/ops", "/typo", ""]) {
+      const { code, out, err } = await parley(["ops", "list", "--url", server.url + path]);
+      const why = `no operators' API at ${server.url}${path}: HTTP ${path === "" ? "200 with another answer" : "404"}.`;
+      expect({ code, out, err }).toEqual({
+        code: 1,
+        out: "",
+        err: `parley: ${why} Pass --url with its path, such as ${server.url}/ops\n`,
+      });
+    }
     expect((await parley(["ops", "counts", "--url", "ftp://x"])).code).toBe(2);
     expect((await parley(["ops", "list", "--limit", "0"])).code).toBe(2);
   });
@@ -173,7 +232,8 @@ describe("parley ops on a file", () => {
     const { path, store } = await suspended("one");
     const ops = (...args: readonly string[]) => parley(["ops", ...args, "--store", path]);
     expect((await ops("list", "--suspended")).out).toMatch(/\none +suspended /);
-    expect((await ops("why", "one")).out).toContain("(3 deaths)\n  $ parley ops resume one --store ");
+    const quoted = `'${path.replaceAll("'", String.raw`'\''`)}'`;
+    expect((await ops("why", "one")).out).toContain(`(3 deaths)\n  $ parley ops resume one --store ${quoted}\n`);
     expect(await ops("resume", "one")).toMatchObject({ code: 0, out: "Resumed.\n", err: "" });
     expect((await store.head({ agent: "/" }, "one"))?.run).toEqual({ turn: 1, attempt: 4, input: 1 });
     expect(await ops("list", "--suspended")).toMatchObject({ out: "", err: "No tasks.\n" });
@@ -185,6 +245,27 @@ describe("parley ops on a file", () => {
     });
     expect(await ops("cancel", "one")).toMatchObject({ code: 0 });
     expect((await store.head({ agent: "/" }, "one"))?.state).toBe("TASK_STATE_CANCELED");
+  });
+
+  test("lists the candidates of a short name that several nodes or owners have", async () => {
+    const { path, store } = await suspended("of-ada", "/", '["acme","ada"]');
+    const ops = (...args: readonly string[]) => parley(["ops", ...args, "--store", path]);
+    const nodes = [1, 2].map((start) => JSON.stringify(["web boot pid:[1]", 7, start, `abcd-${start}`, "group"]));
+    for (const node of nodes) expect((await ops("drain", node)).code).toBe(0);
+    expect(await ops("undrain", "web/7/abcd")).toEqual({
+      code: 1,
+      out: "",
+      err: `parley: web/7/abcd is the short name of 2 nodes. Pass one of\n  '${nodes[0]}'\n  '${nodes[1]}'\n`,
+    });
+    expect((await ops("undrain", nodes[0] ?? "")).code).toBe(0);
+    expect(await ops("undrain", "web/7/abcd")).toMatchObject({ code: 0 });
+    expect((await ops("list", "--owner", "acme/ada")).out).toMatch(/\nof-ada .* acme\/ada\n$/);
+    await store.append([taskOf("of-another", "/", '[null,"acme/ada"]')]);
+    const { err } = await ops("list", "--owner", "acme/ada");
+    expect(err).toContain('short name of 2 owners. Pass one of\n  \'[null,"acme/ada"]\'\n  \'["acme","ada"]\'\n');
+    expect((await ops("list", "--owner", '["acme","ada"]')).out).not.toContain("of-another");
+    await store.append([taskOf("of-a-name", "/", "acme/ada")]);
+    expect((await ops("list", "--owner", "acme/ada")).out).toMatch(/\nof-a-name .* acme\/ada\n$/);
   });
 
   test("refuses a task that is unknown or of another agent, and a file that is none", async () => {

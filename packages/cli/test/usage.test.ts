@@ -17,6 +17,11 @@ describe("bad usage exits with 2, says what is wrong, and writes nothing to stan
     [[], /Usage: parley/],
     [["dance"], /unknown command 'dance'/],
     [["crad", url], /Did you mean card/],
+    [["ops", "lst"], /^parley: unknown command 'lst'\n\(Did you mean list\?\)\n$/],
+    [["ops", "tasks"], /^parley: unknown command 'tasks'\n\(Did you mean list\?\)\n$/],
+    [["push", "ls"], /\(Did you mean list\?\)/],
+    [["list", url], /\(Did you mean tasks\?\)/],
+    [["db", "xyz"], /^parley: unknown command 'xyz'\n\(parley db --help lists the commands\)\n$/],
     [["card"], /<url> is missing\nUsage: parley card show \[options\] <url>/],
     [["card", url, "more"], /parley card show takes 1 argument, <url> \(quote text with spaces\); got 2/],
     [

@@ -5,6 +5,7 @@ import { go, route, screens, type Screen } from "./route.ts";
 import { readOnly } from "./saved.ts";
 import { agentOf, agents, session } from "./server.ts";
 import { chatOf, newChat } from "./chats.ts";
+import { clearWire, exchanges } from "./wire.ts";
 
 /* The actions of the palette and the keyboard shortcuts. */
 
@@ -84,7 +85,7 @@ export function actions(): readonly Action[] {
     { name: "Filter the list", keys: "/", run: () => focusOn("input[type=search]") },
     { name: "Copy the selected request as curl", keys: "y", run: () => copyChosen("curl") },
     { name: "Copy the selected request as TypeScript", run: () => copyChosen("code") },
-    { name: "Clear the wire log", run: async () => (await import("./wire.ts")).clearWire() },
+    { name: "Clear the wire log", run: clearWire },
     { name: "Save this session to a file", keys: "s", run: async () => (await import("./session-file.ts")).save() },
     { name: "Open a session from a file", keys: "o", run: async () => (await import("./session-file.ts")).choose() },
     { name: "Show keyboard shortcuts", keys: "?", run: () => void (overlay.value = "keys") },
@@ -122,10 +123,9 @@ function connectForm(): void {
 }
 
 async function copyChosen(as: "curl" | "code"): Promise<void> {
-  const { asCurl, exchanges } = await import("./wire.ts");
   const chosen = exchanges.value.find(({ request }) => String(request.exchange) === route.value.item);
   if (chosen === undefined) return;
-  const { asCode } = await import("./code.ts");
+  const { asCode, asCurl } = await import("./code.ts");
   await navigator.clipboard.writeText(as === "curl" ? asCurl(chosen.request) : asCode(chosen.request));
 }
 

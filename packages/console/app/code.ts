@@ -58,3 +58,30 @@ function literal(value: unknown): string {
   const text = JSON.stringify(value, null, 2) ?? "undefined";
   return text.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
+
+/** A curl command that sends the request again. The user must fill in masked headers. A session file may have any texts. */
+export function asCurl({ method, url, headers, body }: RequestRecord): string {
+  const lines = [
+    // With its option, a URL that begins with a dash is no option.
+    `curl --url ${quoted(url)}`,
+    ...(method === "GET" ? [] : [`-X ${/^[A-Za-z]+$/.test(method) ? method : quoted(method)}`]),
+    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body.bytes === 0 ? [] : [`--data-raw ${quoted(body.text)}`]),
+  ];
+  return lines.join(" \\\n  ");
+}
+
+/** Control characters, which a terminal acts on when a text is pasted. */
+// eslint-disable-next-line no-control-regex
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/;
+
+/** Quotes a word for a shell: of POSIX, and with control characters for bash, zsh and ksh. */
+function quoted(text: string): string {
+  if (!controls.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
+  const escaped = text.replace(
+    // eslint-disable-next-line no-control-regex
+    /[\\'\u0000-\u001f\u007f]/g,
+    (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`,
+  );
+  return `$'${escaped}'`;
+}

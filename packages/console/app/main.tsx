@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { agentShown, onKey, overlay, screenNames, shownScreens } from "./actions.ts";
 import { lazily } from "./lazy.tsx";
 import { findOperators, operators } from "./operate/api.ts";
+import { Badge } from "./operate/badge.tsx";
 import { linkTo, route } from "./route.ts";
 import { fileProblem, readOnly } from "./saved.ts";
 import { Agents } from "./screens/agents.tsx";
@@ -61,6 +62,7 @@ function App() {
               aria-current={name === screen ? "page" : undefined}
             >
               {screenNames[name]}
+              {name === "operate" && <Badge />}
             </a>
           ))}
         </nav>

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { decoded, encoded } from "./fragment.ts";
 
 /** The screens of the navigation. */
 export const screens = ["talk", "tasks", "inbox", "timeline", "wire", "card", "operate"] as const;
@@ -18,7 +19,7 @@ export interface Route {
 
 function routeOf(fragment: string): Route {
   const [path = "", query] = fragment.split("?");
-  const [, screen, agent, item] = path.split("/").map((part) => decodeURIComponent(part));
+  const [, screen, agent, item] = path.split("/").map(decoded);
   const beside = new URLSearchParams(query).get("beside") ?? "";
   return {
     screen: [...screens, "sign-in" as const].find((name) => name === screen) ?? "talk",
@@ -34,8 +35,8 @@ addEventListener("hashchange", () => (route.value = routeOf(location.hash)));
 
 /** The address of a route, for links. */
 export function linkTo({ screen, agent = "", item, beside }: Route): string {
-  const path = [screen, agent, ...(item === undefined ? [] : [item])].map(encodeURIComponent).join("/");
-  return `#/${path}${beside === undefined ? "" : `?beside=${encodeURIComponent(beside)}`}`;
+  const path = [screen, agent, ...(item === undefined ? [] : [item])].map(encoded).join("/");
+  return `#/${path}${beside === undefined ? "" : `?beside=${encoded(beside)}`}`;
 }
 
 export function go(to: Route): void {

@@ -12,6 +12,7 @@ import type {
   SignIn,
   WireRecord,
 } from "../src/api.ts";
+import type { Recorder } from "../src/recording.ts";
 
 /* Requests of the application to its server. */
 
@@ -150,11 +151,11 @@ export async function servedCard(path: string): Promise<AgentCard> {
   return (await response.json()) as AgentCard;
 }
 
-/** Sends a request unchanged: `parley inspect` sends it for the page; otherwise the page sends it itself. */
-export async function sendRaw(request: RawRequest): Promise<void> {
+/** Sends a request unchanged: `parley inspect` sends it for the page; otherwise the page sends and records it itself. */
+export async function sendRaw(request: RawRequest, recorder: Recorder): Promise<void> {
   if (session.value?.mode !== "server") return void (await ask("POST", "wire", request));
   const { method, url, headers, body } = request;
-  const fetch = await recordedFetch(request.agent);
+  const fetch = await recordedFetch(request.agent, recorder);
   const init = {
     method,
     headers: { ...headers, ...ownHeaders() },
@@ -165,9 +166,8 @@ export async function sendRaw(request: RawRequest): Promise<void> {
 }
 
 /** A recording `fetch` for this page's calls to an agent of its server. */
-export async function recordedFetch(agent: string): Promise<FetchLike> {
+export async function recordedFetch(agent: string, recorder: Recorder): Promise<FetchLike> {
   const { recordingFetch, secretsOf } = await import("../src/recording.ts");
-  const { recorder } = await import("./wire.ts");
   return recordingFetch(
     recorder,
     agent,

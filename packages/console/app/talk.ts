@@ -11,6 +11,7 @@ import {
 } from "@parley/a2a";
 import { answered, withoutCredentials } from "./decisions.ts";
 import { ownHeaders, recordedFetch, session } from "./server.ts";
+import { recorder } from "./wire.ts";
 import type { AgentEntry } from "../src/api.ts";
 
 /** An entry of a conversation. */
@@ -61,7 +62,10 @@ async function openClient({ id, path, card }: AgentEntry): Promise<Client> {
   if (session.value?.mode !== "server") return connectJsonRpc(href, { headers: ownHeaders() });
   const own = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === "JSONRPC");
   const supportedInterfaces = own.map((one) => ({ ...one, url: href }));
-  return connectJsonRpc({ ...card, supportedInterfaces }, { headers: ownHeaders(), fetch: await recordedFetch(id) });
+  return connectJsonRpc(
+    { ...card, supportedInterfaces },
+    { headers: ownHeaders(), fetch: await recordedFetch(id, recorder) },
+  );
 }
 
 /** A conversation with an agent. */

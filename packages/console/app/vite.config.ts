@@ -20,7 +20,7 @@ export default defineConfig({
           groups: [
             {
               name: "base",
-              test: /[\\/](?:preact|@preact)[\\/]|app[\\/](?:\w+\.ts|lazy\.tsx)$|parts[\\/](?:content|task)\.tsx$/,
+              test: /[\\/](?:preact|@preact)[\\/]|app[\\/](?!(?:code|tasks)\.ts)(?:\w+\.ts|lazy\.tsx)$|operate[\\/](?:api|poll)\.ts$|parts[\\/](?:content|form|task|time)\.tsx$/,
             },
           ],
         },

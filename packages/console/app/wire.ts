@@ -165,19 +165,3 @@ export function clearWire(): void {
   characters = 0;
   exchanges.value = [];
 }
-
-/** A curl command that sends the request again. The user must fill in masked headers. */
-export function asCurl({ method, url, headers, body }: RequestRecord): string {
-  const lines = [
-    `curl ${quoted(url)}`,
-    ...(method === "GET" ? [] : [`-X ${method}`]),
-    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(body.bytes === 0 ? [] : [`--data-raw ${quoted(body.text)}`]),
-  ];
-  return lines.join(" \\\n  ");
-}
-
-/** Quotes a word for a POSIX shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}

@@ -12,7 +12,7 @@ import {
 } from "./api.ts";
 import { asset } from "./assets.ts";
 import type { Inspector } from "./inspector.ts";
-import { answerOperators, type ConsoleOperators } from "./operators.ts";
+import { answerOperators, formsOf, type ConsoleOperators } from "./operators.ts";
 import { loginLines } from "./logins.ts";
 
 /** Options of `consoleRoutes()`. */
@@ -68,20 +68,7 @@ async function signInOf(inspector: Inspector | undefined, agents: RouteContext["
   if (inspector !== undefined) return { mode: "inspect", bearer: false, basic: false, apiKeys: [] };
   const cards = (await agents()).map(({ card }) => card);
   const schemes = cards.flatMap(({ securitySchemes = {} }) => Object.values(securitySchemes));
-  const http = schemes.map(({ httpAuthSecurityScheme: scheme }) => scheme?.scheme.toLowerCase());
-  const isToken = schemes.some(
-    ({ oauth2SecurityScheme, openIdConnectSecurityScheme }) =>
-      oauth2SecurityScheme !== undefined || openIdConnectSecurityScheme !== undefined,
-  );
-  const apiKeys = new Set(
-    schemes.flatMap(({ apiKeySecurityScheme: key }) => (key?.location === "header" ? [key.name] : [])),
-  );
-  return {
-    mode: "server",
-    bearer: isToken || http.includes("bearer"),
-    basic: http.includes("basic"),
-    apiKeys: [...apiKeys],
-  };
+  return { mode: "server", ...formsOf(schemes) };
 }
 
 async function answer(

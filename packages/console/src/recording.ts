@@ -17,7 +17,11 @@ export interface Recorder {
 const maxText = 1 << 20;
 
 /** Headers with secret values, in addition to those that the schemes of a card name. */
-const secretHeaders = /^(?:authorization|proxy-authorization|cookie|set-cookie|dpop|x-api-key)$|token|secret|password/;
+const secretHeaders = /^(?:authorization|proxy-authorization|cookie|set-cookie|dpop)$|api-?key|token|secret|password/;
+
+/** Query parameters with secret values, in addition to those that the schemes of a card name. `pageToken` of A2A is not one. */
+const secretParameters =
+  /^(?:key|code|sig|signature|auth|(?:access|auth|id|refresh)?_?token)$|api[-_]?key|secret|password/i;
 
 /** Names of headers and parameters whose values are secrets. */
 export interface Secrets {
@@ -196,15 +200,18 @@ export function recordingCalls(log: Recorder, agent: string, target: () => { rea
       async function* seen<Item extends { readonly payload: { readonly json: string } }>(
         batches: AsyncIterable<readonly Item[]>,
       ): AsyncGenerator<readonly Item[], void, void> {
+        let error: string | undefined;
         try {
           for await (const batch of batches) {
             for (const { payload } of batch) piece(exchange, payload.json);
             yield batch;
           }
-          log.add({ kind: "end", exchange });
         } catch (thrown) {
-          failed(exchange, thrown);
+          error = messageOf(thrown);
           throw thrown;
+        } finally {
+          // A reader that leaves ends the exchange, too.
+          log.add({ kind: "end", exchange, ...(error !== undefined && { error }) });
         }
       }
     },
@@ -226,15 +233,23 @@ function mask(value: string): string {
 }
 
 function maskedUrl(url: string, { parameters }: Secrets): string {
-  if (parameters === undefined || parameters.size === 0 || !URL.canParse(url)) return url;
+  if (!URL.canParse(url)) return url;
   const parsed = new URL(url);
-  for (const name of parameters) if (parsed.searchParams.has(name)) parsed.searchParams.set(name, "•••");
+  const names = new Set(parsed.searchParams.keys());
+  const secret = [...names].filter((name) => parameters?.has(name) === true || secretParameters.test(name));
+  if (secret.length === 0 && parsed.username === "" && parsed.password === "") return url;
+  for (const name of secret) parsed.searchParams.set(name, "•••");
+  parsed.username = parsed.password = "";
   return parsed.href;
 }
 
 /** A body for the log. */
 export function captured(text: string, bytes: number): CapturedBody {
-  return { bytes, text: text.length > maxText ? text.slice(0, maxText) : text };
+  // The engine keeps the whole text for a slice of it, so this decodes a copy.
+  return {
+    bytes,
+    text: text.length > maxText ? new TextDecoder().decode(encoder.encode(text.slice(0, maxText))) : text,
+  };
 }
 
 const encoder = new TextEncoder();

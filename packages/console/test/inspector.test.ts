@@ -1,7 +1,8 @@
 import { A2AError, type Client } from "@parley/a2a/internal/client/index";
+import type { Interceptor } from "@parley/a2a/internal/protocol/index";
 import { describe, expect, it } from "vitest";
 import { openInspector, type InspectorLogins, type InspectorOptions, type WireRecord } from "../src/index.ts";
-import { recordingFetch } from "../src/recording.ts";
+import { recordingCalls, recordingFetch } from "../src/recording.ts";
 import { WireLog } from "../src/wire-log.ts";
 
 /* What the user of a console, and the agents, may ask of its process: memory and connections stay within limits. */
@@ -105,6 +106,42 @@ describe("the log of the wire", () => {
     const { value } = await reader.read();
     const first = JSON.parse(new TextDecoder().decode(value)) as WireRecord;
     expect(first.n).toBeGreaterThan(20_000 - (1 << 20) / 10_000);
+  });
+
+  it("has no secret of a URL or a header, whether or not the card names it", async () => {
+    const log = new WireLog();
+    const headers = { "api-key": "secret-of-azure", "X-Goog-Api-Key": "secret-of-google", "a2a-version": "1.0" };
+    const init = { method: "GET", headers, signal: new AbortController().signal, redirect: "manual" as const };
+    const fetch = recordingFetch(
+      log,
+      "a1",
+      async () => new Response(null, { status: 204 }),
+      () => ({ parameters: new Set(["own"]) }),
+    );
+    const secrets = "own=secret-of-1&key=secret-of-2&access_token=secret-of-3&api_key=secret-of-4&Token=secret-of-5";
+    await fetch(`https://me:secret-of-me@agent.example/tasks?pageToken=next&${secrets}`, init);
+    const [request] = await recordsOf(log, 1);
+    expect(JSON.stringify(request)).not.toContain("secret-of-");
+    const url = new URL(request?.kind === "request" ? request.url : "");
+    expect([...url.searchParams]).toEqual([
+      ["pageToken", "next"],
+      ...["own", "key", "access_token", "api_key", "Token"].map((name) => [name, "•••"]),
+    ]);
+    expect(request).toMatchObject({ headers: expect.arrayContaining([["a2a-version", "1.0"]]) as unknown });
+  });
+
+  it("has the end of a stream without fetch that its reader left", async () => {
+    const log = new WireLog();
+    async function* endless() {
+      for (;;) yield [{ payload: { json: "{}" } }];
+    }
+    const next = Object.create({ stream: async () => ({ batches: endless() }) }) as Parameters<Interceptor>[0];
+    const { stream } = recordingCalls(log, "a1", () => ({ url: "grpc://agent.example" }))(next);
+    const { batches } = await stream("SendStreamingMessage", Object.create(null), Object.create(null));
+    const reader = batches[Symbol.asyncIterator]();
+    await reader.next();
+    await reader.return?.();
+    expect((await recordsOf(log, 3)).map(({ kind }) => kind)).toEqual(["request", "piece", "end"]);
   });
 
   it("keeps 1 MiB of an endless body, and counts its bytes", async () => {

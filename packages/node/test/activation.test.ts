@@ -152,6 +152,6 @@ test("a client that asks for more than an HTTP/1.1 server accepts gets an error,
   const client = await connect(server.url, { extensions: strangers(1000) });
   await expect(client.sendMessage("hi")).rejects.toMatchObject({
     code: "RequestTooLarge",
-    message: `${server.url} takes no headers of this size (HTTP 431)`,
+    message: `${server.url} does not accept headers of this size (HTTP 431)`,
   });
 });

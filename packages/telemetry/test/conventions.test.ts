@@ -68,7 +68,7 @@ test("every attribute has the name, the type and the values of the conventions, 
   ]);
 });
 
-test("Phoenix shows turns and delegations as agents, steps as tools, and all of a conversation as a session", async () => {
+test("Phoenix shows turns and delegations as agents, steps as tools, and a conversation as a session", async () => {
   for (const span of await everySpan()) {
     const kind = span.name.startsWith("invoke_agent")
       ? "AGENT"

@@ -14,21 +14,21 @@ import { safeObserver } from "@parley/a2a/internal/protocol/index";
 import { createHandler } from "@parley/server/internal/handler";
 import { memoryStore } from "@parley/server/internal/store/index";
 import { LinesLogger } from "../../a2a/test/transport/support.ts";
-import { diagLogger, telemetry } from "../src/index.ts";
-import { agentOf, registered } from "./support.ts";
+import { diagLogger, telemetry, type TelemetryOptions } from "../src/index.ts";
+import { agentOf, registered, Spans } from "./support.ts";
 
 /** An exporter that fails changes nothing for the agent. */
 
 registered();
 
 /** Sends messages to an agent with this provider. Returns what its log has. */
-async function logOf(tracerProvider: BasicTracerProvider): Promise<readonly string[]> {
+async function logOf(tracerProvider: BasicTracerProvider, options: TelemetryOptions = {}): Promise<readonly string[]> {
   const logger = new LinesLogger();
   const agent = agentOf("Toy", async function* (turn) {
     yield turn.artifact({ parts: [{ text: "done" }] });
   });
   const publicUrl = "http://localhost:4000";
-  const observer = telemetry({ tracerProvider });
+  const observer = telemetry({ ...options, tracerProvider });
   const handler = createHandler(agent, { publicUrl, store: memoryStore(), logger, observer });
   onTestFinished(() => handler.close());
   const fetch = (url: string, init: RequestInit): Promise<Response> => handler.fetch(new Request(url, init));
@@ -63,7 +63,7 @@ describe("an agent is unharmed by", () => {
     expect(await logOf(new BasicTracerProvider({ spanProcessors }))).toEqual([]);
   });
 
-  test("a processor that throws, which its log says once", async () => {
+  test("a processor that throws, with one log line", async () => {
     const broken = (): never => {
       throw new Error("no collector");
     };
@@ -71,7 +71,18 @@ describe("an agent is unharmed by", () => {
     expect(await logOf(new BasicTracerProvider({ spanProcessors }))).toEqual(["An observer failed"]);
   });
 
-  test("an OTLP address where nobody listens, which is told once", async () => {
+  test("content that cannot be redacted: its log says so once, and the spans have no content", async () => {
+    const { provider, exporter } = new Spans();
+    const content = (): never => {
+      throw new Error("no rule for this text");
+    };
+    expect(await logOf(provider, { content })).toEqual(["An observer failed"]);
+    const turns = exporter.getFinishedSpans().filter(({ name }) => name === "invoke_agent Toy");
+    expect(turns).toHaveLength(20);
+    for (const { attributes } of turns) expect(Object.keys(attributes).join()).not.toContain("messages");
+  });
+
+  test("an OTLP address where no server listens, with one log line", async () => {
     const server = createServer();
     const port = await new Promise<number>((resolve) =>
       server.listen(0, "127.0.0.1", () => {
@@ -94,7 +105,7 @@ describe("an agent is unharmed by", () => {
   });
 });
 
-test("the errors of an observer are logged once each, and at most twenty", () => {
+test("each error of an observer is logged once, and at most twenty errors", () => {
   const logger = new LinesLogger();
   const observer = safeObserver(
     {

@@ -5,7 +5,7 @@ import { registered, Spans } from "./support.ts";
 
 registered();
 
-test("a line names the span that is active, and none if no span is active", () => {
+test("a line names the active span, if any", () => {
   const lines = new LinesLogger();
   const logger = tracedLogger(lines);
   const { provider } = new Spans();

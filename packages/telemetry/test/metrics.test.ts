@@ -76,14 +76,14 @@ describe("/metrics", () => {
     }
   });
 
-  test("is empty of gauges after the server has closed", async () => {
+  test("has no gauges after the server has closed", async () => {
     const metrics = prometheus();
     const { handler } = await lived(metrics);
     await handler.close();
     expect(samples(await metrics.text()).has("parley_queue_length")).toBe(false);
   });
 
-  test("says that a store cannot be read, and has the rest", async () => {
+  test("reports that a store cannot be read, and has all other values", async () => {
     const metrics = prometheus();
     const gauges: Gauges = {
       process: () => ({ activeRuns: 3, restingRuns: 0, usedBytes: 7 }),
@@ -98,7 +98,24 @@ describe("/metrics", () => {
     close?.();
   });
 
-  test("asks the store once for readers that come at the same time", async () => {
+  test("has the rest of a store that does not answer, and asks it once", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const metrics = prometheus();
+    const store = vi.fn<Gauges["store"]>(() => new Promise<never>(() => {}));
+    const close = metrics.gauges?.({ process: () => ({ activeRuns: 3, restingRuns: 0, usedBytes: 7 }), store });
+    onTestFinished(() => close?.());
+    for (let scrape = 0; scrape < 3; scrape += 1) {
+      const text = metrics.text();
+      await vi.advanceTimersByTimeAsync(10_000);
+      const found = samples(await text);
+      expect([found.get("parley_runs_active"), found.get("parley_store_unreadable")]).toEqual([3, 1]);
+    }
+    expect(store).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("reads the store once for concurrent readers", async () => {
     const metrics = prometheus();
     const store = vi.fn<Gauges["store"]>().mockResolvedValue({
       queuedTasks: 1,
@@ -118,7 +135,7 @@ describe("/metrics", () => {
 });
 
 describe("a million values of a label", () => {
-  test("are a hundred, and one that is other", async () => {
+  test("become a hundred, and one more value `other`", async () => {
     const metrics = prometheus();
     const about = { agent: "/", taskId: "t", contextId: "c" };
     const count = 1_000_000;
@@ -133,7 +150,7 @@ describe("a million values of a label", () => {
     expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(count);
   });
 
-  test("of agents that are called are no more, and what is kept for them is bounded", async () => {
+  test("of called agents are limited, too, and use limited memory", async () => {
     const metrics = prometheus();
     const about = { operation: "GetTask", version: "1.0", trace: undefined } as const;
     const count = 50_000;
@@ -148,7 +165,7 @@ describe("a million values of a label", () => {
     expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(count);
   });
 
-  test("a value is escaped, and a long one is other", async () => {
+  test("escapes a value, and replaces a long value by `other`", async () => {
     const metrics = prometheus();
     for (const name of ['say "hi"\n\\', "x".repeat(200)]) {
       const begun = metrics.delegation?.({ agent: "/", taskId: "t", contextId: "c", name, url: undefined });
@@ -186,4 +203,47 @@ test("an OpenTelemetry meter has the same metrics, with the same labels and unit
       expect(text).toContain(`${prometheusName(metric)}${suffix}${labels.length > 0 ? `{${labels.join(",")}}` : ""} `);
     }
   }
+});
+
+test("the gauges of several servers of a process add up, except ages and failures", async () => {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 30 });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  onTestFinished(() => meterProvider.shutdown());
+  const scraped = prometheus();
+  const { gauges } = observers(telemetry({ tracerProvider: false, meterProvider }), scraped);
+  const process = (activeRuns: number) => () => ({ activeRuns, restingRuns: 0, usedBytes: 0 });
+  const stored = { queuedTasks: 1, waitingTasks: 0, dueWebhooks: 0, webhookDelayMs: 0, suspendedTasks: 0 };
+  const store = (queueAgeMs: number) => async () => ({ ...stored, queueAgeMs });
+  const failing = (): Promise<never> => Promise.reject(new A2AError("Unavailable"));
+  const ends = [
+    gauges?.({ process: process(1), store: store(2000) }),
+    gauges?.({ process: process(2), store: store(1000) }),
+    gauges?.({ process: process(4), store: failing }),
+    gauges?.({ process: process(8), store: failing }),
+  ];
+  const exported = async (name: string): Promise<unknown> => {
+    exporter.reset();
+    await reader.forceFlush();
+    const found = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics));
+    return found.find(({ descriptor }) => descriptor.name === name)?.dataPoints.map(({ value }) => value);
+  };
+  const samplesOf = samples(await scraped.text());
+  const expected = [
+    ["parley.runs.active", 15],
+    ["parley.queue.length", 2],
+    ["parley.queue.age", 2],
+    ["parley.store.unreadable", 1],
+  ] as const;
+  for (const [name, value] of expected) {
+    const metric = all.find((each) => each.name === name);
+    expect([name, metric && samplesOf.get(prometheusName(metric))]).toEqual([name, value]);
+    expect([name, await exported(name)]).toEqual([name, [value]]);
+  }
+  for (const end of ends.slice(1)) end?.();
+  expect(await exported("parley.runs.active")).toEqual([1]);
+  ends[0]?.();
+  const last = gauges?.({ process: process(3), store: store(0) });
+  onTestFinished(() => last?.());
+  expect(await exported("parley.runs.active")).toEqual([3]);
 });

@@ -79,7 +79,7 @@ const expressions = [
 ];
 
 describe("deploy/monitoring", () => {
-  test("asks for metrics and labels that there are, and for all of the server", async () => {
+  test("queries only existing metrics and labels, and all metrics of the server", async () => {
     const metrics = prometheus();
     await lived(metrics);
     const keys = [...samples(await metrics.text()).keys()];
@@ -105,7 +105,7 @@ describe("deploy/monitoring", () => {
     expect(unused).toEqual([]);
   });
 
-  test("each alert has a summary and a command that helps, and commands of parley that there are", () => {
+  test("each alert has a summary and a command that helps, and only existing commands of parley", () => {
     const cli = readFileSync(join(root, "docs/cli.md"), "utf8");
     expect(rules.length).toBeGreaterThan(5);
     for (const { alert, annotations } of rules) {

@@ -106,7 +106,7 @@ describe("a call within the span of an instrumented transport (a2a.http.server, 
     expect(spans.named("POST").attributes["a2a.method.name"]).toBe("SendMessage");
   });
 
-  test("is a span of its own below it with the convention of 2026-05", async () => {
+  test("is a separate span below it with the convention of 2026-05", async () => {
     const spans = new Spans();
     const around = instrumented(spans);
     const { client } = await connected({ tracerProvider: spans.provider, around, convention: "2026-05" });
@@ -140,7 +140,7 @@ describe("a span of a call", () => {
       expect(span.attributes["a2a.task.state"]).toBe(state);
   });
 
-  test("has the code of an error: a failure of the caller is no failure of the server, and one at the client", async () => {
+  test("has the code of an error: a caller's error fails only the client's span, not the server's", async () => {
     const { client, spans } = await connected({ client: {} });
     await client.getTask("unknown").catch((error: A2AError) => expect(error.code).toBe("TaskNotFound"));
     await client.sendMessage("throw");
@@ -151,7 +151,7 @@ describe("a span of a call", () => {
     expect([turn.status, turn.attributes["error.type"]]).toEqual([{ code: SpanStatusCode.ERROR }, "InternalError"]);
   });
 
-  test("has no gen_ai.operation.name, and no content with any option; a turn has it where it is asked for", async () => {
+  test("never has gen_ai.operation.name or content; a turn has content if the option requests it", async () => {
     const secret = "secret-of-message 1234";
     const content: TelemetryOptions["content"] = (text, role) => `${role} ${text.replace(/\d+/, "…")}`;
     const { client, spans } = await connected({ content, client: { content }, userIds: true });
@@ -178,7 +178,7 @@ describe("a span of a call", () => {
     expect(all).not.toMatch(/secret|user\.id/);
   });
 
-  test("has at most 256 characters of a text that a stranger chose", async () => {
+  test("has at most 256 characters of untrusted text", async () => {
     const spans = new Spans();
     const observer = telemetry({ tracerProvider: spans.provider });
     const taskId = "x".repeat(5_000);
@@ -190,7 +190,7 @@ describe("a span of a call", () => {
 });
 
 describe("the context", () => {
-  test("goes over the wire with tracestate and baggage, and is active in the code of the agent", async () => {
+  test("is sent with tracestate and baggage, and is active in the agent's code", async () => {
     const seen: unknown[] = [];
     const {
       client,
@@ -235,7 +235,7 @@ describe("the context", () => {
     expect(child(spans.named("chat"))).toBe(spans.named("invoke_agent Toy").spanContext().spanId);
   });
 
-  test("without spans of agents, what the agent opens is below the call", async () => {
+  test("without spans of agents, spans that the agent opens are below the call", async () => {
     const spans = new Spans();
     const { client } = await connected({
       tracerProvider: spans.provider,
@@ -253,7 +253,7 @@ describe("the context", () => {
   });
 });
 
-describe("what comes later is a trace of its own with a link", () => {
+describe("later work is a separate trace with a link", () => {
   test("a resumed stream is linked to the span in which the task began, at the client and on the server", async () => {
     const { client, spans } = await connected({ client: {} });
     const { task } = await client.sendMessage("ask");
@@ -278,7 +278,7 @@ describe("what comes later is a trace of its own with a link", () => {
     expect(second?.spanContext().traceId).not.toBe(first?.spanContext().traceId);
   });
 
-  test("a turn that a later message brought, and one that is tried again, are linked to their calls", () => {
+  test("a turn of a later message, and a retried turn, are linked to their calls", () => {
     const spans = new Spans();
     const observer = telemetry({ tracerProvider: spans.provider });
     const caller = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -309,7 +309,7 @@ describe("what comes later is a trace of its own with a link", () => {
 });
 
 describe("a delivery to a webhook", () => {
-  test("is a span that the receiver continues: first in the trace of its event, and again in one of its own", () => {
+  test("is a span that the receiver continues: the first attempt in the trace of its event, a retry in a new trace", () => {
     const spans = new Spans();
     const observer = telemetry({ tracerProvider: spans.provider });
     const trace_ = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -330,7 +330,7 @@ describe("a delivery to a webhook", () => {
 });
 
 describe("observers()", () => {
-  test("tells all, also when one of them throws, whose error is told once", () => {
+  test("calls all observers, even if one of them throws, and logs its error once", () => {
     const spans = new Spans();
     const broken = (): never => {
       throw new Error("no collector");

@@ -11,7 +11,7 @@ import { checkIsSet } from "./keys.ts";
 
 /** A user of `basic()`. */
 export interface BasicUser extends Partial<Principal> {
-  /** The hash of the password, as `hashPassword()` and `parley key --password` make it. */
+  /** The hash of the password, made by `hashPassword()` or `parley key --password`. */
   readonly password: string;
 }
 
@@ -157,7 +157,7 @@ interface PasswordHash {
 }
 
 /**
- * The hash of a password, for `basic()`: `pbkdf2-sha256$`, the iterations, the salt and the hash. Takes part of a second.
+ * The hash of a password, for `basic()`: `pbkdf2-sha256$`, the iterations, the salt and the hash. Takes a fraction of a second.
  *
  * @throws A2AError `InvalidParams` if there is no password.
  *
@@ -214,7 +214,7 @@ function nobodysHash(iterations: number = usualIterations): PasswordHash {
 }
 
 async function derive(password: string, salt: Bytes, iterations: number): Promise<ArrayBuffer> {
-  // The same text may be written with different code points (RFC 8265 §4.2).
+  // Equal text may have different code points (RFC 8265 §4.2).
   const text = new TextEncoder().encode(password.normalize("NFC"));
   const key = await crypto.subtle.importKey("raw", text, "PBKDF2", false, ["deriveBits"]);
   return crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt, iterations }, key, 256);

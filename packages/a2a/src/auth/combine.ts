@@ -12,8 +12,8 @@ import { vouched } from "./guarded.ts";
  * Invalid credentials are rejected even if `anyone()` is among them. Without credentials, the answer has the challenges
  * of all.
  *
- * A skill, or a card with its own requirements, may demand the scheme of another authenticator. Its credentials are then checked, too. If
- * they are valid for the same subject and organization, their scheme is added to `Principal.schemes`. They have no other effect.
+ * A skill, or a card with its own requirements, may demand the scheme of another authenticator. `anyOf()` then checks its
+ * credentials, too. If they name the same subject and organization, it only adds their scheme to `Principal.schemes`.
  *
  * @throws A2AError `InvalidParams` if two schemes have the same name, or if two issuers could use the same subject for different
  * people: set their option `principal`, so that subjects differ.
@@ -41,13 +41,13 @@ export function anyOf(...members: readonly Authenticator[]): Authenticator {
 function issuerOf(members: readonly Authenticator[]): string | undefined {
   const [one, other] = [...new Set(members.flatMap(({ subjectsOf }) => subjectsOf ?? []))];
   if (other === undefined) return one;
-  const description = `accept subjects of ${one} and of ${other}, which may be equal. Set an organization for each with the option \`principal\``;
+  const description = `accept issuers ${one} and ${other}, which may use the same subject for different people. Set an organization for each with the option \`principal\``;
   throw invalidParams([{ field: "members", description }], `These authenticators ${description}`);
 }
 
 /**
- * The first member that accepts the caller names the caller. Later members are only used for schemes that a skill or a card demands.
- * Callers that lack scopes are accepted last: the card's requirement then rejects them.
+ * The first member that accepts the caller names the caller. Later members are only used for schemes that a skill or a card
+ * demands. A caller that lacks scopes is returned only if no member accepts it fully: the check against the card then rejects it.
  */
 async function first(
   members: readonly Authenticator[],

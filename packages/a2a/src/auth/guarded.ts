@@ -24,14 +24,14 @@ interface Guard {
   /** Whether the card has the authenticator's own requirements, which every accepted caller satisfies. */
   readonly byAuthenticator: boolean;
   readonly authenticator: Authenticator;
-  /** The agent as a place: its URL and that of the server are its `resources`. */
+  /** Where the caller authenticates. `resources` has the URLs of the agent and the server. */
   readonly place: AuthenticationPlace;
   readonly skillOf: SkillOf;
 }
 
 /**
- * Checks the caller of an operation against the card of its agent: the audience of the token, the requirements of the card, and those
- * of the skill that a message is for (A2A 1.0 §7.4, §7.5).
+ * Checks the caller of an operation against the card of its agent: the audience of the token, the requirements of the card,
+ * and the requirements of the skill that a message names (A2A 1.0 §7.4, §7.5).
  *
  * @throws A2AError `Unauthenticated` or `PermissionDenied`, with a challenge.
  */
@@ -127,7 +127,7 @@ export interface Authorization {
   /** The skills of its card. */
   readonly skills: readonly Pick<AgentSkill, "id">[];
   readonly skillOf: SkillOf;
-  /** Called for each call that the authorizer hides, because its caller gets an ordinary answer. */
+  /** Called for each call that the authorizer hides, for the audit. The caller gets the answer for a missing task. */
   onHidden(operation: OperationName, request: unknown, context: CallContext): void;
 }
 
@@ -175,8 +175,8 @@ function canHide(operation: OperationName, request: unknown): boolean {
 }
 
 /**
- * A function for the option `ownerOf`: what a caller creates belongs to its organization. Only callers of that
- * organization see its tasks, conversations and webhooks. A caller without an organization shares nothing.
+ * A function for the option `ownerOf`: tasks, conversations and webhooks of a caller belong to its organization. Only callers
+ * of that organization see its tasks, conversations and webhooks. A caller without an organization shares nothing.
  *
  * @example
  * ```ts
@@ -185,6 +185,6 @@ function canHide(operation: OperationName, request: unknown): boolean {
  * ```
  */
 export function byOrganization({ organization, subject }: Principal): string {
-  // The same JSON list as without this option, so a caller without an organization keeps its tasks when this option is set.
+  // The default `ownerOf` returns the same JSON list for a caller without an organization, so such a caller keeps its tasks.
   return JSON.stringify(organization === undefined ? [null, subject] : [organization]);
 }

@@ -2,7 +2,7 @@ import type { CallContext, OperationName, Operations, Principal, UniversalReques
 import type { SecurityRequirement, SecurityScheme } from "../model/index.ts";
 
 /**
- * Authenticates callers (A2A 1.0 §7.4), and defines the security schemes of the card. `bearer()` makes one for bearer tokens.
+ * Authenticates callers (A2A 1.0 §7.4), and defines the security schemes of the card. `bearer()` creates one for bearer tokens.
  *
  * @example
  * ```ts
@@ -63,8 +63,8 @@ export interface ChallengeProblem {
 /** Where a caller authenticates. */
 export interface AuthenticationPlace {
   /**
-   * URLs that a token may name as its audience: those of the agents that the request may be for, and that of the server. Some requests
-   * name their agent only in the body, which is read after authentication.
+   * URLs that a token may have as its audience: the URLs of the agents that the request may be for, and of the server. Some
+   * requests name their agent only in the body, which is read after authentication.
    */
   readonly resources: readonly string[];
   /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: no metadata. */
@@ -108,7 +108,7 @@ export interface AuthorizerRequest {
   readonly taskId?: string | undefined;
   /** The context that the request names. It may not exist. Absent: the request names none. */
   readonly contextId?: string | undefined;
-  /** The tasks that a message refers to (`Message.referenceTaskIds`). They may not exist. Absent: it refers to none. */
+  /** The tasks that a message refers to (`Message.referenceTaskIds`). They may not exist. Absent: the request refers to no tasks. */
   readonly referenceTaskIds?: readonly string[] | undefined;
   /** The webhook configuration that the request names. It may not exist. Absent: the request names none. */
   readonly configId?: string | undefined;

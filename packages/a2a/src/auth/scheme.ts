@@ -43,7 +43,7 @@ export interface SchemeDefinition<Credentials> {
    * 8693). Default: none, and an exchange fails.
    */
   accessToken?(credentials: Credentials): string | undefined;
-  /** The challenge for callers without credentials, and for those whose credentials have a problem. */
+  /** The challenge for callers without credentials, or whose credentials have a problem. */
   challenge(place: AuthenticationPlace, problem?: ChallengeProblem): string;
 }
 
@@ -108,7 +108,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
   };
 }
 
-/** Where the credentials of a scheme are in a request. `undefined`: they are certificates, which nobody can guess. */
+/** Where the credentials of a scheme are in a request. `undefined`: the credentials are certificates, which cannot be guessed. */
 function sourceOf({ apiKeySecurityScheme: key, mtlsSecurityScheme }: SecurityScheme): string | undefined {
   if (mtlsSecurityScheme !== undefined) return undefined;
   return key === undefined ? "authorization" : `${key.location} ${key.name.toLowerCase()}`;

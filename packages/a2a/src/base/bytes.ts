@@ -47,7 +47,7 @@ export function fromCanonicalBase64(text: string): Bytes | undefined {
   return isWhole && endsCanonically(body, standard) ? bytesOf(body) : undefined;
 }
 
-/** Whether a text has the form of a JWS in compact serialization: three parts in canonical base64url (RFC 7515 §7.1). An unsigned one has an empty part. */
+/** Whether a text has the form of a JWS in compact serialization: three parts in canonical base64url (RFC 7515 §7.1). The last part of an unsigned JWS is empty. */
 export function isCompactJws(text: string): boolean {
   const parts = text.split(".");
   return parts.length === 3 && parts.every(isBase64Url);
@@ -58,8 +58,8 @@ function bytesOf(base64: string): Bytes {
 }
 
 /**
- * A hash of bytes that arrive in pieces, as 16 hexadecimal digits. Not cryptographic: it is only compared with the hash that an earlier
- * attempt of the same turn has stored. WebCrypto can only hash whole values.
+ * A hash of bytes that arrive in pieces, as 16 hexadecimal digits. Not cryptographic, because it is only compared with the
+ * hash that an earlier attempt of the same turn has stored. WebCrypto can only hash whole values.
  */
 export class ByteHash {
   #a = 0x9e3779b1;

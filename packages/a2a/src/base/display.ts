@@ -40,7 +40,7 @@ export function plain(text: string, limit: number = Number.POSITIVE_INFINITY): s
     .replace(unsafe, (character, flag?: string) => flag ?? picture(character));
 }
 
-/** The same on one line, with spaces for line breaks and tabs. `limit`: maximum characters of `text` that are shown. */
+/** As `plain`, on one line: with spaces for line breaks and tabs. `limit`: maximum characters of `text` that are shown. */
 export function line(text: string, limit = 1000): string {
   return plain(
     cut(text, limit)
@@ -49,7 +49,7 @@ export function line(text: string, limit = 1000): string {
   );
 }
 
-/** The text with each character that is not safe to show as a `\u` escape. A text that is JSON keeps its value. */
+/** The text with each character that is not safe to show as a `\u` escape. JSON text still parses to the same value. */
 export function escapeControls(text: string): string {
   return text.replace(unsafe, (character, flag?: string) => flag ?? escape(character));
 }
@@ -71,7 +71,7 @@ const entities: Readonly<Record<string, string>> = {
  * The text for HTML, between tags or in a quoted attribute. It is not safe in other places: in a script, in a style, or as the URL of a
  * link (`javascript:`).
  *
- * @param limit - Most characters of `text` that are shown. Default 1,000.
+ * @param limit - Maximum characters of `text` to show. Default 1,000.
  */
 export function html(text: string, limit = 1000): string {
   return plain(text, limit).replace(/[&<>"']/g, (character) => entities[character] ?? "");

@@ -35,9 +35,9 @@ export type WebKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /** Time. Tests replace it with `fakeClock()` of `@parley/testing`. */
 export interface Clock {
-  /** Wall time, in milliseconds since the Unix epoch, for others to read. It can jump: do not measure intervals with it. */
+  /** Wall time, in milliseconds since the Unix epoch, to store or send. It can jump: do not measure intervals with it. */
   now(): number;
-  /** Monotonic time, in milliseconds since an arbitrary moment, for intervals. It never goes back. */
+  /** Monotonic time, in milliseconds since an arbitrary moment, for intervals. It never goes backwards. */
   elapsed(): number;
   /** Calls `run` once after `ms` milliseconds. The returned function cancels it. It must not keep a process alive. */
   after(ms: number, run: () => void): () => void;
@@ -54,7 +54,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Node's timers hold the process open unless told otherwise; other runtimes return a number. */
+/** Node's timers keep the process alive unless `unref()` is called; other runtimes return a number. */
 function release(timer: number | { unref?(): unknown }): void {
   if (typeof timer === "object") timer.unref?.();
 }
@@ -123,8 +123,8 @@ export function timeOrderedIds(): Ids {
 }
 
 /**
- * Makes the part after the version, 128 at a time, as one text that is then sliced. `crypto.randomUUID()` and the package `uuid` allocate
- * ten times as much and break the budget "bytes of message" in test/budgets.
+ * Makes the random part of ids: 128 of them at a time, as one text that is then sliced. `crypto.randomUUID()` and the package
+ * `uuid` allocate ten times as much and break the budget "bytes of message" in test/budgets.
  */
 function randomTails(): () => string {
   const count = 128;

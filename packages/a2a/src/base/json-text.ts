@@ -40,7 +40,7 @@ export function objectOf(members: Iterable<readonly [string, string]>): string {
   return `${openObjectOf(members)}}`;
 }
 
-/** The same without its closing brace: more members may follow. */
+/** As `objectOf`, without the closing brace, so that more members can follow. */
 export function openObjectOf(members: Iterable<readonly [string, string]>): string {
   const texts: string[] = [];
   for (const [name, value] of members) texts.push(`${JSON.stringify(name)}:${value}`);
@@ -101,8 +101,8 @@ export function nestsDeeper(text: string, limit: number): boolean {
 const deepestJson = 500;
 
 /**
- * Serializes a value. Throws TypeError or RangeError if it is not JSON or nests too deeply. JavaScript engines have different nesting
- * limits; this one is below all of them.
+ * Serializes a value. Throws TypeError or RangeError if it is not JSON or nests too deeply. JavaScript engines have different
+ * nesting limits; this limit is below all of them.
  */
 export function jsonTextOf(value: unknown): string {
   const text: string | undefined = JSON.stringify(value);

@@ -8,7 +8,7 @@ export type LogStyle = (format: "dim" | "cyan" | "yellow" | "red", text: string)
 
 /** A record of a log. */
 export interface LogRecord {
-  /** `undefined`: not known. */
+  /** `undefined`: unknown. */
   readonly time: Date | undefined;
   /** `undefined`: unknown. */
   readonly level: "debug" | "info" | "warn" | "error" | undefined;

@@ -4,12 +4,12 @@
 export function secretDigest(): (secret: string) => string {
   let bytes: Sha256 | undefined;
   let others: Sha256 | undefined;
-  // The keys are made on first use, because some runtimes have no random numbers before the first request.
+  // The keys are created on first use, because some runtimes have no random numbers before the first request.
   return (secret) => {
     try {
       return (bytes ??= keyed()).digest(secret);
     } catch {
-      // The text has characters beyond bytes. With another key, its digest differs from those of all texts of bytes.
+      // The text has characters beyond bytes. Another key, so that its digest differs from the digests of byte texts.
       return (others ??= keyed()).digest(binary(new TextEncoder().encode(secret)));
     }
   };

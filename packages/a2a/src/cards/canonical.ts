@@ -28,7 +28,7 @@ interface SignableForms {
   readonly specification: string;
   /** The form of the SDKs. */
   readonly reduced: string;
-  /** Whether `reduced` means the same, because it lacks only empty texts and empty required values. */
+  /** Whether `reduced` has the same meaning, because it lacks only empty texts and empty required values. */
   readonly same: boolean;
   readonly canonical: Json;
 }
@@ -122,8 +122,8 @@ export function membersIn(shape: Shape | undefined): Members | undefined {
 }
 
 /**
- * Whether a value is the default of its type, such as an empty map. Of objects with members of their own, callers ask only about required
- * ones: any other empty object was set on purpose.
+ * Whether a value is the default of its type, such as an empty map. For objects with own members, callers check only required
+ * members: any other empty object was set on purpose.
  */
 function isEmpty(shape: Shape, value: unknown): boolean {
   if (shape === "flag") return value === false;
@@ -175,8 +175,8 @@ function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean): unkno
 }
 
 /**
- * Whether a card has the members whose default values the reduced form omits. Readers take a card without a version for 0.2.5, and a
- * scheme without a type for an unknown one, so the reduced form of a card without them would mean something else.
+ * Whether a card has the members whose default values the reduced form omits. Readers treat a card without a version as
+ * 0.2.5, and a scheme without a type as unknown. So the reduced form of such a card would have another meaning.
  */
 function hasDefaulted({ protocolVersion, securitySchemes }: Json): boolean {
   const schemes = isObject(securitySchemes) ? Object.values(securitySchemes) : [];
@@ -206,7 +206,7 @@ function ascii(json: string): string {
 export interface StrayMember {
   /** Its path. */
   readonly field: string;
-  /** The member that lenient readers, such as those of ProtoJSON, take it for: `security_schemes` becomes `securitySchemes`. */
+  /** The member that lenient readers, such as ProtoJSON, read instead: `security_schemes` becomes `securitySchemes`. */
   readonly readAs?: string;
 }
 

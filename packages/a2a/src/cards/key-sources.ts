@@ -49,10 +49,10 @@ export class KeySources {
   }
 
   /**
-   * The trusted keys that may have made a signature, for a card of these origins: first the cached keys, then, if none has the name, those
-   * of a new reading.
+   * The trusted keys that may have made a signature, for a card of these origins: first the cached keys. If none of them has
+   * the key name of the signature, the key set is fetched again.
    *
-   * @throws A2AError `Unavailable` if a key set cannot be read, and no other has the key.
+   * @throws A2AError `Unavailable` if a key set cannot be read, and no other key set has the key.
    */
   async *keys(hints: Hints, origins: readonly string[]): AsyncGenerator<FoundKey, void, void> {
     let unreadable: Error | undefined;
@@ -100,7 +100,7 @@ export class KeySources {
         throw wrong(`${field}.keySet`, "must be a URL with https:, or with http: on this machine");
       }
       const url = new URL(keySet);
-      // The user names it, so it may be in a private network.
+      // The user configured this URL, so it may be in a private network.
       return {
         origins: allowed,
         keySet: this.#remote(url, { ...this.#net, allow: [...(this.#net.allow ?? []), hostOf(url)] }),
@@ -117,7 +117,7 @@ export class KeySources {
   }
 }
 
-/** The keys of a set that may have made a signature: those with its key name, and those without a name. */
+/** The keys of a set that may have made a signature: keys with the signature's key name, and keys without a name. */
 async function fittingKeys(
   keySet: CardKeySet | RemoteDocument<CardKeySet>,
   kid: string | undefined,

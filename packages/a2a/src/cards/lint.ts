@@ -13,11 +13,11 @@ import { readHeader } from "./sign.ts";
 const maxFindings = 100;
 
 /**
- * Finds problems of a card of 1.0, of 0.3, or of both: violations of the specification, and values that work for some readers only or
- * not as they seem.
+ * Finds problems of a card of 1.0, of 0.3, or of both: violations of the specification, and values that only some readers
+ * accept, or that have a surprising effect.
  *
  * @param card - The card, parsed from JSON.
- * @returns Every finding, errors first; at most 100, the last of which says that there are more.
+ * @returns Every finding, errors first. Of more than 100 findings, the last one has the number of the others.
  *
  * @example
  * ```ts
@@ -77,7 +77,7 @@ function formFindings(card: Json, versions: readonly CardForm["version"][]): Car
 const withoutVersion: CardFinding = {
   level: "warning",
   field: "protocolVersion",
-  message: "A card of 0.3 must have this member (0.3 §5.5). Without it, readers take the card for 0.2.5",
+  message: "A card of 0.3 must have this member (0.3 §5.5). Without it, readers treat the card as 0.2.5",
 };
 
 /** A copy, because the check may change it. A value that cannot be copied is not from JSON. */
@@ -95,7 +95,7 @@ function memberFindings(card: Json, versions: readonly CardForm["version"][]): C
     const field = path.slice(0, 200);
     if (readAs === undefined)
       return { level: "warning", field, message: "The version of this card does not define this member" };
-    const message = `Some readers take this member for ${readAs}, others ignore it. Write ${readAs} (A2A 1.0 §5.5)`;
+    const message = `Some readers treat this member as ${readAs}, others ignore it. Write ${readAs} (A2A 1.0 §5.5)`;
     return { level: "error", field, message };
   });
 }
@@ -183,7 +183,7 @@ const mediaTypes: Rule = (view) =>
     .filter(({ value }) => !/^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;.*)?$/.test(value))
     .map(({ field, value }) => warning(field, `${quoted(value)} is not a media type, such as "text/plain"`));
 
-/** The scopes of a scheme, in the place that the version defines; `undefined` for schemes that name none. */
+/** The scopes of a scheme, in the place that the version defines; `undefined` for schemes without scopes. */
 function scopesOf(scheme: Readonly<Record<string, unknown>>): ReadonlySet<string> | undefined {
   const oauth = isObject(scheme["oauth2SecurityScheme"]) ? scheme["oauth2SecurityScheme"] : scheme;
   if (!isObject(oauth["flows"])) return undefined;

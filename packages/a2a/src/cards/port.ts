@@ -9,7 +9,7 @@ import type { Dialer, NetPolicy } from "../net/port.ts";
 /** A public key as a JWK (RFC 7517). It may have further members. */
 export interface PublicCardKey extends PublicJwk {}
 
-/** A private key as a JWK, which `makeCardKey()` makes. Keep it secret. */
+/** A private key as a JWK, created by `makeCardKey()`. Keep it secret. */
 export interface PrivateCardKey extends PrivateJwk {}
 
 /** A set of public keys (RFC 7517 §5). */
@@ -41,18 +41,18 @@ export interface TrustedKeys {
   /** The keys themselves, or the URL of a key set, which is read again every ten minutes. */
   readonly keySet: CardKeySet | string;
   /**
-   * The origins of the agents whose cards the keys may sign, such as `https://agents.example.com`. They must include the origin of the
-   * card's URL or, if the card itself was passed, those of all its interfaces. Default: any.
+   * The origins of the agents whose cards the keys may sign, such as `https://agents.example.com`. They must include the
+   * origin of the card's URL or, if you passed the card itself, the origins of all its interfaces. Default: any.
    */
   readonly origins?: readonly string[];
 }
 
-/** Decides whether a client uses a card. `trustCards()` makes one. */
+/** Decides whether a client uses a card. Created by `trustCards()`. */
 export interface CardCheck {
   /**
    * Returns the card to use: the content that trusted signatures cover, or the first document if the policy accepts it without them.
    *
-   * @param documents - The same card in each form in which it may have been signed.
+   * @param documents - The card in each form that the signer may have signed.
    * @param address - The URL of the card. `undefined`: the card itself was passed.
    * @param logger - Logs a card that is used without a valid signature.
    * @throws A2AError `InvalidResponse` if the card is not trusted, `Unavailable` if the keys for it cannot be read now.
@@ -81,7 +81,7 @@ export interface CardTrust {
    * other URLs in `jku`.
    */
   readonly jku?: readonly string[];
-  /** Which addresses of key sets may be called. Default: public ones over HTTPS, and those that `keys` names. */
+  /** Which addresses of key sets may be called. Default: public addresses over HTTPS, and the URLs in `keys`. */
   readonly net?: NetPolicy;
   /** Pins the addresses of key sets: `nodeDialer()` of `@parley/node`. Absent: the runtime resolves their names again. */
   readonly dialer?: Dialer;
@@ -91,7 +91,7 @@ export interface CardTrust {
  * Which bytes a signature covers.
  * - `exact`: the card as received, without its signatures.
  * - `specification`: the form of A2A 1.0 §8.4.1; for a card of 0.3 its known members.
- * - `reduced`: the same without empty values, as the SDKs of JavaScript and Python write it. It counts only if the omitted values mean
+ * - `reduced`: the form without empty values, as the SDKs of JavaScript and Python write it. It counts only if the omitted values mean
  *   nothing.
  */
 export type CardReading = "exact" | "specification" | "reduced";
@@ -113,7 +113,7 @@ export interface SignatureVerdict {
   readonly alg?: string;
   /** `jku` of its header. */
   readonly jku?: string;
-  /** What it covers. Only if it is `valid`. */
+  /** The bytes that the signature covers. Only if it is `valid`. */
   readonly reading?: CardReading;
   /** The problem, for humans. */
   readonly reason?: string;
@@ -131,7 +131,7 @@ export interface CardVerdict {
 
 /** A problem of a card. */
 export interface CardFinding {
-  /** `error`: it violates the specification. `warning`: it works for some readers only, or not as it seems. */
+  /** `error`: it violates the specification. `warning`: only some readers accept it, or it has a surprising effect. */
   readonly level: "error" | "warning";
   /** Path of the member: `skills[0].id`. Empty: the whole card. */
   readonly field: string;

@@ -17,7 +17,7 @@ interface Signable {
  * The specification keeps empty required members, but the SDKs of JavaScript and Python drop all empty values. If the two forms differ,
  * both are signed. See also `SignCardOptions.reduced`.
  *
- * @param card - The card as it will be sent.
+ * @param card - The card, in the form that the server sends.
  * @throws A2AError `InvalidParams` if a key cannot sign cards, or if this is not a card.
  *
  * @example
@@ -102,7 +102,7 @@ export function readHeader(value: unknown): SignatureHeader | undefined {
   if (bytes === undefined) return undefined;
   try {
     const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is supported.
+    // A critical extension changes the signed bytes or the algorithm (RFC 7515 §4.1.11). None is supported.
     if (!isObject(header) || typeof header["alg"] !== "string" || header["crit"] !== undefined) return undefined;
     const { alg, kid, jku, typ } = header;
     return {

@@ -77,7 +77,7 @@ function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifie
   };
 }
 
-/** The forms of a card that can be verified, or the reason why none can. */
+/** The forms of a card that can be verified, or the reason why there is no such form. */
 function formsOf(card: Json): Forms | string {
   try {
     const stray = strayMembers(card);
@@ -125,14 +125,14 @@ function noteOn(stray: readonly StrayMember[]): string {
   if (stray.length === 0) return "";
   const names = stray.slice(0, 5).map(({ field, readAs }) => {
     const name = JSON.stringify(field.slice(0, 100));
-    return readAs === undefined ? name : `${name}, which some readers take for ${readAs}`;
+    return readAs === undefined ? name : `${name}, which some readers treat as ${readAs}`;
   });
   return `. It has members that its version does not define: ${names.join("; ")}`;
 }
 
 type FormVerdict = SignatureVerdict & { readonly form?: CardForm };
 
-/** The origins that a card belongs to: that of its address, or else those of all its interfaces. */
+/** The origins that a card belongs to: the origin of its URL, or else the origins of all its interfaces. */
 function originsOf(card: Json, address: string | undefined): readonly string[] {
   if (address !== undefined) return [originOf(address)];
   const { supportedInterfaces, additionalInterfaces, url } = card;
@@ -177,7 +177,7 @@ async function verdictOf(
     for await (const found of sources.keys(header, origins)) {
       const verdict = await tried(jws, found, forms, alg, clock);
       if (verdict.outcome === "valid") return { ...verdict, ...told };
-      // A verdict on an outdated key is more specific than one on a key that does not match.
+      // "Outdated key" is more specific than "key does not match".
       if (known === undefined || verdict.outcome === "outdated-key") known = verdict;
     }
   } catch (thrown) {
@@ -200,11 +200,11 @@ async function tried(
   if (form?.lacking === true) return { outcome: "unsupported", reason: partial };
   if (form !== undefined) return { outcome: "valid", reading: form.reading, form };
   return named
-    ? { outcome: "invalid", reason: `the card is not what this key has signed${note}` }
+    ? { outcome: "invalid", reason: `the signature does not match the card${note}` }
     : { outcome: "unknown-key", reason: "its key is not trusted for this card" };
 }
 
-/** The first form that a signature covers; `undefined` if it covers none, or if the key does not match. */
+/** The first form that a signature covers; `undefined` if there is no such form, or if the key does not match. */
 async function formOf(
   jws: { readonly protected: string; readonly signature: string },
   key: PublicCardKey,
@@ -269,7 +269,7 @@ export function trustCards(trust: CardTrust, clock?: Clock): CardCheck {
   return { check };
 }
 
-/** Whether a signature names a trusted key that did not make it. */
+/** Whether a signature names a trusted key but was not made with that key. */
 function isForged({ signatures }: CardVerdict): boolean {
   return signatures.some(({ outcome }) => outcome === "invalid");
 }

@@ -171,7 +171,7 @@ const maxFreshMs = 86_400_000;
 /** By the function that sends requests, then by the clock. Weak, so that user functions can be collected. */
 const caches = new WeakMap<object, WeakMap<Clock, BoundedMap<Kept>>>();
 
-/** The cache of all clients with the same fetch function. `decode` reads a card for one of them. */
+/** The cache of all clients with the same fetch function. `decode` reads a card in the versions that one client supports. */
 export function sharedCards(
   fetch: FetchLike | typeof globalThis.fetch,
   clock: Clock,

@@ -49,7 +49,7 @@ import type { WatchedTask } from "./watch.ts";
  * received it.
  */
 export class Client<E extends AnyExtension = never> {
-  /** The card of the agent: after `getExtendedAgentCard()` that one. */
+  /** The agent's card. `getExtendedAgentCard()` replaces it with the extended card. */
   readonly card: AgentCard;
   /** The operations as a service, with retries: for interceptors, proxies, and operations of extensions. */
   readonly service: AgentService;
@@ -79,7 +79,7 @@ export class Client<E extends AnyExtension = never> {
     this.#parts = parts;
   }
 
-  /** The interface of the card that is in use. Before the first answer: the one that is tried first. */
+  /** The interface of the card that is in use. Before the first answer: the interface to try first. */
   get chosen(): AgentInterface {
     return this.#parts.chosen();
   }
@@ -141,7 +141,7 @@ export class Client<E extends AnyExtension = never> {
       const { tasks, nextPageToken: pageToken } = await this.listTasks(next, options);
       yield* tasks as readonly ReceivedTask<E>[];
       if (pageToken === "") return;
-      if (pageToken === next.pageToken) throw new A2AError("InvalidResponse", "nextPageToken is the same again");
+      if (pageToken === next.pageToken) throw new A2AError("InvalidResponse", "nextPageToken is the same twice");
       next = { ...request, pageToken };
     }
   }
@@ -247,7 +247,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * The files of an artifact or a task, even while it runs. See `download()`, which also accepts clients of `connectJsonRpc`; they throw here.
+   * The files of an artifact or a task, even while it runs. Clients of `connectJsonRpc` throw: use the function `download()` instead.
    *
    * @example
    * ```ts

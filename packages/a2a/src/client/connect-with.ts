@@ -93,11 +93,11 @@ export async function connectWith<E extends string | AnyExtension = string>(
   const settings = {
     ...guarded,
     extensions: uris,
-    // Set even without headers, so that errors say which origin gets no credentials.
+    // Set even without headers, so that errors name the origin that gets no credentials.
     ...(session !== undefined && { headers: options.headers ?? {} }),
   };
   const refused: CardHooks["refused"] = (error, named, source) => {
-    // If cards must be signed, an unsigned refusal must not cause the client to send credentials, unless its user named the origin twice.
+    // If cards must be signed, a 401 for a card must not make the client send credentials, unless `credentialOrigins` has it.
     const isTwice = options.credentialOrigins?.some((url) => toUrl(url).origin === named.origin) === true;
     if ((trust && !isTwice) || !hasCode(error, "Unauthenticated") || !session?.refusedCard(error, named)) return false;
     // Cards that were fetched with these credentials are not shared with other clients.
@@ -129,9 +129,9 @@ export async function connectWith<E extends string | AnyExtension = string>(
 }
 
 /**
- * The trust of one client. Checks every card before it is used (A2A 1.0 §8.4.3): public, cached and extended cards. Signatures cover
- * documents, so these are kept with the cards that were read from them. The client only uses the part of the document that the
- * signatures cover.
+ * The `trust` option of one client. Checks every card before it is used (A2A 1.0 §8.4.3): public, cached and extended cards.
+ * Signatures cover JSON documents, so each card keeps the document that it was read from. The client only uses the part of
+ * the document that the signatures cover.
  */
 class ClientTrust {
   readonly #kit: ClientKit;
@@ -165,7 +165,7 @@ class ClientTrust {
     return this.#refusedCached;
   }
 
-  /** The cache. A card without its document, which other code has put there, is fetched again. */
+  /** Wraps the cache. A card without its document, put there by other code, is fetched again. */
   cache(inner: CardCache): CardCache {
     this.#isCached = false;
     return {

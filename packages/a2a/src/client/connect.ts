@@ -70,8 +70,8 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
    */
   readonly cardCache?: CardCache | false;
   /**
-   * Sees the requests for the card (`Observer.card`), and each wait before a retry (`Observer.retry`). Requests to the agent are seen by
-   * the interceptor `observeRequests`. Default: none.
+   * Sees the requests for the card (`Observer.card`), and each wait before a retry (`Observer.retry`). The interceptor
+   * `observeRequests` reports single requests. Default: none.
    */
   readonly observer?: Observer;
   /** Ends `connect()` itself. It has no effect on calls. Default: none. */

@@ -13,11 +13,11 @@ import type { ReceivedAnswer } from "./received.ts";
 import { type CallOptions, type SendInput, toSendRequest } from "./requests.ts";
 import type { EventStream } from "./stream.ts";
 
-/** What a conversation needs of a client. A `Client` has it. */
+/** The members of a client that a conversation uses. A `Client` has it. */
 export interface ConversationClient<E extends AnyExtension = never> {
   /** Makes the ids of messages. */
   readonly ids: Ids;
-  /** Reads a task, for webhooks that did not come. */
+  /** Reads a task, in case a webhook delivery was lost. */
   getTask(id: string): Promise<Task>;
   /** Sends a message and waits for its answer. */
   sendMessage(input: SendInput, options?: CallOptions): Promise<ReceivedAnswer<E>>;
@@ -31,19 +31,19 @@ export interface ConversationClient<E extends AnyExtension = never> {
 
 /** Where a conversation continues. */
 export interface ConversationInit {
-  /** The context of an earlier conversation. Default: the agent makes one. */
+  /** The context of an earlier conversation. Default: the agent creates one. */
   readonly contextId?: string;
   /** A task of that context which is not finished. */
   readonly taskId?: string;
 }
 
 /**
- * Keeps the ids that make single messages a conversation (A2A 1.0 §3.4.3). Each message has the context that the agent
- * chose. While a task is active or interrupted, messages belong to it. After it has ended, the next message begins a new
- * task and names the old one in `referenceTaskIds`. Ids that a message has itself are kept.
+ * Keeps the ids that make single messages a conversation (A2A 1.0 §3.4.3). Each message has the context that the agent chose.
+ * While a task is active or interrupted, messages belong to it. After it has ended, the next message begins a new task and
+ * names the old one in `referenceTaskIds`. Ids that you set in a message take precedence.
  *
- * Wait for the first answer, or the first event, before you send again: until then there is no context to share.
- * `client.conversation()` makes one.
+ * Wait for the first answer, or the first event, before you send again: until then the client does not know the context.
+ * `client.conversation()` returns a `Conversation`.
  */
 export class Conversation<E extends AnyExtension = never> {
   #client: ConversationClient<E>;
@@ -81,9 +81,9 @@ export class Conversation<E extends AnyExtension = never> {
   }
 
   /**
-   * Reports the tasks of the conversation by webhook, in place of a stream. Each task that a later message begins or continues gets a
-   * webhook with that message, unless the message has its own. Send with `returnImmediately`, and `listener` gets the
-   * events as they come.
+   * Reports the tasks of the conversation by webhook, in place of a stream. Each task that a later message begins or
+   * continues gets a webhook with that message, unless the message has its own. Send with `returnImmediately`; `listener`
+   * receives the events.
    *
    * @param webhook - A `webhookReceiver()` of `@parley/a2a/webhooks`.
    */
@@ -120,11 +120,11 @@ export class Conversation<E extends AnyExtension = never> {
   }
 }
 
-/** Receives webhooks for a client: a `webhookReceiver()` of `@parley/a2a/webhooks`. It is passed in, so that clients without it stay small. */
+/** Receives webhooks for a client: a `webhookReceiver()` of `@parley/a2a/webhooks`. The caller passes the inbox, so that clients without webhooks stay small. */
 export interface WebhookInbox {
   /**
-   * A client for a conversation: it adds a webhook to each message whose task has none yet. `listener` gets their events, and `note`
-   * gets those of the last message's task.
+   * Wraps the client of a conversation: adds a webhook to each message whose task has none yet. `listener` receives the
+   * events of these tasks, and `note` those of the last message's task.
    */
   onUpdate(
     client: ConversationClient,
@@ -137,7 +137,7 @@ export interface WebhookInbox {
     taskId: string,
     until: (task: Task) => boolean,
     options: { readonly signal?: AbortSignal | undefined },
-    /** `received` is called with each task that came in a delivery, and returns what is used in its place. */
+    /** `received` is called with each delivered task. Its result replaces that task. */
     reading: { readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined },
   ): Promise<Task>;
 }
@@ -151,7 +151,7 @@ export interface Updates {
   close(this: void): void;
 }
 
-/** What `WebhookInbox.waitFor()` needs of a client. A `Client` has it. */
+/** The members of a client that `WebhookInbox.waitFor()` uses. A `Client` has it. */
 export interface PushClient {
   /** Reads a task. */
   getTask(id: string, options?: CallOptions): Promise<Task>;

@@ -91,7 +91,7 @@ export async function* download(
     yield* filesOf(pass.steps(), options);
     more = pass.hasMore;
     if (more && "events" in what)
-      throw new A2AError("UnsupportedOperation", "Artifacts grow at the same time: name one");
+      throw new A2AError("UnsupportedOperation", "Several artifacts grow at the same time: pass the id of one");
   }
   if (artifactId !== undefined && !had.has(artifactId))
     throw invalidParams([{ field: "artifactId", description: "names no artifact of this task" }]);
@@ -126,7 +126,7 @@ class Pass {
     this.#had = had;
   }
 
-  /** Whether another pass has artifacts that this one could not read. */
+  /** Whether artifacts are left that only another pass can read. */
   get hasMore(): boolean {
     return this.#overlapped.size > 0;
   }
@@ -151,7 +151,7 @@ class Pass {
   *#take(artifact: Artifact, append: boolean, last: boolean): Generator<Step, void, void> {
     const { artifactId } = artifact;
     if (this.#wanted !== undefined && this.#wanted !== artifactId) return;
-    // An artifact that began while another was being read is left to the next pass.
+    // The next pass reads artifacts that began while this pass read another artifact.
     if (this.#current === undefined && !this.#had.has(artifactId) && !this.#overlapped.has(artifactId)) {
       this.#current = new Open(artifact);
       this.#had.add(artifactId);

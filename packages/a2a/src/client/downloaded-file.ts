@@ -22,12 +22,12 @@ interface DownloadedFiles {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What happens to the files of an artifact. A part begins a file, or continues the one before it. */
+/** One change of an artifact's files: a part begins a file, or continues the file before it. */
 export type Step = { readonly begins: Part; readonly name: string } | { readonly more: Part };
 
 /** The files of parts, in order. */
 export class Splitter {
-  /** The name of files that have none. */
+  /** The name of files without a name. */
   readonly #fallbackName: string;
   #before: Part | undefined;
 
@@ -40,7 +40,7 @@ export class Splitter {
       if (this.#before === undefined || !continues(this.#before, part))
         yield { begins: part, name: this.#fallbackName };
       yield { more: part };
-      // Only what tells files apart is kept, not the bytes.
+      // Keeps only the members that distinguish files, not the bytes.
       this.#before = {
         ...part,
         ...(part.raw !== undefined && { raw: "" }),
@@ -54,7 +54,7 @@ export async function* stepsOf(artifact: Artifact): AsyncGenerator<Step, void, v
   yield* new Splitter(artifact).push(artifact.parts);
 }
 
-/** The files of a download. What was not read of one is skipped when the next one is asked for. */
+/** The files of a download. When the caller requests the next file, unread bytes of the previous file are skipped. */
 export async function* filesOf(
   steps: AsyncGenerator<Step, void, void>,
   options: DownloadedFiles,
@@ -115,7 +115,7 @@ class DownloadedFile extends ReadableFile {
     return streamOf(() => this.#bytes());
   }
 
-  /** Skips what was not read. Returns the step after the file. */
+  /** Skips the unread bytes of the file. Returns the step after the file. */
   async end(): Promise<Step | undefined> {
     while (!this.#over) await this.#step();
     return this.#next;
@@ -153,8 +153,8 @@ class DownloadedFile extends ReadableFile {
 }
 
 /**
- * Makes `Client.fileFetch()`. `own` returns the URLs of the agent that the user has named. A link to the origin of one of them is fetched: it
- * leads to no machine that the calls do not reach.
+ * Makes `Client.fileFetch()`. `own` returns the URLs of the agent that the user has named. A link to one of these origins is
+ * fetched, because calls reach that origin anyway.
  */
 export function fileFetching(
   fetch: FetchLike,
@@ -172,7 +172,7 @@ export function fileFetching(
   };
 }
 
-/** Whether both have one origin. On this machine its names are one: cards say `localhost` where the user says `127.0.0.1`. */
+/** Whether both have one origin. All loopback names count as one origin: a card may have `localhost` where the user has `127.0.0.1`. */
 function isSameOrigin(one: string, other: string): boolean {
   if (!URL.canParse(one) || !URL.canParse(other)) return false;
   const [left, right] = [new URL(one), new URL(other)];

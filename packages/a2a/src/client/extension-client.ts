@@ -95,7 +95,7 @@ async function callMethod(
     const result = fit(method.response, payload.value);
     if (result.ok) return result.value;
     const fields = misfits(method.response, "response", payload.value);
-    throw new A2AError("InvalidResponse", withFields(`The answer of ${name} does not fit`, fields), { fields });
+    throw new A2AError("InvalidResponse", withFields(`The answer of ${name} is invalid`, fields), { fields });
   } finally {
     release();
   }

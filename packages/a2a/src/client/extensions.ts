@@ -72,7 +72,7 @@ export class ClientExtensions {
     return this.#card;
   }
 
-  /** URIs that each call asks for. */
+  /** URIs that each call requests. */
   get uris(): readonly string[] {
     return this.#uris;
   }
@@ -167,7 +167,7 @@ export class ClientExtensions {
     { extensions, signal }: CallContext,
     clock: Clock,
   ): Promise<Operations[Name]["request"]> {
-    // The request of a method is data of its extension, and of no other.
+    // The request of an extension method belongs to that extension, so other extensions do not change it.
     if (isMethod(operation)) return request;
     const readers = this.#of(extensions);
     let changed: Operations[Name]["request"] = request;
@@ -228,7 +228,7 @@ export class ClientExtensions {
 
   #event(payload: Payload<StreamResponse>): Payload<StreamResponse> {
     const { value } = payload;
-    // If the stream has ended, the retries read the task instead, and the activation belongs to the task.
+    // After a lost stream end, the retry layer reads the task instead. The activation is then stored for the task, not for the event.
     const active = this.#active.get(value) ?? (value.task && this.#active.get(value.task)) ?? [];
     const given = this.#received(value, active);
     return given === value ? payload : new Payload(given);
@@ -255,7 +255,7 @@ export class ClientExtensions {
     return this.#received(task, this.#activated(uris, { extensions: this.#uris }));
   }
 
-  /** What `event.ext()` gives. */
+  /** The result of `event.ext()`. */
   read(reader: ExtensionReader, event: StreamResponse): unknown {
     const { extension } = reader;
     const { onEvent } = extension as Hooks;
@@ -264,7 +264,7 @@ export class ClientExtensions {
     try {
       // A copy, so that an extension's changes to an event affect only itself.
       const read = onEvent.call(extension, copyFor(event), reads);
-      // Who does not call `ext()` does not wait for it, and its rejection would end the process.
+      // A caller that never calls `ext()` does not await this promise, and an unhandled rejection would end the process.
       if (isPromise(read)) read.then(undefined, (thrown: unknown) => this.#log(extension, "onEvent", thrown));
       return read;
     } catch (thrown) {

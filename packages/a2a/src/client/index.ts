@@ -1,5 +1,5 @@
 /**
- * Calling agents: `connect()`, streams that continue, conversations, and what folds the events of a stream into a task or a text.
+ * Calling agents: `connect()`, resumable streams, conversations, and functions that fold the events of a stream into a task or a text.
  */
 
 import type { AgentCard } from "../model/index.ts";
@@ -13,13 +13,13 @@ import { assemble, checkBindings, type ConnectOptions } from "./connect.ts";
 import { connectWith } from "./connect-with.ts";
 
 /**
- * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the card of the agent, unless it is given the card, and
- * chooses an interface that both sides speak: the newest version, and among those the first on the card (A2A 1.0 §8.3.2).
- * If that interface does not answer, the next one is used. `Client.chosen` says which. No connection stays open.
+ * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the agent's card if you pass a URL. Then it chooses an
+ * interface that both sides support: the newest version, and of several the first on the card (A2A 1.0 §8.3.2). If that
+ * interface does not answer, the client uses the next one. `Client.chosen` returns it. No connection stays open.
  *
  * @param agent - Base URL of the agent (`https://example.com/weather`), URL of its card, or the card, of any version.
- * @throws A2AError `InvalidParams` if the URL is not valid, `InvalidResponse` if the card cannot be used,
- * `ConnectionFailed`, `ConnectionLost`, `Timeout` or `Aborted` if it cannot be fetched, and what the server answers.
+ * @throws A2AError `InvalidParams` if the URL is not valid, `InvalidResponse` if the card cannot be used, `ConnectionFailed`,
+ * `ConnectionLost`, `Timeout` or `Aborted` if it cannot be fetched, or the error that the server answers.
  *
  * @example
  * ```ts
@@ -47,9 +47,9 @@ export async function connect<E extends string | AnyExtension = string>(
 }
 
 /**
- * `connect()` for JSON-RPC of version 1.0 alone. It takes half of the code, for pages where each kilobyte counts. It does
- * without five things: `credentials`, `trust`, a faster way to decode chunks, a check of what interceptors return, and a guard around
- * `observer`: an error that the observer throws fails the call.
+ * `connect()` for JSON-RPC of version 1.0 only. Its bundle has half the size, for pages where each kilobyte counts. It lacks
+ * five features: `credentials`, `trust`, a faster way to decode chunks, a check of what interceptors return, and a guard
+ * around `observer`: an error that the observer throws fails the call.
  */
 export async function connectJsonRpc(
   agent: string | URL | AgentCard,
@@ -97,7 +97,7 @@ export type { OlderCard } from "./versions.ts";
 export type { InterfaceChoice } from "./interfaces.ts";
 export type { ResilientOptions, RetryPolicy } from "./retry.ts";
 export { resilient } from "./resilient.ts";
-// What most callers need of other rooms.
+// Names of other modules that most callers of `connect()` need.
 export { A2AError, data, file, hasCode, text } from "../model/index.ts";
 export { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 export { restBinding } from "../transport/rest/client.ts";

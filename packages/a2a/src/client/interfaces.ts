@@ -12,8 +12,8 @@ export interface InterfaceChoice {
   /** Only interfaces of this binding, by the name that cards use: `JSONRPC`, `HTTP+JSON`, `GRPC` or a URI. Default: any. */
   readonly binding?: string;
   /**
-   * Only interfaces of this version (`Major.Minor`). A later minor version, such as the draft `1.1`, is asked of interfaces
-   * that list an earlier one of the same major version. Default: any.
+   * Only interfaces of this version (`Major.Minor`). The client also requests a later minor version, such as the draft `1.1`,
+   * from interfaces that list an earlier one of the same major version. Default: any.
    */
   readonly version?: string;
 }
@@ -40,7 +40,7 @@ function unusable(url: string): string | undefined {
   return /^\s*https?:/i.test(url) ? undefined : "is not an HTTP URL";
 }
 
-/** The version to speak. A minor version only adds to the one before, so a later one can be asked for where an earlier one is listed. */
+/** The version to speak. Minor versions only add to earlier ones, so the client may request a later minor version than the card lists. */
 function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice): string {
   const listed = minor(protocolVersion);
   const asked = minor(choice.version ?? listed);
@@ -49,9 +49,8 @@ function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice)
 }
 
 /**
- * The interfaces of a card that can be used, the newest version first, those of one version in the order of the card (A2A
- * 1.0 §8.3.2). Throws `InvalidResponse` if none is usable. `trusted` are the origins that get credentials; `undefined`:
- * all do.
+ * The usable interfaces of a card: the newest version first, and within a version in the order of the card (A2A 1.0 §8.3.2).
+ * Throws `InvalidResponse` if none is usable. `trusted` are the origins that get credentials; `undefined`: all do.
  */
 export function candidatesOf(
   card: AgentCard,
@@ -97,7 +96,7 @@ function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }
   return (tenant ? { tenant, ...rest } : rest) as T;
 }
 
-/** Whether there was no answer at all. An older version at the same place would not answer either. */
+/** Whether there was no answer at all. An older version at the same URL would not answer either. */
 const isSilence = (error: A2AError): boolean => hasCode(error, "ConnectionFailed", "Timeout", "Unavailable");
 
 /** Whether the interface does not work at all, so that the next one is tried. */
@@ -107,11 +106,10 @@ function isDead(error: A2AError): boolean {
 }
 
 /**
- * One service over the candidates. The first one that answers is kept. A request that may have been processed by an
- * interface which then failed is not sent to another one, unless it is safe to repeat; the next request then goes to the
- * next interface. The error of the last interface lists the errors of all. Where a server refuses because it got no
- * credentials, the error says so, and `metadata.withheldFrom` is the origin that did not get them. `card` is the name of
- * the card in errors.
+ * One service over the candidates. The first interface that answers stays in use. If an interface fails after it may have
+ * processed a request, only requests that are safe to repeat go to the next interface. The error of the last interface lists
+ * the errors of all. If a server rejects a request because the client withheld credentials, the error says so, and
+ * `metadata.withheldFrom` is the origin. `card` is the name of the card in errors.
  */
 export function firstAlive(
   candidates: readonly Candidate[],
@@ -120,7 +118,7 @@ export function firstAlive(
   card: string,
 ): { service: AgentService; chosen(): AgentInterface } {
   let current = 0;
-  /** Whether the current interface has answered: then it is kept. */
+  /** Whether the current interface has answered: it then stays in use. */
   let proven = false;
   /** The error of each interface. */
   const failures: string[] = [];
@@ -160,7 +158,7 @@ export function firstAlive(
         const last = next < 0;
         failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
         logger?.warn("An interface of the card failed", { url, cause: thrown });
-        // After the last one all have failed: the next request begins with the first again.
+        // After the last interface, all have failed: the next request begins with the first one.
         if (current === mine) current = Math.max(next, 0);
         if (last) {
           silent = [];

@@ -8,9 +8,9 @@ import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import type { readText } from "./text.ts";
 import type { watchTask } from "./watch.ts";
 
-/* What a client is made of, and the options of its methods. */
+/* The parts of a client, and the options of its methods. */
 
-/** What a client is made of. `connect()` puts it together. */
+/** The parts of a client, which `connect()` creates. */
 export interface ClientParts {
   /** The card of the agent. */
   readonly card: AgentCard;
@@ -24,19 +24,19 @@ export interface ClientParts {
   readonly ids: Ids;
   /** Longest call in milliseconds. `false`: no limit. */
   readonly timeout: number | false;
-  /** URIs of extensions that every call asks for. */
+  /** URIs of extensions that every call requests. */
   readonly extensions: readonly string[];
-  /** `download()`. Absent: the client has no method for it, and is small. */
+  /** `download()`. Absent in small clients, whose method throws. */
   readonly download?: typeof download | undefined;
-  /** `Client.fileFetch()`. Absent: the client reads no links on its own, and is small. */
+  /** `Client.fileFetch()`. Absent in small clients, which fetch no links on their own. */
   readonly fileFetch?: ((other?: FileFetch) => FileFetch) | undefined;
-  /** `readText()`, for `EventStream.text()`. Absent: streams have no such method, and are small. */
+  /** `readText()`, for `EventStream.text()`. Absent in small clients, whose streams throw instead. */
   readonly readText?: typeof readText | undefined;
-  /** `watchTask()`, for `Client.watch()`. Absent: the client has no method for it, and is small. */
+  /** `watchTask()`, for `Client.watch()`. Absent in small clients, whose method throws. */
   readonly watch?: typeof watchTask | undefined;
-  /** `client.ext()`. Absent: the client has no method for it, and is small. */
+  /** `client.ext()`. Absent in small clients, whose method throws. */
   readonly ext?: ExtOfClient<AnyExtension> | undefined;
-  /** Gives a task that came in a webhook its `ext`. Absent: the client has no extensions that are values. */
+  /** Adds `ext` to a task from a webhook. Absent: the client has no extensions, or only URIs of extensions. */
   readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
 }
 
@@ -45,13 +45,13 @@ export interface WaitOptions extends CallOptions {
   /** Whether to stop waiting. Called with the task after each change of its status. Default: it is terminal or interrupted. */
   readonly until?: (task: Task) => boolean;
   /**
-   * Waits by webhook, in place of a stream: no connection is open meanwhile, so it suits tasks that take long. The agent must have push
-   * notifications. While no webhook comes, the task is polled after 10 s, and then less and less often, up to once a minute.
+   * Waits for webhooks instead of a stream. No connection stays open, so this suits long tasks. The agent must support push
+   * notifications. Until a webhook arrives, the client polls the task: first after 10 s, then less often, at last once a minute.
    */
   readonly webhook?: WebhookInbox;
 }
 
-/** The names of the options of all calls together: `waitFor()` and `download()` pass their own options on to other methods. */
+/** The option names of all methods in one list, because `waitFor()` and `download()` pass their options on to other methods. */
 export const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOptions> = {
   after: 1,
   connectTimeout: 1,
@@ -69,24 +69,23 @@ export const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOpt
   webhook: 1,
 };
 
-/** What `client.ext()` returns: an extension in calls to the agent of the client. */
+/** The result of `client.ext()`: an extension, bound to the agent of this client. */
 export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<ExtensionWrites<Types>, "subState"> {
-  /** How the card declares it. `undefined`: it does not. */
+  /** The extension's entry on the card. `undefined`: the card does not declare it. */
   readonly declared: AgentExtension | undefined;
-  /** Whether each call asks for it: the card declares it, and the extensions that it requires. */
+  /** Whether each call requests the extension: the card declares it and all extensions that it requires. */
   readonly requested: boolean;
   /** `params` of the card, checked. `undefined` if they are absent or invalid, and without `paramsSchema`. */
   readonly params: ParamsOf<Types>;
   /**
-   * Reads what the extension has put into an event, a task, a message or an artifact, whether or not it was active: for what was kept,
-   * or came in another way.
+   * Reads the extension's values in an event, a task, a message or an artifact, active or not: for example in stored tasks.
    */
   read(from: Readable): Types["event"];
   /**
    * Calls a method of the extension.
    *
-   * @throws A2AError `InvalidParams` for a request that does not fit, which is not sent, `InvalidResponse` for an answer that does not,
-   * `MethodNotFound` if the agent does not have the extension, and what the agent answers.
+   * @throws A2AError `InvalidParams` for a request that does not match its schema (nothing is sent), `InvalidResponse` for an
+   * answer that does not match, `MethodNotFound` if the agent does not have the extension, and errors of the agent.
    */
   call<Name extends keyof Types["methods"] & string>(
     method: Name,
@@ -101,7 +100,7 @@ type RequestOf<Method> = Method extends { readonly request: StandardSchema<infer
 
 type ResponseOf<Method> = Method extends { readonly response: StandardSchema<infer Response> } ? Response : never;
 
-/** What `client.ext()` returns for an extension. */
+/** The result of `client.ext()` for an extension. */
 export type ExtensionClientOf<X> = X extends { readonly "~types"?: infer Types extends ExtensionTypes }
   ? ExtensionClient<Types>
   : never;

@@ -18,15 +18,15 @@ import type {
 } from "../protocol/index.ts";
 import type { ExtensionReader } from "../extensions/index.ts";
 
-/* What a client with extensions gets: events, answers, tasks and messages that say what the extensions have put into them. */
+/* The types that a client with extensions receives: events, answers, tasks and messages with a method `ext()`, which reads extension values. */
 
-/** What a client with extensions adds to an event, an answer, a task, a message or an artifact. It is not enumerable: the JSON stays what it is. */
+/** The method that a client with extensions adds to events, answers, tasks, messages and artifacts. It is not enumerable. */
 export interface WithExtensions<E extends AnyExtension> {
   /**
-   * What an extension has put into it: what `onEvent` of the extension returned, or by default its values.
+   * The extension's values in this object, or the result of the extension's `onEvent` if it has one.
    *
-   * @returns `undefined` if the server did not activate the extension in the call that this came with. A server that does not say what
-   * it has activated is believed to have activated those of kind `data`.
+   * @returns `undefined` if the server did not activate the extension in this call. If the server does not report activated
+   * extensions, those of kind `data` count as active.
    */
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }
@@ -43,7 +43,7 @@ export type ReceivedList<E extends AnyExtension = never> = [E] extends [never]
   ? ListTasksResponse
   : Omit<ListTasksResponse, "tasks"> & { readonly tasks: readonly ExtendedTask<E>[] };
 
-/** The member of an answer or an event, with `ext` where extensions can have put something into it. */
+/** The member of an answer or an event, with `ext` if extensions can add data to it. */
 type ReceivedMember<Member, E extends AnyExtension> = Member extends Task
   ? ExtendedTask<E>
   : Member extends Message
@@ -78,8 +78,8 @@ export type ResponseTo<E extends AnyExtension, Name extends UnaryName> = Name ex
 type Ext = (extension: AnyExtension) => unknown;
 
 /**
- * What `ext` of an event gives, for the extensions that were active. Those with `onEvent` read the event now, since they may keep what
- * they see; the others when they are asked.
+ * The `ext` method of an event, for the active extensions. An extension with `onEvent` reads the event now, because it may
+ * store values. Others read it when `ext` is called.
  */
 export function activatedIn(active: readonly ExtensionReader[], read: (reader: ExtensionReader) => unknown): Ext {
   const found = new Map<string, unknown>();
@@ -89,7 +89,7 @@ export function activatedIn(active: readonly ExtensionReader[], read: (reader: E
   return readWhenAsked(active, read, found);
 }
 
-/** The same, but reads only on access. */
+/** As `activatedIn`, but every extension reads only when `ext` is called. */
 export function readWhenAsked(
   active: readonly ExtensionReader[],
   read: (reader: ExtensionReader) => unknown,
@@ -107,7 +107,7 @@ export function readWhenAsked(
 type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
 
 /**
- * The value with `ext`, and so its task, its message and its artifacts. A frozen value is copied: an interceptor may have made it of text.
+ * Adds `ext` to the value, its task, its message and its artifacts. Copies a frozen value, which an interceptor may have parsed.
  *
  * @param ofArtifact - Reads an artifact of a task. An artifact update has its own.
  */
@@ -126,7 +126,7 @@ function artifactsOf(value: object): readonly Artifact[] | undefined {
   return "status" in value ? (value as Task).artifacts : undefined;
 }
 
-/** The value with these members: itself, if they are the same. */
+/** A copy of the value with these members, or the value itself if it already has them. */
 function withMembers<T extends object>(value: T, members: object): T {
   const own = value as Readonly<Record<string, unknown>>;
   const changed = Object.entries(members).filter(

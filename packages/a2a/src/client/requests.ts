@@ -9,7 +9,7 @@ import type {
 } from "../model/index.ts";
 import type { Outgoing } from "../protocol/index.ts";
 
-/** Options of one call. The client's own options apply where one is absent. */
+/** Options of one call. An absent option has the value of the client. */
 export interface CallOptions extends Outgoing {
   /** Ends the call when it is aborted. The call then throws `Aborted`. */
   readonly signal?: AbortSignal | undefined;
@@ -23,7 +23,7 @@ export interface CallOptions extends Outgoing {
 
 /** Options of a subscription. */
 export interface SubscribeOptions extends CallOptions {
-  /** Continue after the event of this number (`EventStream.seq`). It has an effect only if the agent's card promises it. */
+  /** Continue after the event of this number (`EventStream.seq`). Works only if the agent's card declares resumable streams. */
   readonly after?: number;
 }
 
@@ -33,14 +33,14 @@ export interface MessageInit extends Partial<Message> {
   readonly parts: readonly Part[];
 }
 
-/** What a send takes: a text, a part, parts, a message, or a request around any of them (A2A 1.0 §3.2.1). */
+/** The input of a send: a text, a part, parts, a message, or a request with any of these as its message (A2A 1.0 §3.2.1). */
 export type SendInput = Content | MessageInit | SendInit;
 
 /** A send request whose message may be a text, a part, parts or a message. The client adds the `tenant`. */
 export interface SendInit extends Omit<SendMessageRequest, "message" | "tenant" | "configuration"> {
   /** The message. */
   readonly message: Content | MessageInit;
-  /** How it is to be answered. */
+  /** How the agent answers: accepted media types, history length, webhook, immediate return. */
   readonly configuration?: SendMessageConfiguration | SendMessageConfigurationDraft;
 }
 
@@ -59,7 +59,7 @@ function toMessage(input: Content | MessageInit, ids: Ids): Message {
   return { ...init, messageId: init.messageId ?? ids.next(), role: init.role ?? "ROLE_USER" };
 }
 
-/** The request for a task that is given as its id, or as the request. */
+/** The request for a task: made from its id, or the request itself. */
 export function byId<T extends { readonly id: string }>(task: string | T): T | { readonly id: string } {
   return typeof task === "string" ? { id: task } : task;
 }

@@ -45,7 +45,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     },
     async stream(operation, request, { after, signal, ...rest }) {
       const { own, release } = follow(signal);
-      // The event ids of a server that cannot replay may mean anything.
+      // Event ids are not cursors if the server cannot replay.
       const context = { ...rest, signal: own.signal, after: options.canReplay ? after : undefined };
       const stream = new ResilientStream(next, options, calls, operation, request, context);
       try {
@@ -85,7 +85,7 @@ class ResilientStream<Name extends StreamName> {
   readonly #backoff: Backoff;
   #resumed = false;
   #over = false;
-  /** Of the current connection: since when it is open, whether no event has come, and whether a new one has. */
+  /** State of the current connection: when it opened, whether no event has arrived, and whether a new event has. */
   #openSince: number | undefined;
   #opening = false;
   #fresh = false;
@@ -164,7 +164,7 @@ class ResilientStream<Name extends StreamName> {
     for (const item of batch) {
       if (!this.#isNew(item)) continue;
       unseen.push(item);
-      // The binding ends a stream by the operation that opened it, which is another one after a reconnection.
+      // The binding decides by the opening operation when a stream ends. After a reconnection that operation is a different one.
       this.#over = this.#resumed && closesAfter(item.payload.value, this.#operation);
       if (this.#over) break;
     }
@@ -224,7 +224,7 @@ class ResilientStream<Name extends StreamName> {
     if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#backoff.reset();
     // Without an event it is unknown whether the message arrived.
     if (this.#taskId === undefined && !canResend) throw error;
-    // The message may have arrived, although a later connection was not made.
+    // The message may have arrived, although a later connection failed.
     this.#error = (neverProcessed(error) && this.#error) || error;
     await this.#backoff.wait(error, this.#context.signal, this.#taskId, this.#error);
   }

@@ -12,13 +12,13 @@ import {
 } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
 
-/** When a client retries, how long it waits, and what its error says when it gives up. */
+/** When a client retries, how long it waits, and the text of its error when it gives up. */
 
 /** How long and how often a client retries. The delay doubles with each attempt; half of it is random. */
 export interface RetryPolicy {
   /**
-   * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt begins later, and a longer
-   * `Retry-After` ends the retries at once. For a stream, each new event restarts the budget.
+   * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt begins after this time.
+   * A `Retry-After` beyond it ends the retries immediately. For a stream, each new event restarts the budget.
    */
   readonly budget: number;
   /** Delay before the first retry, in milliseconds. */
@@ -31,7 +31,7 @@ export const callPolicy: RetryPolicy = { budget: 30_000, minDelay: 200, maxDelay
 
 export const streamPolicy: RetryPolicy = { budget: 120_000, minDelay: 250, maxDelay: 10_000 };
 
-/** Where retries are reported, and what measures them. */
+/** Dependencies of the retries. */
 interface RetryDeps {
   /** Measures the delays. */
   readonly clock: Clock;
@@ -121,14 +121,14 @@ export class Backoff {
     }
   }
 
-  /** The error of a later attempt. A timeout also says what failed before. */
+  /** The error of a later attempt. A timeout error also has the previous failure. */
   ended(thrown: unknown): unknown {
     const last = this.#last;
     return last && hasCode(thrown, "Timeout") ? reworded(thrown, `${thrown.message}; before: ${last.message}`) : thrown;
   }
 }
 
-/** Whether a call may be repeated. A method of an extension says so itself. */
+/** Whether a call may be repeated. A method of an extension declares it. */
 export function isIdempotent(operation: OperationName, { outgoing }: CallContext): boolean {
   return (outgoing?.method ?? coreInfo(operation))?.idempotent === true;
 }
@@ -148,7 +148,7 @@ export function neverProcessed(error: A2AError): boolean {
   return error.code === "ConnectionFailed" && wasNeverSent(error.cause);
 }
 
-/** Whether the error may mean that the task is finished. The first code is right (A2A 1.0 §3.1.6); some SDKs use the others. */
+/** Whether the error may mean that the task is finished. A2A 1.0 §3.1.6 demands the first code; some SDKs use the others. */
 export function refusesFinished(error: unknown): error is A2AError {
   return hasCode(error, "UnsupportedOperation", "InvalidParams", "TaskNotFound", "InvalidRequest");
 }

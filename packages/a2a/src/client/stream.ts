@@ -38,7 +38,7 @@ export class EventStream<E extends AnyExtension = never>
   readonly #observe: ((event: StreamResponse) => void) | undefined;
   #opened: Promise<StreamReply> | undefined;
   #batches: AsyncIterator<readonly StreamItem[]> | undefined;
-  /** Events that arrived together. Those from `#at` on are unread. */
+  /** Events that arrived together. Events from index `#at` on are unread. */
   #batch: readonly StreamItem[] = [];
   #at = 0;
   /** How many reads wait, and the last of them. */
@@ -53,8 +53,8 @@ export class EventStream<E extends AnyExtension = never>
   /**
    * @param open - Sends the request.
    * @param observe - Called with each event just before the reader gets it.
-   * @param read - `readText`, for `text()`. Passed in, so that clients without it stay small.
-   * @param known - Whether the reader already knows the task, as after an agent's question: `text()` then starts with new content.
+   * @param read - `readText`, for `text()`. Passed by the caller, so that clients without it stay small.
+   * @param known - Whether the reader already has the task's content, as after an agent's question: `text()` then starts with new content.
    */
   constructor(
     open: () => Promise<StreamReply>,
@@ -166,7 +166,7 @@ export class EventStream<E extends AnyExtension = never>
     }
   }
 
-  /** Closes the stream: `for await` calls it when the loop is left. */
+  /** Closes the stream. `for await` calls it when the loop ends early. */
   async return(): Promise<Result<E>> {
     await this.close();
     return over;
@@ -201,7 +201,7 @@ export class TaskView {
   #fold: TaskFold | undefined;
   #message: Message | undefined;
 
-  /** Adds an event. A `task` event replaces everything before it: it comes after a reconnection. */
+  /** Adds an event. A `task` event, which follows a reconnection, replaces all earlier content. */
   apply(event: StreamResponse): void {
     if (event.message !== undefined) {
       this.#message = event.message;
@@ -227,14 +227,14 @@ export class TaskView {
     return this.#fold?.snapshot();
   }
 
-  /** The direct reply of an agent that made no task. */
+  /** The direct reply of an agent that created no task. */
   get message(): Message | undefined {
     return this.#message;
   }
 }
 
 /**
- * Reads a stream to its end and returns the task, or the message of an agent that made no task.
+ * Reads a stream to its end and returns the task, or the message of an agent that created no task.
  *
  * @throws A2AError `InvalidResponse` if the stream has no event, and the errors of the stream.
  *

@@ -4,17 +4,17 @@ import { type Part, stateKinds, type StreamResponse, type TaskStatus } from "../
 
 /** A piece of the text of an answer, as `EventStream.text()` yields it. */
 export interface TextPiece {
-  /** Text to add to what came before. After a reset: the whole text of the artifact so far. */
+  /** Text to append. After a reset: the whole text of the artifact so far. */
   readonly text: string;
-  /** Whether the agent replaced what came of this artifact: discard that, and show `text` in its place. */
+  /** Whether the agent replaced the artifact's text: discard the earlier text, and show `text` instead. */
   readonly reset: boolean;
   /** The artifact. Absent: a message, or the line break between two artifacts. */
   readonly artifactId?: string;
 }
 
 /**
- * A text that grows and may be replaced, as that of an artifact whose agent was killed and writes it again. Where the new text repeats
- * the old one, only what is new is returned. A reset is returned as soon as the two differ.
+ * A text that grows and may be replaced, for example if the agent was killed and writes its artifact again. If the new text
+ * repeats the old text, only the new part is returned. A reset is returned as soon as the two differ.
  *
  * @example
  * ```ts
@@ -29,17 +29,17 @@ export class GrowingText {
   /** How much of `#shown` the agent has written since it replaced the text. */
   #at = 0;
 
-  /** What the reader has. */
+  /** The text that the reader has received. */
   get shown(): string {
     return this.#shown;
   }
 
-  /** Adds text at the end, or replaces all of it. Returns what a reader has to show; `undefined` if that is nothing. */
+  /** Adds text at the end, or replaces all of it. Returns the piece that a reader must show; `undefined` if nothing changes. */
   add(text: string, append: boolean): Omit<TextPiece, "artifactId"> | undefined {
     if (!append) this.#at = 0;
     const at = this.#at;
     const repeated = Math.min(this.#shown.length - at, text.length);
-    // Not where nothing is repeated: the comparison would copy the whole text for each chunk.
+    // Skipped if no text can repeat, because the comparison would copy the whole text for each chunk.
     const reset = repeated > 0 && !this.#shown.startsWith(text.slice(0, repeated), at);
     this.#at = at + text.length;
     if (reset) this.#shown = text = this.#shown.slice(0, at) + text;
@@ -47,7 +47,7 @@ export class GrowingText {
     return reset || text ? { text, reset } : undefined;
   }
 
-  /** Call it when nothing more comes. A reset where the new text is shorter than the one that was shown. */
+  /** Call it at the end of the events. A reset where the new text is shorter than the one that was shown. */
   end(): Omit<TextPiece, "artifactId"> | undefined {
     if (this.#at === this.#shown.length) return undefined;
     return { text: (this.#shown = this.#shown.slice(0, this.#at)), reset: true };
@@ -57,9 +57,9 @@ export class GrowingText {
 const textOf = (parts: readonly Part[] = []): string => parts.map(({ text = "" }) => text).join("");
 
 /**
- * The text of the answer that the events bring: what `EventStream.text()` yields, for any events.
+ * The text of an agent's answer, from any events. `EventStream.text()` yields the same for its stream.
  *
- * @param known - Whether the reader has what the task contained before the events. Default: no.
+ * @param known - Whether the reader already has the task's content from before the events. Default: no.
  *
  * @example
  * ```ts
@@ -103,7 +103,7 @@ export async function* readText(
   for await (const event of events) {
     const { task, message, artifactUpdate, statusUpdate } = event;
     if (task) {
-      // The answer to a question begins with the task that asked it.
+      // After an answer to a question, the stream begins with the task that contains the question.
       if (known && stateKinds[task.status.state] !== "terminal") {
         for (const { artifactId, parts } of task.artifacts ?? []) {
           const text = new GrowingText();

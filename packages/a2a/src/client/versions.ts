@@ -157,8 +157,8 @@ function listed(requirements: unknown): unknown {
 }
 
 /**
- * The SDK for JavaScript (1.3) serializes the unions of schemes as it holds them in memory: `{ scheme: { $case: "…", value: … } }`. With
- * another member it is not a union: a signature over that member does not cover it.
+ * The SDK for JavaScript (1.3) serializes the unions of schemes in its in-memory form: `{ scheme: { $case: "…", value: … }
+ * }`. With another member it is not a union: a signature over that member does not cover it.
  */
 function withoutCases(value: unknown, depth = 0): unknown {
   if (!isObject(value) || depth > 4) return value;

@@ -24,7 +24,7 @@ export interface TaskSnapshot {
 
 /**
  * A task to show in a user interface. Pass both functions to React's `useSyncExternalStore`, or wrap them in a signal.
- * `client.watch()` makes one.
+ * Created by `client.watch()`.
  */
 export interface WatchedTask {
   /** Returns the same object until something changes. */
@@ -67,7 +67,7 @@ class TaskWatcher {
   readonly #clock: Clock;
   readonly #listeners = new Set<{ readonly listener: () => void }>();
   readonly #view = new TaskView();
-  /** Whether the agent streams, as far as is known. */
+  /** Whether the agent streams. True until a stream is rejected. */
   #streams: boolean;
   /** Number of the last event, if the agent can replay. */
   #seq: number | undefined;
@@ -148,7 +148,7 @@ class TaskWatcher {
     }
   }
 
-  /** Applies an event. `more`: the next event has already arrived, so listeners are called only after that one. */
+  /** Applies an event. `more`: the next event has already arrived, so listeners are called after that event. */
   #apply(event: StreamResponse, more = false): void {
     this.#view.apply(event);
     if (more) return;
@@ -160,7 +160,7 @@ class TaskWatcher {
     const snapshot = shared(this.#snapshot, next);
     if (snapshot === this.#snapshot) return;
     this.#snapshot = snapshot;
-    // A copy: listeners may subscribe others.
+    // A copy, because a listener may add listeners.
     const current = [...this.#listeners];
     for (const { listener } of current) {
       try {

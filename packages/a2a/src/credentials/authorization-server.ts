@@ -83,7 +83,7 @@ async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMeta
   throw new A2AError("InvalidResponse", `${origin} has no metadata of an authorization server`);
 }
 
-/** The server that a request for credentials is for; `undefined` if neither the user, nor the agent, nor the card names one. */
+/** The authorization server for a credential request; `undefined` if neither the user, the agent nor the card names one. */
 export async function findServer(
   { scheme, resource }: SchemeRequest,
   options: OAuthOptions,
@@ -145,7 +145,7 @@ export async function advertisedServer(
   if (url === undefined || !URL.canParse(url)) return undefined;
   const metadata = await readJson(url, serverFetch(resource, false, options));
   const [issuer] = itemsOf(metadata?.["authorization_servers"]);
-  // With metadata of another resource, tokens would be issued for that one (RFC 9728 §3.3).
+  // With metadata of another resource, the server would issue tokens for that resource (RFC 9728 §3.3).
   const told = metadata?.["resource"];
   const own = typeof told === "string" && URL.canParse(told) && isWithin(resource, told);
   return own && typeof issuer === "string" && URL.canParse(issuer) ? issuer : undefined;

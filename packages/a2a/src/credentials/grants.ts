@@ -75,11 +75,11 @@ export interface ExchangedToken {
   readonly type?: string;
 }
 
-/** A client that acts for another user. */
+/** Options of a client that acts for another user. */
 export interface TokenExchangeOptions extends OAuthOptions {
-  /** The user: `turn.principal`, whose token the agent's code never sees, or another token. */
+  /** The user: `turn.principal` (the agent's code never sees its token), or another token. */
   readonly subject: Principal | ExchangedToken;
-  /** Who acts, such as the agent itself. Default: the client. */
+  /** The acting party, such as the agent itself. Default: the client. */
   readonly actor?: ExchangedToken | (() => Promise<ExchangedToken>);
 }
 

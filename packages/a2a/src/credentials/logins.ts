@@ -15,7 +15,7 @@ import {
 } from "./server-calls.ts";
 import { TokenProvider } from "./token-provider.ts";
 
-/** Receives the redirect of the user's browser after a login. `loopbackRedirect()` of `@parley/node` makes one. */
+/** Receives the redirect of the user's browser after a login. Created by `loopbackRedirect()` of `@parley/node`. */
 export interface LoginRedirect {
   /** Prepares one login. */
   begin(signal: AbortSignal): Promise<PendingLogin>;
@@ -36,8 +36,8 @@ export interface PendingLogin {
 
 interface UserOptions extends OAuthOptions {
   /**
-   * Receives the user who logged in. If set, the client requests the scopes `openid`, `profile` and `email` from an OpenID provider, and logs
-   * in without them if the provider rejects them. Not called if the server does not name the user.
+   * Called with the user who logged in. If set, the client requests the scopes `openid`, `profile` and `email` from an OpenID
+   * provider, and logs in without them if the provider rejects them. Not called if the server does not name the user.
    */
   readonly onUser?: (user: LoggedInUser) => void;
 }
@@ -135,7 +135,7 @@ async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>):
   return page;
 }
 
-/** Ignores the `iss` of an answer if the card names endpoints but no issuer, because no value to compare is known (RFC 9207 §2.4). */
+/** Ignores the `iss` of an answer if the card names endpoints but no issuer, because there is no known issuer to compare it with (RFC 9207 §2.4). */
 function withoutUnknownIssuer({ server }: GrantCall, back: URL): URL {
   if (server.identified) return back;
   const url = new URL(back);
@@ -143,11 +143,11 @@ function withoutUnknownIssuer({ server }: GrantCall, back: URL): URL {
   return url;
 }
 
-/** What a user needs to log in on another device (RFC 8628 §3.2). */
+/** The code and URL with which a user logs in on another device (RFC 8628 §3.2). */
 export interface DevicePrompt {
   /** The page to open. */
   readonly verificationUri: string;
-  /** The page with the code in its URL. Absent: the server has none. */
+  /** The page with the code in its URL. Absent: the server does not provide it. */
   readonly verificationUriComplete?: string;
   /** The code to enter. */
   readonly userCode: string;

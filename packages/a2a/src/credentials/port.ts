@@ -19,13 +19,13 @@ export interface RequestCredentials {
   readonly cookies?: Readonly<Record<string, string>>;
 }
 
-/** A scheme of a card for which a provider must give credentials. */
+/** A scheme of a card that a provider must supply credentials for. */
 export interface SchemeRequest {
   /** The name of the scheme on the card. */
   readonly name: string;
   /** The scheme. */
   readonly scheme: SecurityScheme;
-  /** The scopes of the card's requirement, and those that the server has requested since (RFC 6750 §3.1). */
+  /** The scopes of the card's requirement, and scopes that the server has requested later (RFC 6750 §3.1). */
   readonly scopes: readonly string[];
   /** The card. For the request for a card that needs credentials itself, an empty one. */
   readonly card: AgentCard;
@@ -69,7 +69,7 @@ export interface CredentialProvider {
 export interface OAuthOptions {
   /** The id under which the client is registered, or the URL of its metadata document. */
   readonly clientId: string;
-  /** The secret of the client. Absent: it has none (RFC 6749 §2.1), unless it has a key or a certificate. */
+  /** The secret of the client. Absent: a public client (RFC 6749 §2.1), unless it has a key or a certificate. */
   readonly clientSecret?: Secret;
   /** Where the secret is sent: in the header (`client_secret_basic`) or in the body (`client_secret_post`). Default `header`. */
   readonly secretIn?: "header" | "body";
@@ -78,11 +78,11 @@ export interface OAuthOptions {
   /** Whether the client authenticates by the certificate that `dialer` shows (`tls_client_auth`, RFC 8705). Default false. */
   readonly clientCertificate?: boolean;
   /**
-   * The issuer of the authorization server. Secrets are sent only to this server, whatever a card says. Default: the server that the card
-   * names, or else the metadata of the agent (RFC 9728). The provider then keeps to that server, and rejects cards that name another.
+   * The issuer of the authorization server. Secrets are sent only to this server, whatever a card says. Default: the server that
+   * the card names, or else the metadata of the agent (RFC 9728). The provider then rejects cards that name another server.
    */
   readonly issuer?: string;
-  /** Scopes to request in addition to those of the card. `offline_access` requests a refresh token from an OpenID provider. */
+  /** Scopes to request in addition to the card's scopes. `offline_access` requests a refresh token from an OpenID provider. */
   readonly scopes?: readonly string[];
   /** The resource that tokens are for (RFC 8707). Default: the URL of the agent. `false`: not sent, for servers that reject it. */
   readonly resource?: string | false;
@@ -119,11 +119,11 @@ export interface StoredTokens {
   readonly accessToken: string;
   /** How it is sent: as a bearer token, or with proofs of a key (RFC 9449). */
   readonly type: "Bearer" | "DPoP";
-  /** When it expires, in milliseconds since the Unix epoch. Absent: the server did not say. */
+  /** When it expires, in milliseconds since the Unix epoch. Absent: the server did not report it. */
   readonly expiresAt?: number;
   /** Gets further access tokens. */
   readonly refreshToken?: string;
-  /** The scopes that were asked for or granted. */
+  /** The requested or granted scopes. */
   readonly scopes: readonly string[];
   /** The private key of the proofs, as a JWK. */
   readonly proofKey?: Readonly<Record<string, unknown>>;

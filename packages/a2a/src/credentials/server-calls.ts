@@ -20,7 +20,7 @@ export interface GrantCall {
   readonly scopes: readonly string[];
   /** The resource to request. Absent: none. */
   readonly resource?: string | undefined;
-  /** The key that tokens are bound to. Absent: they are bound to none. */
+  /** The key that tokens are bound to. Absent: the tokens are not bound to a key. */
   readonly key?: ProofKey | undefined;
   /** Aborted when no call waits for the tokens anymore. */
   readonly signal: AbortSignal;

@@ -16,7 +16,7 @@ import {
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
 import { isObject } from "../model/schema.ts";
 
-/** Maximum scopes per scheme: those of its requirement, and those that the server requested later. */
+/** Maximum scopes per scheme: scopes of the requirement, and scopes that the server requested later. */
 const maxScopes = 200;
 
 /**
@@ -32,7 +32,7 @@ export class CredentialSession implements RequestCredentialing {
   #chosen: readonly ChosenScheme[] | undefined;
   /** Scopes that the server requested, by scheme. */
   readonly #asked = new Map<string, readonly string[]>();
-  /** How often credentials were replaced. Calls that failed with older ones need not replace them again. */
+  /** How often credentials were replaced. A call that failed with older credentials need not replace them again. */
   #version = 0;
   #replacing: Promise<boolean> | undefined;
   /** Errors of the providers, as opposed to rejections by the server. */
@@ -108,7 +108,7 @@ export class CredentialSession implements RequestCredentialing {
     for (const one of this.#chosen ?? []) one.provider.answered?.(this.#requestOf(one, undefined), headers);
   }
 
-  /** The same service. It retries a call that was rejected for its credentials, if it can get others. */
+  /** Wraps a service: retries a call whose credentials were rejected, if it can get other credentials. */
   wrap(service: AgentService): AgentService {
     return {
       call: async <Name extends UnaryName>(
@@ -143,7 +143,7 @@ export class CredentialSession implements RequestCredentialing {
     }
   }
 
-  /** Whether the credentials have changed since `version`. Calls that are rejected at the same time ask once. */
+  /** Whether the credentials have changed since `version`. Calls that are rejected at the same time share one request. */
   async #replaced(refusal: A2AError, version: number, signal: AbortSignal | undefined): Promise<boolean> {
     if (this.#version !== version) return true;
     this.#replacing ??= this.#replace(refusal).finally(() => (this.#replacing = undefined));
@@ -172,7 +172,7 @@ export class CredentialSession implements RequestCredentialing {
     try {
       return (await one.provider.refused?.(this.#requestOf(one, undefined), challenge)) === true;
     } catch (cause) {
-      this.#logger.warn("Credentials rejected; there are no others", { scheme: one.name, cause });
+      this.#logger.warn("Credentials rejected; no others available", { scheme: one.name, cause });
       return false;
     }
   }
@@ -206,7 +206,7 @@ export class CredentialSession implements RequestCredentialing {
     const { challenge, metadata } = error;
     return new A2AError(
       error.code,
-      `${error.message}. None of the credentials satisfies the card, which asks for ${wanted}`,
+      `${error.message}. None of the credentials satisfies the card, which requires ${wanted}`,
       {
         challenge,
         metadata,
@@ -292,7 +292,7 @@ export interface SignInOptions {
  *
  * @param card - The card of the agent, such as `client.card`.
  * @param url - The URL of the agent, as it is passed to `connect()`.
- * @returns The names of the satisfied schemes. Empty: the card requires none.
+ * @returns The names of the satisfied schemes. Empty: the card requires no credentials.
  * @throws A2AError `Unauthenticated` if the credentials satisfy none of the card's requirements, or if the login fails.
  */
 export async function signIn(
@@ -307,7 +307,7 @@ export async function signIn(
   if (schemes === undefined)
     throw new A2AError(
       "Unauthenticated",
-      `None of the credentials satisfies the card, which asks for ${describeRequirements(card)}`,
+      `None of the credentials satisfies the card, which requires ${describeRequirements(card)}`,
     );
   await session.add({ method: "POST", url, headers: {} }, signal);
   return schemes;

@@ -23,8 +23,8 @@ export function bearerToken(token: Secret, options: SimpleOptions = {}): Credent
 }
 
 /**
- * An API key, sent where the card says: in a header, in the query or in a cookie (A2A 1.0 §4.5.2). gRPC cannot send a query, and pages in
- * a browser cannot set cookies.
+ * An API key, sent in the place that the card names: in a header, in the query or in a cookie (A2A 1.0 §4.5.2). gRPC cannot
+ * send a query, and pages in a browser cannot set cookies.
  *
  * @example
  * ```ts
@@ -68,7 +68,7 @@ export function certificateCredential(options: SimpleOptions = {}): CredentialPr
   };
 }
 
-/** Whether a scheme takes bearer tokens. */
+/** Whether a scheme uses bearer tokens. */
 export function isBearer(scheme: SecurityScheme): boolean {
   const { oauth2SecurityScheme, openIdConnectSecurityScheme, httpAuthSecurityScheme } = scheme;
   if (oauth2SecurityScheme !== undefined || openIdConnectSecurityScheme !== undefined) return true;

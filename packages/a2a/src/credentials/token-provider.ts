@@ -34,7 +34,7 @@ import {
 import { isBearer } from "./simple.ts";
 import { aborted, follow } from "../transport/client/signals.ts";
 
-/** How a provider gets its first tokens. Everything else is the same for all providers. */
+/** How a provider gets its first tokens. Providers share everything else. */
 interface Grant {
   /** The card's flows that it supports. */
   readonly flows: readonly ("authorizationCode" | "clientCredentials" | "deviceCode")[];
@@ -42,7 +42,7 @@ interface Grant {
   readonly interactive: boolean;
   /** Gets tokens. Its errors are converted to an `A2AError` without secrets. */
   obtain(call: GrantCall): Promise<TokenEndpointResponse>;
-  /** Receives the user who logged in. */
+  /** Called with the user who logged in. */
   readonly onUser?: ((user: LoggedInUser) => void) | undefined;
   /** A digest of the subject, if each subject has its own tokens. */
   subject?(): Promise<string>;
@@ -70,7 +70,7 @@ interface AgentState {
   granted?: string;
 }
 
-/** Maximum remembered agents. Usually a provider is for one. */
+/** Maximum remembered agents. Usually a provider is used for one agent. */
 const maxAgents = 1_000;
 
 /** Gets access tokens by a grant, caches, renews and sends them. */
@@ -214,7 +214,7 @@ export class TokenProvider implements CredentialProvider {
     const name = JSON.stringify([textOfKey(key), [...scopes].sort()]);
     return this.#flights.join(name, request.signal, (signal) => {
       const renew = async (): Promise<StoredTokens> => {
-        // Another process may have stored them meanwhile.
+        // Another process may have stored newer tokens meanwhile.
         const current = await this.#store.get(key);
         if (current !== undefined && this.#usable(request, current, scopes)) return current;
         const made = await this.#renewed(request, server, current, scopes, signal);

@@ -4,9 +4,9 @@ import type { ActivatingCall, AnyExtension } from "../protocol/index.ts";
 import { fails, unhandled, isHarmless } from "./hook-calls.ts";
 import { misfits, fit } from "./schemas.ts";
 
-/** The extensions of one agent, as calls activate them. */
+/** Selects the active extensions of a call to one agent. */
 export class Activation {
-  /** Those that have something to say about it. */
+  /** Extensions with `requires` or `onActivate`. */
   readonly #extensions: readonly AnyExtension[];
   readonly #required: ReadonlySet<string>;
   readonly #logger: Logger;
@@ -21,10 +21,10 @@ export class Activation {
   }
 
   /**
-   * Those of the extensions asked for that become active: what they require is active too, and their `onActivate` agrees.
+   * The requested extensions that become active: those whose required extensions are active, and whose `onActivate` agrees.
    *
-   * @param needed - URI of the one whose method is called.
-   * @throws A2AError `ExtensionSupportRequired` for one that is required or needed and does not, and what `onActivate` throws.
+   * @param needed - URI of the extension whose method is called.
+   * @throws A2AError `ExtensionSupportRequired` for a required or needed extension that does not become active, or errors of it.
    */
   of(asked: readonly string[], call: ActivatingCall, needed?: string): readonly string[] {
     let active = this.#withDependencies(asked);
@@ -50,7 +50,7 @@ export class Activation {
     }
   }
 
-  /** Leaves out those that lack what they require, and then those that require one of these. */
+  /** Removes extensions whose required extensions are missing, and then extensions that require a removed one. */
   #withDependencies(uris: readonly string[]): readonly string[] {
     let active = uris;
     for (;;) {
@@ -87,7 +87,7 @@ export function declarationOf(uri: string, card: AgentCard): AgentExtension | un
   return card.capabilities.extensions?.find((each) => each.uri === uri);
 }
 
-/** `params` of an extension on a card, as its schema gives them. They come from a stranger: what does not fit is a line in the log. */
+/** `params` of an extension on a card, parsed by its schema. They are untrusted: invalid ones are only logged. */
 export function paramsOf(extension: AnyExtension, card: AgentCard, logger: Logger): unknown {
   const { uri, paramsSchema } = extension;
   const params = declarationOf(uri, card)?.params;
@@ -108,8 +108,8 @@ export function paramsOf(extension: AnyExtension, card: AgentCard, logger: Logge
 }
 
 /**
- * URIs that a client with these extensions asks an agent for: those of the extensions, and of all that they require. An extension that
- * the card does not declare cannot be activated, and neither can one that requires it.
+ * URIs that a client with these extensions requests, including required extensions. An extension cannot be activated if the
+ * card lacks it or one that it requires.
  */
 export function requestedFrom(extensions: readonly AnyExtension[], card: AgentCard, logger: Logger): readonly string[] {
   const declared = new Set(card.capabilities.extensions?.map(({ uri }) => uri));
@@ -121,7 +121,7 @@ export function requestedFrom(extensions: readonly AnyExtension[], card: AgentCa
     if (missing.length === 0) {
       for (const each of needed) uris.add(each);
     } else if (declared.has(uri)) {
-      // One that the card does not declare at all is not a surprise: a client may know more extensions than an agent.
+      // Not logged if the card does not declare the extension at all: a client may support more extensions than an agent.
       logger.warn("Extension not requested: the card does not declare an extension that it requires", { uri, missing });
     }
   }
@@ -138,7 +138,7 @@ function withRequired(uri: string, byUri: ReadonlyMap<string, AnyExtension>): Re
   return found;
 }
 
-/** What a card says of extensions (A2A 1.0 §4.4.4). */
+/** The extension entries of a card (A2A 1.0 §4.4.4). */
 export function declarationsOf(extensions: Iterable<AnyExtension>): readonly AgentExtension[] {
   return Array.from(extensions, ({ uri, description, required, params }) => ({
     uri,

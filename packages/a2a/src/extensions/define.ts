@@ -27,29 +27,29 @@ export interface DeclaredTypes<
   readonly methods: Methods;
 }
 
-/** What `defineExtension()` takes: an extension, with the types of what it adds. */
+/** The argument of `defineExtension()`: an extension, with the types of its values. */
 export type ExtensionDefinition<Uri extends string, Types extends ExtensionTypes, TurnApi, EventApi> = Omit<
   Extension<Types>,
   "uri" | "subStates" | "onTurnStart" | "onEvent" | "~types"
 > & {
-  /** The URI on the card, which callers ask for. */
+  /** The URI on the card, which callers request. */
   readonly uri: Uri;
   /** Its sub-states, by name. */
   readonly subStates?: { readonly [Name in Types["subStates"]]: SubState };
-  /** A turn begins. What it returns is what `turn.ext()` gives. */
+  /** A turn begins. `turn.ext()` returns its result. */
   onTurnStart?(turn: ExtensionTurn, reads: TurnReads<Types>): TurnApi;
-  /** A client has received an event, a message or a task. What it returns is what `event.ext()` gives. */
+  /** A client has received an event, a message or a task. `event.ext()` returns its result. */
   onEvent?(event: StreamResponse, reads: EventReads<Types>): EventApi;
 };
 
-/** A method, if its name is one. */
+/** A method of this name. */
 type NamedMethod<Name, Method> = Name extends keyof ExtensionMethods
   ? Method
   : "The name of a method has a slash, such as notes/find";
 
 type None = Readonly<Record<never, never>>;
 
-/** The types of an extension that adds nothing to what is sent. */
+/** The types of an extension without fields in messages, events or artifacts. */
 export interface NoData extends ExtensionTypes {
   readonly metadata: None;
   readonly data: None;

@@ -9,7 +9,7 @@ import { isSchema, misfits, schemaProblem } from "./schemas.ts";
 /* Checks definitions, which may come from JavaScript without types. */
 
 type Problems = readonly FieldViolation[];
-/** The problem of a member; `undefined` or `false`: none. */
+/** The problem of a member; `undefined` or `false`: no problem. */
 type Check = (value: unknown) => string | undefined | false;
 type Members = Readonly<Record<string, Check>>;
 type Json = Readonly<Record<string, unknown>>;
@@ -46,7 +46,7 @@ const callable = optional((value) => typeof value !== "function" && "must be a f
 const memberName: Check = (value) =>
   (typeof value !== "string" || isReservedName(value)) && "must be the name of a member";
 
-/** The members of each object of a definition. Those checked `elsewhere` depend on other members. */
+/** The members of each object of a definition. Members that are checked `elsewhere` depend on other members. */
 const ofExtension: Members = {
   uri: uriProblem,
   wakeRows: flag,
@@ -99,7 +99,7 @@ const ofMethod: Members = {
   ),
   rest: (value) =>
     !isObject(value) &&
-    'must say where the method is over HTTP+JSON, such as { method: "POST", path: "/tasks:search" }',
+    'must have the route of the method over HTTP+JSON, such as { method: "POST", path: "/tasks:search" }',
   grpc: (value) =>
     (typeof value !== "string" || !grpcPath.test(value)) &&
     'must be the path of a method, such as "/example.tasks.v1.Search/SearchTasks"',
@@ -117,13 +117,13 @@ const ofRest: Members = {
  * Checks an extension.
  *
  * @param path - Path of the extension, with a dot at its end, for errors.
- * @param strict - Whether unknown members are errors. Without types, a misspelt member would silently do nothing.
+ * @param strict - Whether unknown members are errors. Without types, a misspelled member would silently do nothing.
  * @throws A2AError `InvalidParams` that names each wrong field.
  */
 export function checkDefinition(extension: unknown, path = "", strict = false): asserts extension is AnyExtension {
   const problems = isObject(extension)
     ? new Checker(extension, strict).problems().map(({ field, description }) => ({ field: path + field, description }))
-    : about(path.slice(0, -1) || "extension", "must be an object, as defineExtension() makes it");
+    : about(path.slice(0, -1) || "extension", "must be an object made by defineExtension()");
   if (problems.length === 0) return;
   const uri = isObject(extension) && typeof extension["uri"] === "string" ? ` ${extension["uri"].slice(0, 200)}` : "";
   const list = problems.map(({ field, description }) => `${field} ${description}`).join("; ");
@@ -156,7 +156,7 @@ class Checker {
       ),
       ...about(
         "required",
-        isData && required === true && "cannot be true for the kind data: what adds data alone may be left out",
+        isData && required === true && "cannot be true for the kind data: extensions that only add data are optional",
       ),
       ...(isData
         ? about("methods", isObject(methods) && Object.keys(methods).length > 0 && "are not for the kind data")
@@ -200,7 +200,7 @@ class Checker {
       const field = `methods[${JSON.stringify(name)}]`;
       if (!/^[^/\s]+\/\S+$/.test(name) || name.length > maxMethodName)
         return about(field, 'must have a slash in its name, as "tasks/search"');
-      if (!isObject(method)) return about(field, "must be a method, as extensionMethod() makes it");
+      if (!isObject(method)) return about(field, "must be a method made by extensionMethod()");
       const { rest } = method;
       return [
         ...this.#members(method, `${field}.`, ofMethod),

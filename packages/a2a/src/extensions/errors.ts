@@ -15,17 +15,17 @@ export interface ExtensionErrorDefinition {
   readonly reason: string;
   /** Its code over JSON-RPC. None that JSON-RPC or A2A has. */
   readonly jsonrpc: number;
-  /** The error of the protocol that it is like: `error.code` on both sides, for all that do not know the extension. */
+  /** The protocol error for code that does not know the extension: `error.code` on both sides. */
   readonly code: WireErrorCode;
   /** Its HTTP status over REST, from 400 to 599. Default: that of `code`. */
   readonly http?: number;
   /** Its status over gRPC, such as `NOT_FOUND`. Default: that of `code`. */
   readonly grpc?: string;
-  /** A sentence that the client may read, if the one who throws it has no better one. */
+  /** Default message, which the client may read. The throwing code can replace it. */
   readonly message: string;
 }
 
-/** An error of an extension: makes it, and recognizes it at a client. */
+/** An error of an extension: creates it at the agent, and recognizes it at the client. */
 export interface ExtensionError {
   /**
    * Makes the error, to be thrown by a hook or a method of the extension.
@@ -33,9 +33,9 @@ export interface ExtensionError {
    * @param message - A sentence that the client may read. Default: that of the definition.
    */
   (message?: string, options?: Pick<A2AErrorOptions, "cause" | "fields" | "metadata" | "retryAfter">): A2AError;
-  /** What defines it. */
+  /** The definition of the error. */
   readonly definition: ExtensionErrorDefinition;
-  /** Whether a thrown value is this error, even if it came over the wire, of any binding and version. */
+  /** Whether a thrown value is this error, also if it was received over any binding and version. */
   is(thrown: unknown): thrown is A2AError;
 }
 
@@ -75,7 +75,7 @@ export function extensionError(uri: string, definition: ExtensionErrorDefinition
   const is = (thrown: unknown): thrown is A2AError => {
     if (!(thrown instanceof A2AError)) return false;
     const named = thrown.details.filter((detail) => isObject(detail) && detail["@type"] === errorInfo);
-    // An answer of 0.3 over JSON-RPC has the code alone.
+    // An error answer of 0.3 over JSON-RPC has only the code.
     if (named.length === 0) return thrown.sentAs?.jsonrpc === jsonrpc;
     return named.some((detail) => isObject(detail) && detail["reason"] === reason && detail["domain"] === uri);
   };

@@ -19,7 +19,7 @@ import type {
 import { fit, isSchema } from "./schemas.ts";
 import { writtenValue } from "../base/json-text.ts";
 
-/* What an extension puts into metadata and parts, in the form in which it is looked up. */
+/* The fields and parts of an extension, indexed for lookup. */
 
 /** A value in a metadata map. */
 interface MetadataEntry {
@@ -151,7 +151,7 @@ export function subStateOf({ subStates = {} }: AnyExtension, status: TaskStatus 
 /** Keys of metadata whose values are of the moment (`MetadataField.volatile`). */
 export type VolatileKeys = ReadonlySet<string>;
 
-/** Keys of extensions, by their URI; those without any are absent. */
+/** Volatile keys of extensions, by their URI. Extensions without such keys are absent. */
 export function volatileKeysOf(extensions: readonly AnyExtension[]): ReadonlyMap<string, VolatileKeys> {
   const keys = extensions.map(
     ({ uri, metadata = {} }) => [uri, new Set(keysIn(uri, metadata as MetadataFieldsByPlace))] as const,
@@ -183,7 +183,7 @@ export function stableMessage(message: Message, keys: VolatileKeys | undefined):
   return keys === undefined ? message : stable(message, keys);
 }
 
-/** The content of a record without them; other records as they are. */
+/** The content of a record without volatile keys. Other records are unchanged. */
 export function stableJson({ kind, json }: Pick<NewRecord, "kind" | "json">, keys: VolatileKeys): string {
   if (kind === "artifactUpdate") {
     const update = writtenValue<TaskArtifactUpdateEvent>(json);

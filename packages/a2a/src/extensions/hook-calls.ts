@@ -77,7 +77,7 @@ export function inTime<T>(work: PromiseLike<T>, { clock, limit }: HookTime): Pro
   });
 }
 
-/** Memory of the failures that were logged, in bytes. A forgotten one is logged again. */
+/** Memory of the failures that were logged, in bytes. A forgotten failure is logged again. */
 const rememberedBytes = 1 << 20;
 
 /** Logs each failure of an extension once per task: an agent may yield any number of events, and all may fail alike. */

@@ -20,12 +20,12 @@ import { deliveredProblems, listed, misfitsOfInput } from "./results.ts";
 import { acceptedBy, appendedBy, checkEvent, eventOf, type RowStore } from "./run-hook.ts";
 import { ExtensionsOfTurn } from "./turn.ts";
 
-/** Changes what goes out to the readers of one activation. */
+/** Changes the events for readers with the same active extensions. */
 export type Deliver = (event: StreamResponse) => StreamResponse;
 
 /** The extensions of a server, and their hooks, in the order in which it lists them. */
 export class ExtensionHooks {
-  /** URIs of those whose rows each new record wakes. */
+  /** URIs of extensions whose rows become due with each new record. */
   readonly wakeRows: readonly string[];
   /** All of them. */
   readonly all: readonly AnyExtension[];
@@ -36,7 +36,7 @@ export class ExtensionHooks {
   readonly #told = new ToldByTask();
   readonly #activations = new Map<AgentCard, Activation>();
 
-  /** @throws A2AError `InvalidParams` for an extension that cannot be, and for two with one URI. */
+  /** @throws A2AError `InvalidParams` for an invalid extension, and for two extensions with the same URI. */
   constructor(extensions: readonly AnyExtension[], logger: Logger, time: HookTime) {
     checkServed(extensions);
     this.all = extensions;
@@ -48,7 +48,7 @@ export class ExtensionHooks {
   }
 
   /**
-   * Whether calls of an agent activate its extensions by more than asking for them.
+   * Whether an extension of the agent has `requires` or `onActivate`, so that a request alone does not activate it.
    *
    * @throws A2AError `InvalidParams` if the card lacks what an extension on it requires.
    */
@@ -56,7 +56,7 @@ export class ExtensionHooks {
     return checkOnCard(this.all, card).some(({ requires = [], onActivate }) => requires.length > 0 || onActivate);
   }
 
-  /** Those of the extensions asked for that become active in a call. `needed`: URI of the one whose method is called. */
+  /** The requested extensions that become active in a call. `needed`: URI of the extension whose method is called. */
   activate(asked: readonly string[], call: ActivatingCall, needed: string | undefined): readonly string[] {
     let activation = this.#activations.get(call.card);
     if (activation === undefined) {
@@ -73,7 +73,7 @@ export class ExtensionHooks {
   }
 
   /**
-   * Checks a message that comes in, and applies `onAccept`. No promise if no hook gives one.
+   * Checks a message that comes in, and applies `onAccept`. Returns a promise only if a hook does.
    *
    * @throws A2AError `InvalidParams` if a value does not fit the schema of an active extension.
    */
@@ -151,7 +151,7 @@ export class ExtensionHooks {
           const after = eventOf(extension.onDeliver?.(given), memberOf(before)) as StreamResponse;
           const problems = deliveredProblems(after);
           if (problems.length > 0) throw new TypeError(`It returned an invalid event: ${listed(problems)}`);
-          // What is not JSON must fail here, where the extension is known.
+          // Values that are not JSON must fail here, where the extension is known.
           jsonTextOf(after);
           return after;
         } catch (thrown) {
@@ -161,12 +161,12 @@ export class ExtensionHooks {
       }, event);
   }
 
-  /** A message without the values that are of the moment: what tells it from another one with the same id. */
+  /** A message without volatile values, to compare it with another message of the same id. */
   contentOf(message: Message, active: readonly string[]): Message {
     return stableMessage(message, activeKeys(this.#volatile, active));
   }
 
-  /** Makes of a record the same without them: what a resumed run repeats. `undefined` if no active extension has any. */
+  /** Returns a function that removes volatile values from a record: a resumed run repeats the rest. `undefined` if no active extension has any. */
   repeatable(active: readonly string[]): ((record: NewRecord) => NewRecord) | undefined {
     const keys = activeKeys(this.#volatile, active);
     return keys && ((record) => ({ ...record, json: stableJson(record, keys) }));

@@ -53,11 +53,11 @@ export function methodsOf(extensions: Iterable<AnyExtension>): readonly OwnedMet
 }
 
 /**
- * Calls a method: checks the request, and what it answers.
+ * Calls a method, and checks its request and its answer.
  *
- * @param request - JSON of a stranger.
- * @throws A2AError `InvalidParams` with the fields, what the method throws, and `InternalError` if it throws anything else or answers
- * what its schema refuses; its `cause` is for the log.
+ * @param request - Untrusted JSON.
+ * @throws A2AError `InvalidParams` with the fields, an `A2AError` of the method, and `InternalError` if the method throws
+ * anything else or its answer does not match its schema; `cause` is for the log.
  */
 export async function callMethod(
   own: OwnedMethod,
@@ -74,17 +74,17 @@ export async function callMethod(
     if (thrown instanceof A2AError && !hasCode(thrown, "InvalidResponse")) throw thrown;
     throw badAnswer(own, `failed: ${String(thrown)}`, thrown);
   }
-  // What is sent is what is checked: `toJSON` and members that are not JSON are gone.
+  // Checks the serialized answer: `toJSON` has run, and members that are not JSON are gone.
   const text = textOf(own, answer);
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) throw badAnswer(own, "must answer a JSON object");
   const wrong = wrongFields(method.response, value);
-  if (wrong.length > 0) throw badAnswer(own, withFields("answered what its own schema refuses", wrong));
+  if (wrong.length > 0) throw badAnswer(own, withFields("its answer does not match its schema", wrong));
   if (text.length > unreserved) await call.context.reserve?.(text.length);
   return new TextPayload<JsonObject>(text);
 }
 
-/** Answers of so many characters need no reservation, as tasks do not. */
+/** Answers up to this many characters need no memory reservation. */
 const unreserved = 256 << 10;
 
 function wrongFields(schema: StandardSchema, value: object): readonly FieldViolation[] {
@@ -97,12 +97,12 @@ function textOf(own: OwnedMethod, answer: unknown): string {
     const text: string | undefined = jsonTextOf(answer);
     if (text !== undefined) return text;
   } catch (thrown) {
-    throw badAnswer(own, `answered what is not JSON: ${String(thrown)}`, thrown);
+    throw badAnswer(own, `returned a non-JSON answer: ${String(thrown)}`, thrown);
   }
   throw badAnswer(own, "must answer a JSON object");
 }
 
-/** An error that the log says more about than the caller is told. */
+/** An error whose details go to the log, not to the caller. */
 function badAnswer({ uri, route: { name } }: OwnedMethod, problem: string, thrown?: unknown): A2AError {
   const cause = new Error(`${name} of the extension ${uri} ${problem}`, { cause: thrown });
   return new A2AError("InternalError", undefined, { cause });

@@ -23,7 +23,7 @@ import { isHarmless } from "./hook-calls.ts";
 import { dataIn, fieldsOf, subStateOf, valuesIn, type ExtensionFields, type Misfit } from "./fields.ts";
 import { misfits } from "./schemas.ts";
 
-/** What a client can read the values of an extension from. */
+/** Objects from which a client can read the values of an extension. */
 export type Readable = StreamResponse | Task | Message | Artifact;
 
 /** Reads and writes the values of one extension. Reading never throws for values from outside. */

@@ -18,13 +18,13 @@ import { misfits } from "./schemas.ts";
 import { jsonTextOf } from "../base/json-text.ts";
 
 /*
- * What a hook returned. An extension may put data into metadata and parts. It may not add members to the objects of the protocol, nor
- * values to its enums (A2A 1.0, topic "Extensions").
+ * Checks the results of hooks. An extension may put data into metadata and parts. It may not add members to the objects of
+ * the protocol, nor values to its enums (A2A 1.0, topic "Extensions").
  */
 
 type Problems = readonly FieldViolation[];
 
-/** What is wrong with an input that `onAccept` returned. */
+/** Problems of an input that `onAccept` returned. */
 export function inputProblems(returned: unknown): Problems {
   if (!isObject(returned)) return [{ field: "", description: "must be a message with metadata" }];
   const { message, metadata } = returned;
@@ -35,13 +35,13 @@ export function inputProblems(returned: unknown): Problems {
   ];
 }
 
-/** What is wrong with the message of a request that `onRequest` returned, and was not wrong before. */
+/** Problems of the message in a request that `onRequest` returned, except for problems that the message had before. */
 function messageProblems(before: unknown, returned: unknown): Problems {
   const known = new Set(shapeProblems(messageSchema, before, "message").map(({ field }) => field));
   return shapeProblems(messageSchema, returned, "message").filter(({ field }) => !known.has(field));
 }
 
-/** What is wrong with an event that `onAppend` returned. */
+/** Problems of an event that `onAppend` returned. */
 export function eventProblems(returned: AppendedEvent): Problems {
   const own = membersOf[returned.kind];
   if (own === undefined) return [{ field: "kind", description: `must be one of ${Object.keys(membersOf).join(", ")}` }];
@@ -51,7 +51,7 @@ export function eventProblems(returned: AppendedEvent): Problems {
     ...(returned.kind === "status" && !isTaskState(state)
       ? [{ field: "state", description: `is not a state of a task: ${String(state)}` }]
       : []),
-    // What the engine adds to a message before it is stored.
+    // Members that the engine adds before it stores a message.
     ...(isObject(message)
       ? shapeProblems(messageSchema, { messageId: "m", role: "ROLE_AGENT", ...message }, "message")
       : []),
@@ -60,7 +60,7 @@ export function eventProblems(returned: AppendedEvent): Problems {
   ];
 }
 
-/** What is wrong with an event or a task that `onDeliver` returned. */
+/** Problems of an event or a task that `onDeliver` returned. */
 export function deliveredProblems(returned: StreamResponse): Problems {
   return shapeProblems(streamResponseSchema, returned, "");
 }
@@ -81,7 +81,7 @@ function metadataProblems(metadata: unknown): Problems {
   return fits ? [] : [{ field: "metadata", description: "must be an object" }];
 }
 
-/** What is wrong with an object of the protocol, members that it does not have among them. */
+/** Problems of an object of the protocol, including unknown members. */
 function shapeProblems(schema: Schema<unknown>, value: unknown, path: string): Problems {
   const result = check(schema, value, "copy");
   if (result.ok) return added(value, result.value, path);
@@ -96,7 +96,7 @@ function unknownIn(value: object, known: readonly string[]): Problems {
 
 const noMember = "is not a member of the protocol: extensions put data into metadata and parts";
 
-/** Members of a value that its copy does not have. Free JSON is the same in both, and is not looked at. */
+/** Members of a value that its copy does not have. Free JSON is the same in both, so it is not compared. */
 function added(value: unknown, copy: unknown, path: string): Problems {
   if (value === copy) return [];
   if (Array.isArray(value) && Array.isArray(copy)) {
@@ -123,7 +123,7 @@ export function changedIdentity(
   return (["messageId", "role", "taskId", "contextId"] as const).find((name) => before[name] !== after[name]);
 }
 
-/** What of an event an extension has changed that may add data alone. */
+/** The member that an extension of kind `data` has changed, although it may only add data. */
 export function changedByAddition(before: AppendedEvent, after: AppendedEvent): string | undefined {
   const was: Readonly<Record<string, unknown>> = { ...before };
   const is: Readonly<Record<string, unknown>> = { ...after };
@@ -204,7 +204,7 @@ const freeInRequest = ["metadata", "message"];
 const freeInMessage = ["metadata", "parts", "extensions"];
 
 /**
- * What `onRequest` has returned, in place of a request. An extension adds data to a request: it makes no other request of it.
+ * Checks the request that `onRequest` returned. An extension may add data to a request, but not replace it.
  *
  * @throws TypeError that says what is wrong.
  */
@@ -222,7 +222,7 @@ export function checkedRequest<T extends object>(before: T, after: unknown): T {
   if (metadata !== undefined && !isObject(metadata)) throw new TypeError("It returned metadata that is not an object");
   if (changed.length > 0)
     throw new TypeError(`It changed ${changed.join(", ")}: it may add data to metadata and parts`);
-  // What is not JSON must fail here, where the extension is known.
+  // Values that are not JSON must fail here, where the extension is known.
   jsonTextOf(after);
   return after as T;
 }

@@ -25,12 +25,12 @@ import {
 import type { ExtensionReader } from "./reads.ts";
 import { changedByAddition, changedIdentity, eventProblems, inputProblems, listed, misfitsOfEvent } from "./results.ts";
 
-/* How one hook of one extension runs, and what becomes of what it returned. */
+/* Runs one hook of one extension, and checks and applies its result. */
 
 /** Maximum bytes that an extension of kind `data` may add to a message: the task must have room for it. */
 const maxAdded = 1 << 20;
 
-/** What `onAccept` of one extension makes of a message. No promise if the hook gives none. */
+/** The message after `onAccept` of one extension. Returns a promise only if the hook does. */
 export function acceptedBy(
   extension: AnyExtension,
   before: AcceptedInput,
@@ -41,7 +41,7 @@ export function acceptedBy(
 ): AcceptedInput | Promise<AcceptedInput> {
   const { uri } = extension;
   let known: readonly ExtensionRow[] | undefined;
-  // What a hook decides by the rows that it has read holds only as long as they are like that: another message may come first.
+  // A hook's decision is valid only while the rows that it read are unchanged: another message may be stored first.
   const keep = (change: RowChange): void =>
     store.keep(known === undefined ? change : { ...change, if: stateIn(known, change.key) });
   const { changes, end, commit } = rowsOf(uri, { keep }, isHarmless(extension));
@@ -71,7 +71,7 @@ function stateIn(rows: readonly ExtensionRow[], key: string): NonNullable<RowCha
   return row === undefined ? null : { value: row.value, ...(row.due !== undefined && { due: row.due }) };
 }
 
-/** What is stored must be a message, and the same one. */
+/** The result must be a message with the same ids and role. */
 function checked(extension: AnyExtension, before: AcceptedInput, returned: unknown): AcceptedInput {
   const problems = inputProblems(returned);
   if (problems.length > 0) {
@@ -79,7 +79,7 @@ function checked(extension: AnyExtension, before: AcceptedInput, returned: unkno
   }
   const { message, metadata } = returned as AcceptedInput;
   const copy = check(messageSchema, message, "copy");
-  // What is not JSON must fail here: it cannot be stored.
+  // Values that are not JSON must fail here, because they cannot be stored.
   const bytes = bytesOf(returned);
   if (isHarmless(extension) && bytes > maxAdded && bytes - bytesOf(before) > maxAdded) {
     throw new TypeError(`It returned ${bytes} bytes: the kind data may add ${maxAdded}`);
@@ -107,7 +107,7 @@ export function appendedBy(
     const event = isHarmless(extension) ? copyFor(before) : before;
     const after = eventOf(extension.onAppend?.(event, given), "kind") as AppendedEvent;
     rows?.end();
-    // What the agent has said is checked when it becomes a record.
+    // The agent's own content is checked when it becomes a record.
     const problems = after === before ? [] : eventProblems(after);
     if (problems.length > 0) throw new TypeError(`It returned an invalid event: ${listed(problems)}`);
     if (isHarmless(extension)) checkAddition(before, after);
@@ -120,17 +120,17 @@ export function appendedBy(
   }
 }
 
-/** Data that is added must be JSON, and leaves the rest of the event as it is. */
+/** Added data must be JSON, and the rest of the event must not change. */
 function checkAddition(before: AppendedEvent, after: AppendedEvent): void {
   const changed = changedByAddition(before, after);
-  if (changed !== undefined) throw new TypeError(`It changed ${changed} of the event: the kind data adds data alone`);
+  if (changed !== undefined) throw new TypeError(`It changed ${changed} of the event: kind data may only add data`);
   jsonTextOf(after);
 }
 
 /**
- * Checks what the agent, and extensions, have put into an event for an extension.
+ * Checks an extension's values in an event, which the agent or extensions have set.
  *
- * @throws A2AError `InvalidAgentResponse`, except for an extension that may fail nothing.
+ * @throws A2AError `InvalidAgentResponse`, except for an extension of kind `data`.
  */
 export function checkEvent(reader: ExtensionReader, event: AppendedEvent, logger: Warns): void {
   const { extension } = reader;
@@ -160,8 +160,8 @@ function isWhole(event: AppendedEvent): boolean {
 }
 
 /**
- * The event that a hook returned, which must have this member. The event before it is never used in its place where the extension may
- * fail: the hook may take secrets out.
+ * The event that a hook returned, which must have this member. After a failure the original event is never used instead,
+ * because the hook may remove secrets.
  */
 export function eventOf(returned: unknown, member: string): object {
   if (isObject(returned) && (returned[member] ?? undefined) !== undefined) return returned;
@@ -170,19 +170,19 @@ export function eventOf(returned: unknown, member: string): object {
   throw new TypeError(`It returned ${what} in place of an event with ${member}`);
 }
 
-/** A change of a row, under the URI of the extension that wants it. */
+/** A change of a row of an extension, under the extension's URI. */
 type RowChange = {
   readonly feature: string;
-  /** The row as it must be when the change is stored. Absent: however it is. */
+  /** The expected row: the change fails if the stored row differs. Absent: however it is. */
   readonly if?: Pick<ExtensionRow, "value" | "due"> | null;
 } & (
   | { readonly op: "set"; readonly key: string; readonly value: string; readonly due?: number }
   | { readonly op: "delete"; readonly key: string }
 );
 
-/** Where the rows of extensions go, and come from. */
+/** Reads and changes the rows of extensions. */
 export interface RowStore {
-  /** Takes a change. Throws a `TypeError` for what the store does not accept. */
+  /** Takes a change. Throws a `TypeError` for a change that the store does not accept. */
   keep(change: RowChange): void;
   /** The rows of an extension, by its URI. */
   read(feature: string): Promise<readonly ExtensionRow[]>;
@@ -190,13 +190,13 @@ export interface RowStore {
 
 interface HookRows {
   readonly changes: Omit<TaskRows, "read">;
-  /** The hook is over: a later change would be stored with nothing. */
+  /** The hook has ended: a later change throws, because no record would store it. */
   readonly end: () => void;
-  /** Keeps the changes that were held back. Throws as `set` does. */
+  /** Applies the changes that were held back. Throws as `set` does. */
   readonly commit: () => void;
 }
 
-/** `held`: the changes are kept only by `commit`, so that a hook that fails and is left out leaves none. */
+/** `held`: only `commit` applies the changes, so that a failed hook changes nothing. */
 function rowsOf(feature: string, { keep }: Pick<RowStore, "keep">, held: boolean): HookRows {
   let over = false;
   const waiting: RowChange[] = [];

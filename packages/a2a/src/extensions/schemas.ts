@@ -5,8 +5,8 @@ import { isPromise, unhandled } from "./hook-calls.ts";
 import { utf8Length } from "../base/index.ts";
 
 /**
- * A Standard Schema of a schema of this package, for the extensions that are packaged with it: they take no library. What it checks stays
- * as it is. The result is a copy without members that the schema does not know; free JSON in it is shared.
+ * A Standard Schema of a schema of this package, for the extensions of this package, which use no schema library. The checked
+ * value is not changed. The result is a copy without members that the schema does not know; free JSON in it is shared.
  *
  * @example
  * ```ts
@@ -42,16 +42,16 @@ function pathOf(field: string): readonly PropertyKey[] {
   );
 }
 
-/* One value against one schema. The value may come from a stranger, and the schema from any library. */
+/* One value against one schema. The value is untrusted, and the schema may be of any library. */
 
 type Fit = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly issues: Issues };
 
 type Issues = readonly SchemaIssue[];
 
 /**
- * Checks a value. A schema that throws does not fit: what a stranger sends must not end more than its own call.
+ * Checks a value. If a schema throws, the value does not match: untrusted input must fail only its own call.
  *
- * @param field - Which value it is, for the error.
+ * @param field - The name of the value, for the error.
  *
  * @throws TypeError for an asynchronous schema, which is a mistake of the extension's author.
  */
@@ -66,7 +66,7 @@ export function fit(schema: StandardSchema, value: unknown, field?: string): Fit
   if (isPromise(result)) {
     unhandled(result);
     const which = field === undefined ? "" : `, of ${field},`;
-    throw new TypeError(`A schema of an extension${which} has answered by a promise: it must answer at once`);
+    throw new TypeError(`A schema of an extension${which} returned a promise; it must be synchronous`);
   }
   const { issues, value: output }: Readonly<Record<string, unknown>> = isObject(result) ? result : unanswered;
   if (issues === undefined || issues === null) return { ok: true, value: output };
@@ -87,30 +87,30 @@ export function misfits(schema: StandardSchema, field: string, value: unknown): 
   return result.issues.map((issue) => violation(field, value, issueOf(issue)));
 }
 
-/** An issue as its type says. Its schema may be of any library. */
+/** An issue of the declared type. Its schema may be of any library. */
 function issueOf(issue: unknown): SchemaIssue {
   const { message, path }: Readonly<Record<string, unknown>> = isObject(issue) ? issue : {};
   return { message: String(message), path: Array.isArray(path) ? path : [] };
 }
 
-/** Whether a field is a schema alone. Those of some libraries are functions. */
+/** Whether a field is only a schema. Schemas of some libraries are functions. */
 export function isSchema(field: unknown): field is StandardSchema {
   return ((typeof field === "object" && field !== null) || typeof field === "function") && "~standard" in field;
 }
 
 const noSchema = "must be a schema of a library of Standard Schema (https://standardschema.dev), such as zod";
 
-/** Values that the schemas of most fields take, or look into. */
+/** Sample values, to find schemas that throw or return a promise. */
 const samples: readonly unknown[] = [undefined, "", 0, true, {}, []];
 
-/** Why a value cannot be a schema of an extension; `undefined` if it can, as far as this can be known without what it will check. */
+/** Why a value cannot be a schema of an extension; `undefined` if no problem shows with sample values. */
 export function schemaProblem(schema: unknown): string | undefined {
   const standard = isSchema(schema)
     ? (schema["~standard"] as Partial<StandardSchema["~standard"]> | undefined)
     : undefined;
   if (typeof standard?.validate !== "function") return noSchema;
   return samples.some((sample) => answersLater(schema as StandardSchema, sample))
-    ? "must answer at once, and this schema answers by a promise"
+    ? "must be synchronous, but this schema returns a promise"
     : undefined;
 }
 
@@ -125,7 +125,7 @@ function answersLater(schema: StandardSchema, sample: unknown): boolean {
 }
 
 /**
- * A schema of an object that refuses members with other names, as some extensions demand. Members may have their proto names, such as
+ * A schema of an object that rejects unknown members, as some extensions demand. Members may have their proto names, such as
  * `client_id` for `clientId`.
  */
 export function withoutOthers<T>(names: readonly (keyof T & string)[], schema: Schema<T>): Schema<T> {

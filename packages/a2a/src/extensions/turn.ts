@@ -13,19 +13,19 @@ import type {
 import { atOnce, fails, isPromise, unhandled, inTime, type HookTime } from "./hook-calls.ts";
 import type { ExtensionReader } from "./reads.ts";
 
-/** The extensions that are active in one turn: what they have begun, and what they offer its agent. */
+/** The active extensions of one turn, with the values that they pass to the agent. */
 export class ExtensionsOfTurn {
   readonly #readers: readonly ExtensionReader[];
   readonly #turn: TurnBase;
   readonly #logger: Logger;
   readonly #time: HookTime;
-  /** What `turn.ext()` gives, by URI. */
+  /** Results of `turn.ext()`, by URI. */
   readonly #offered = new Map<string, unknown>();
-  /** Those whose turn has begun, and has to end. */
+  /** Extensions whose `onTurnStart` ran, so `onTurnEnd` must run. */
   readonly #begun: ExtensionReader[] = [];
-  /** URIs of those that failed and may fail nothing: for this turn they are as if they were not active. */
+  /** URIs of failed extensions of kind `data`: they count as inactive for the rest of the turn. */
   readonly #left = new Set<string>();
-  /** What extensions do before the agent is called. */
+  /** Work of extensions that must end before the agent is called. */
   readonly #waits: Wait[] = [];
 
   constructor(readers: readonly ExtensionReader[], turn: TurnBase, time: HookTime) {
@@ -38,7 +38,7 @@ export class ExtensionsOfTurn {
   /**
    * The turn begins.
    *
-   * @throws what `onTurnStart` has thrown, of an extension that may fail the task.
+   * @throws the error of `onTurnStart`, unless the extension is of kind `data`.
    */
   start(): void {
     for (const reader of this.#readers) {
@@ -61,7 +61,7 @@ export class ExtensionsOfTurn {
     }
   }
 
-  /** What `turn.ext()` gives. `undefined` if the extension is not active, or the card declares it by hand. */
+  /** The result of `turn.ext()`. `undefined` if the extension is not active, or if the card declares only its URI. */
   get(uri: string): unknown {
     if (this.#left.has(uri)) return undefined;
     if (this.#offered.has(uri)) return this.#offered.get(uri);
@@ -76,7 +76,7 @@ export class ExtensionsOfTurn {
     return this.#left.has(uri);
   }
 
-  /** What the extensions add to the metadata of a status that the server sets at the end of the turn. */
+  /** Metadata that the extensions add to a status that the server sets at the end of the turn. */
   finish(state: TaskState): JsonObject | undefined {
     let metadata: JsonObject | undefined;
     for (const { extension } of this.#begun) {
@@ -84,7 +84,7 @@ export class ExtensionsOfTurn {
       const added = this.#harmless(extension, "onFinish", () => {
         const given = atOnce(extension.onFinish?.({ state }, this.#view(extension.uri)), "metadata");
         if (given === undefined) return undefined;
-        // A copy: what is not JSON must fail here, where it is a log line.
+        // A copy: values that are not JSON must fail here, where the failure is only logged.
         const copy: unknown = isObject(given) ? JSON.parse(jsonTextOf(given)) : undefined;
         if (!isObject(copy)) throw new TypeError("It returned invalid metadata");
         return copy as JsonObject;
@@ -94,12 +94,12 @@ export class ExtensionsOfTurn {
     return metadata;
   }
 
-  /** Tells the extensions of a delegation. `undefined` if none of them wants to know. */
+  /** Tells the extensions of a delegation. `undefined` if no extension has `onDelegate`. */
   delegating(call: DelegatingCall): DelegationWatch | undefined {
     const watches = this.#begun.flatMap(({ extension }) => {
       if (this.#left.has(extension.uri)) return [];
       const given = this.#harmless(extension, "onDelegate", () =>
-        atOnce(extension.onDelegate?.(call, this.#view(extension.uri)), "what watches the delegation"),
+        atOnce(extension.onDelegate?.(call, this.#view(extension.uri)), "the watcher of the delegation"),
       );
       return given === undefined ? [] : [{ extension, watch: given }];
     });
@@ -118,7 +118,7 @@ export class ExtensionsOfTurn {
     };
   }
 
-  /** Runs a hook that may fail nothing. */
+  /** Runs a hook whose failure is only logged. */
   #harmless<T>(extension: AnyExtension, hook: string, run: () => T): T | undefined {
     try {
       const returned = run();
@@ -143,7 +143,7 @@ export class ExtensionsOfTurn {
     });
   }
 
-  /** The turn is over. What is thrown here goes to the log: everything of the turn is stored or lost already. */
+  /** The turn is over. Errors are only logged here, because everything of the turn is already stored or lost. */
   end(end: TurnEnd): void {
     for (const { extension } of this.#begun) if (extension.onTurnEnd !== undefined) void this.#end(extension, end);
   }
@@ -162,8 +162,8 @@ export class ExtensionsOfTurn {
   }
 
   /**
-   * Resolves when the agent may be called. Rejects if the work of an extension that may fail the task takes too long. `undefined`: it may
-   * be called at once.
+   * Resolves when the agent may be called. Rejects if an extension's work takes too long, unless it is of kind `data`.
+   * `undefined`: the agent may be called immediately.
    */
   get ready(): Promise<unknown> | undefined {
     return this.#waits.length === 0 ? undefined : Promise.all(this.#waits.map((wait) => this.#settled(wait)));
@@ -179,7 +179,7 @@ export class ExtensionsOfTurn {
     }
   }
 
-  /** A turn without the members that are for the agent alone. */
+  /** A turn without the members that only the agent may use. */
   #view(uri: string): ExtensionTurn {
     const turn = this.#turn;
     const { message, metadata, taskId, contextId, number, attempt, principal, extensions, clock, logger, resumable } =
@@ -200,7 +200,7 @@ export class ExtensionsOfTurn {
     return {
       ...facts,
       started: this.#offered.get(uri),
-      // Read late: a signal is made when it is first read.
+      // A getter, because the signal is created on first access.
       get signal() {
         return turn.signal;
       },

@@ -151,7 +151,7 @@ async function joined(stream: AsyncIterable<Bytes>, size: number | undefined): P
   return whole;
 }
 
-/** The common part of all files: three ways to read the same stream. */
+/** Base class of files: three ways to read the same stream. */
 export abstract class ReadableFile implements FileContent {
   abstract readonly name: string;
   abstract readonly mediaType: string | undefined;

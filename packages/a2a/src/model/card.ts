@@ -1,6 +1,6 @@
 import type { JsonObject } from "./json.ts";
 
-/** The agent card and what it is made of (A2A 1.0 §4.4), with the security schemes (§4.5). */
+/** The agent card and its parts (A2A 1.0 §4.4), with the security schemes (§4.5). */
 
 /** One way to call an agent: an address, its binding, and its protocol version (A2A 1.0 §4.4.6). */
 export interface AgentInterface {
@@ -14,7 +14,7 @@ export interface AgentInterface {
   readonly protocolVersion: string;
 }
 
-/** Who offers an agent (A2A 1.0 §4.4.2). */
+/** The provider of an agent (A2A 1.0 §4.4.2). */
 export interface AgentProvider {
   /** Web page of the provider. */
   readonly url: string;
@@ -28,13 +28,13 @@ export interface AgentExtension {
   readonly uri?: string;
   /** How the agent uses it. */
   readonly description?: string;
-  /** Whether the agent refuses clients that do not ask for the extension. Default false. */
+  /** Whether the agent rejects clients that do not request the extension. Default false. */
   readonly required?: boolean;
   /** Parameters, as the extension defines them. */
   readonly params?: JsonObject;
 }
 
-/** What an agent can do beyond the required operations (A2A 1.0 §4.4.3). An absent capability is not supported. */
+/** Optional features of an agent (A2A 1.0 §4.4.3). An absent capability is not supported. */
 export interface AgentCapabilities {
   /** Whether it answers with streams (A2A 1.0 §3.1.2, §3.1.6). */
   readonly streaming?: boolean;
@@ -42,7 +42,7 @@ export interface AgentCapabilities {
   readonly pushNotifications?: boolean;
   /** Extensions that it supports. */
   readonly extensions?: readonly AgentExtension[];
-  /** Whether authenticated callers get a card that says more (A2A 1.0 §3.1.11). */
+  /** Whether authenticated callers get a card with more details (A2A 1.0 §3.1.11). */
   readonly extendedAgentCard?: boolean;
 }
 
@@ -64,7 +64,7 @@ export interface AgentSkill {
   readonly id: string;
   /** Name for people. */
   readonly name: string;
-  /** What it does, for people and for models that choose an agent. */
+  /** Its purpose, for people and for models that choose an agent. */
   readonly description: string;
   /** Keywords. */
   readonly tags: readonly string[];
@@ -74,7 +74,7 @@ export interface AgentSkill {
   readonly inputModes?: readonly string[];
   /** Media types that it writes. Default: the card's `defaultOutputModes`. */
   readonly outputModes?: readonly string[];
-  /** What a caller of this skill has to satisfy: one of these. */
+  /** Requirements for callers of this skill. A caller must satisfy one of them. */
   readonly securityRequirements?: readonly SecurityRequirement[];
 }
 
@@ -104,7 +104,7 @@ export interface HTTPAuthSecurityScheme {
   readonly description?: string;
   /** Name of the scheme in the `Authorization` header, such as `Bearer`. */
   readonly scheme: string;
-  /** What a bearer token is, such as `JWT`. Documentation only. */
+  /** The format of the bearer token, such as `JWT`. Documentation only. */
   readonly bearerFormat?: string;
 }
 
@@ -195,31 +195,31 @@ export type SecurityScheme = OneOf<{
   mtlsSecurityScheme: MutualTlsSecurityScheme;
 }>;
 
-/** What an agent says about itself (A2A 1.0 §4.4.1). Clients find it at `/.well-known/agent-card.json` (§8.2). */
+/** The self-description of an agent (A2A 1.0 §4.4.1). Clients find it at `/.well-known/agent-card.json` (§8.2). */
 export interface AgentCard {
   /** Name for people. */
   readonly name: string;
-  /** What the agent does, for people and for models that choose an agent. */
+  /** Its purpose, for people and for models that choose an agent. */
   readonly description: string;
   /** Ways to call it, at least one, the preferred one first. */
   readonly supportedInterfaces: readonly AgentInterface[];
-  /** Who offers it. */
+  /** The provider of the agent. */
   readonly provider?: AgentProvider;
   /** Version of the agent, in the form that its provider chose. */
   readonly version: string;
   /** Address of its documentation. */
   readonly documentationUrl?: string;
-  /** What it can do beyond the required operations. */
+  /** Optional features of the agent. */
   readonly capabilities: AgentCapabilities;
   /** Ways to authenticate, by names that `securityRequirements` refer to. */
   readonly securitySchemes?: { readonly [name: string]: SecurityScheme };
-  /** What a caller has to satisfy: one of these. Absent or empty: nothing. */
+  /** Requirements for callers. A caller must satisfy one of them. Absent or empty: no authentication. */
   readonly securityRequirements?: readonly SecurityRequirement[];
-  /** Media types that every skill reads, unless it says otherwise. */
+  /** Media types that skills read, unless a skill has its own list. */
   readonly defaultInputModes: readonly string[];
-  /** Media types that every skill writes, unless it says otherwise. */
+  /** Media types that skills write, unless a skill has its own list. */
   readonly defaultOutputModes: readonly string[];
-  /** What it is good at. */
+  /** The skills of the agent. */
   readonly skills: readonly AgentSkill[];
   /** Signatures of this card (A2A 1.0 §8.4). */
   readonly signatures?: readonly AgentCardSignature[];

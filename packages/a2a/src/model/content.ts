@@ -3,7 +3,7 @@ import { jsonAdvice, notJson } from "../base/json.ts";
 import type { JsonLike, JsonObject, JsonObjectLike, JsonValue } from "./json.ts";
 import type { Artifact, DataPart, Message, Part, RawPart, Role, TextPart, UrlPart } from "./types.ts";
 
-/** Builders and readers of content. Builders return plain data, which can also be written by hand. */
+/** Builders and readers of content. Builders return plain data, which you can also write by hand. */
 
 /** Fields of every part, in addition to its content. */
 export interface PartOptions<Metadata extends JsonObjectLike<Metadata> = JsonObject> {
@@ -11,7 +11,7 @@ export interface PartOptions<Metadata extends JsonObjectLike<Metadata> = JsonObj
   readonly mediaType?: string;
   /** Name of the file. */
   readonly filename?: string;
-  /** Anything else about the part. */
+  /** Metadata of the part. */
   readonly metadata?: Metadata;
 }
 
@@ -33,7 +33,7 @@ export function text<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
 /**
  * Makes a part of any JSON value, `null` included. Its type may be an interface (`JsonLike`).
  *
- * @throws TypeError with the path of what is not JSON, such as a `Date`.
+ * @throws TypeError with the path of a value that is not JSON, such as a `Date`.
  *
  * @example
  * ```ts
@@ -54,7 +54,7 @@ function checkJson(value: unknown, name: string): void {
   if (fault !== undefined) throw new TypeError(`${name}${fault}, which is not JSON; ${jsonAdvice("use")}`);
 }
 
-/** The same object, as what is read back. */
+/** Returns the same object, with the type that a reader gets. */
 function asJson<Options extends { readonly metadata?: unknown }>(
   options: Options,
 ): Omit<Options, "metadata"> & { readonly metadata?: JsonObject } {
@@ -62,7 +62,7 @@ function asJson<Options extends { readonly metadata?: unknown }>(
   return options as Options & { readonly metadata?: JsonObject };
 }
 
-/** The bytes of a file, as they are or as base64 text, or the address that they are at. */
+/** The bytes of a file, as binary or as base64 text, or the URL of the file. */
 export type FileSource =
   | Uint8Array
   | ArrayBuffer
@@ -77,7 +77,7 @@ export type FileSource =
   | URL;
 
 /**
- * Makes a part of a file: its bytes go into the message, or the address that they are at.
+ * Makes a part of a file: with its bytes, or with its URL.
  *
  * @example
  * ```ts
@@ -114,7 +114,7 @@ export function partsOf(content: Content): readonly Part[] {
   return isPartList(content) ? content : [content];
 }
 
-/** Whether a value is a list of parts, as far as its type allows others. */
+/** Whether a value of this type is a list of parts. */
 export function isPartList(value: unknown): value is readonly Part[] {
   return Array.isArray(value);
 }
@@ -125,9 +125,9 @@ export interface MessageOptions<Metadata extends JsonObjectLike<Metadata> = Json
 > {
   /** Anything else about the message. */
   readonly metadata?: Metadata;
-  /** Who sends it. Default `ROLE_USER`. */
+  /** The sender's role. Default `ROLE_USER`. */
   readonly role?: Role;
-  /** Identifier of the message. Default: a random one. Use the same one to send the message again: the server then knows a retry. */
+  /** Identifier of the message. Default: a random one. To retry a send, use the same id: the server then recognizes the retry. */
   readonly messageId?: string;
 }
 
@@ -156,7 +156,7 @@ export function artifact<Metadata extends JsonObjectLike<Metadata> = JsonObject>
   return { artifactId, ...rest, parts: partsOf(content) };
 }
 
-/* The one content member of a part tells what it holds (A2A 1.0 §4.1.6). */
+/* The single content member of a part determines its type (A2A 1.0 §4.1.6). */
 
 /** Whether a part is text. */
 export function isTextPart(part: Part): part is TextPart {
@@ -168,12 +168,12 @@ export function isRawPart(part: Part): part is RawPart {
   return part.raw !== undefined;
 }
 
-/** Whether a part is the address of a file. */
+/** Whether a part has the URL of a file. */
 export function isUrlPart(part: Part): part is UrlPart {
   return part.url !== undefined;
 }
 
-/** Whether a part is a file, in the part itself or at an address. */
+/** Whether a part is a file, as bytes or as a URL. */
 export function isFilePart(part: Part): part is RawPart | UrlPart {
   return isRawPart(part) || isUrlPart(part);
 }
@@ -184,8 +184,8 @@ export function isDataPart(part: Part): part is DataPart {
 }
 
 /**
- * The text parts of a message or an artifact as one text. Parts of a message are paragraphs and joined by line breaks.
- * Parts of an artifact are chunks of one text and joined by nothing. Other parts are left out.
+ * The text parts of a message or an artifact as one text. Parts of a message are paragraphs and joined by line breaks. Parts
+ * of an artifact are joined without a separator, because they are chunks of one text. Other parts are left out.
  *
  * @example
  * ```ts

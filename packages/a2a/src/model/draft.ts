@@ -12,23 +12,23 @@ import type {
 } from "./types.ts";
 
 /**
- * What the draft of A2A 1.1 adds: generations (§3.2.7), which count a task's creation, status and artifact events, and its timeline
- * (§3.2.8). Only callers of version 1.1 see them.
+ * Additions of the A2A 1.1 draft: generations (§3.2.7), which count a task's creation, status and artifact events, and the
+ * timeline of a task (§3.2.8). Only callers of version 1.1 see them.
  */
 
 /** The member that the 1.1 draft adds to tasks and to their status and artifact events (§3.2.7). */
 export interface Generation {
-  /** How many events there were, this one included. An int64, which JSON carries as text. */
+  /** The number of events, including this one. An int64, which JSON carries as text. */
   readonly generation?: string;
 }
 
-/** `GetTaskRequest` with what the 1.1 draft adds. */
+/** `GetTaskRequest` with the additions of the 1.1 draft. */
 export interface GetTaskRequestDraft extends GetTaskRequest {
-  /** Answer only when the task's generation is greater than this one, or when the server stops waiting. */
+  /** The server answers only when the task's generation is greater, or when its wait ends. */
   readonly currentGeneration?: number;
 }
 
-/** `SendMessageConfiguration` with what the 1.1 draft adds. */
+/** `SendMessageConfiguration` with the additions of the 1.1 draft. */
 export interface SendMessageConfigurationDraft extends SendMessageConfiguration {
   /** For a message to a task: refuse it as `TaskGenerationMismatch` unless the task is at this generation. */
   readonly ifGenerationMatch?: number;
@@ -56,7 +56,7 @@ export function generationOf(value: Task | StreamResponse): number | undefined {
 export interface TimelineEntry {
   /** A message of the user. */
   readonly message?: Message;
-  /** A status that the task had, as its `TaskStatusUpdateEvent` said it. */
+  /** A former status of the task, as in its `TaskStatusUpdateEvent`. */
   readonly status?: TaskStatus;
 }
 
@@ -74,7 +74,7 @@ export function timelineOf(task: Task): readonly TimelineEntry[] | undefined {
   return result.ok ? result.value : undefined;
 }
 
-/** The generations of its task in which an artifact began and ended (1.1 draft). What the server does not send is `undefined`. */
+/** The generations of its task in which an artifact began and ended (1.1 draft). A value that the server does not send is `undefined`. */
 export function spanOf(artifact: Artifact): { readonly start: number | undefined; readonly end: number | undefined } {
   const { startGeneration, endGeneration }: Readonly<Record<string, unknown>> = { ...artifact };
   return { start: countOf(startGeneration), end: countOf(endGeneration) };

@@ -267,15 +267,15 @@ export function isWireErrorCode(code: string): code is WireErrorCode {
   return Object.hasOwn(wireErrors, code);
 }
 
-/** What is wrong with one field of a request. */
+/** The problem of one field of a request. */
 export interface FieldViolation {
   /** Path of the field, such as `message.parts[0].text`. Empty for the request itself. */
   readonly field: string;
-  /** What is wrong, as the end of a sentence that begins with the field: `is required`. */
+  /** The problem, as the end of a sentence that begins with the field: `is required`. */
   readonly description: string;
 }
 
-/** How an error is sent where that differs from how its code is sent. */
+/** How an error is sent, if it differs from the default of its code. */
 export interface SentAs {
   /** Code of JSON-RPC. */
   readonly jsonrpc?: number;
@@ -291,13 +291,13 @@ export interface A2AErrorOptions {
   readonly fields?: readonly FieldViolation[];
   /** Short strings that are sent to the client as `ErrorInfo.metadata`. They must not be secret. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** For `TooManyRequests` and `Unavailable`: after how many seconds the client may try again. */
+  /** For `TooManyRequests` and `Unavailable`: how many seconds to wait before a retry. */
   readonly retryAfter?: number | undefined;
   /** For `Unauthenticated`: the value of the `WWW-Authenticate` header. */
   readonly challenge?: string | undefined;
-  /** Details of a server's error whose type is not known here, as they came. */
+  /** Details of a server's error that are of an unknown type, unchanged. */
   readonly details?: readonly unknown[];
-  /** Numbers of an error that an extension defines: `extensionError()` sets them. Default: those of the code. */
+  /** Numbers of an error that an extension defines: `extensionError()` sets them. Default: the values of the code. */
   readonly sentAs?: SentAs | undefined;
   /** The error behind this one, for the log. It is never sent. */
   readonly cause?: unknown;
@@ -307,8 +307,8 @@ export interface A2AErrorOptions {
 const members = ["fields", "metadata", "retryAfter", "challenge", "details", "sentAs"] as const;
 
 /**
- * Every error that Parley throws, at clients and at servers. Compare `code`: the message may change with any release.
- * An agent or an interceptor throws one to choose what the client is told. Anything else that they throw is answered as
+ * Every error that Parley throws, at clients and at servers. Compare `code`: the message may change with any release. An
+ * agent or an interceptor throws it to choose the error that the client gets. Anything else that they throw is answered as
  * `InternalError`, and only the log has its message.
  *
  * @example
@@ -319,7 +319,7 @@ const members = ["fields", "metadata", "retryAfter", "challenge", "details", "se
 export class A2AError extends Error {
   /** Always `A2AError`. */
   override readonly name = "A2AError";
-  /** What went wrong. */
+  /** The kind of the error. */
   declare readonly code: A2AErrorCode;
   /** Which fields of the request are wrong. Empty if no single field is. */
   declare readonly fields: readonly FieldViolation[];
@@ -399,7 +399,7 @@ export function invalidParams(
   return new A2AError("InvalidParams", message, { fields });
 }
 
-/** A sentence about the first wrong field, with the number of the others. */
+/** A sentence about the first wrong field, with the number of other wrong fields. */
 export function withFields(start: string, [first, ...others]: readonly FieldViolation[]): string {
   if (first === undefined) return start;
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;

@@ -2,7 +2,7 @@ import type { TaskState, StreamResponse } from "./types.ts";
 
 /* The states of a task as data (A2A 1.0 §4.1.3), and the records of its log. */
 
-/** What a state means for a waiting client: the task continues, it needs an answer, or it is over. */
+/** The meaning of a state for a waiting client: the task continues, needs an answer, or has ended. */
 export type StateKind = "active" | "interrupted" | "terminal";
 
 /** The kind of each state. */
@@ -36,8 +36,8 @@ export function isInterrupted(state: TaskState): boolean {
 }
 
 /**
- * Whether a task may change state: never out of a terminal state (A2A 1.0 §3.1.1), nor back to SUBMITTED, which says that no work has
- * begun.
+ * Whether a task may change state: never out of a terminal state (A2A 1.0 §3.1.1), nor back to SUBMITTED, which means that no
+ * work has begun.
  */
 export function mayMove(from: TaskState, to: TaskState): boolean {
   return stateKinds[from] !== "terminal" && (to !== "TASK_STATE_SUBMITTED" || from === "TASK_STATE_SUBMITTED");
@@ -46,15 +46,15 @@ export function mayMove(from: TaskState, to: TaskState): boolean {
 /** The log of a task: one record per change, numbered from 1. The task that a client reads is a fold of it (`reduce.ts`). */
 
 /**
- * What a record says. `task`, always first: the task as created, with the first user message in `history`. `message`: a later message of
- * the user. The other two are the events of streams (A2A 1.0 §4.2).
+ * The event of a record. `task`, always first: the task as created, with the first user message in `history`. `message`: a
+ * later message of the user. The other two are the events of streams (A2A 1.0 §4.2).
  */
 export type LogEvent = StreamResponse;
 
-/** Which event a record holds: the name of the one member of its `LogEvent`. */
+/** The kind of a record's event: the name of the single member of its `LogEvent`. */
 export type RecordKind = "task" | "message" | "statusUpdate" | "artifactUpdate";
 
-/** Who made a record: the caller, the agent's code, the engine (failures, cancels), or an agent to which this one delegated. */
+/** The author of a record: the caller, the agent's code, the engine (failures, cancels), or an agent that the agent delegated to. */
 export type Actor = "user" | "agent" | "system" | "delegate";
 
 /** A record before the store has numbered it. */
@@ -65,9 +65,9 @@ export interface NewRecord {
   readonly json: string;
   /** When, in milliseconds since the Unix epoch. For a status this is also its `timestamp`. */
   readonly time: number;
-  /** Who made it. */
+  /** The author of the record. */
   readonly actor: Actor;
-  /** Which turn made it, from 1. A user message that arrives during a turn belongs to that turn. */
+  /** The turn that wrote it, from 1. A user message that arrives during a turn belongs to that turn. */
   readonly turn: number;
   /** Which attempt of that turn, from 1. A turn that is resumed after a crash has a second one. */
   readonly attempt: number;
@@ -75,7 +75,7 @@ export interface NewRecord {
   readonly keep?: boolean;
   /** The state that the record sets. Always present for the kinds `task` and `statusUpdate`. */
   readonly state?: TaskState;
-  /** For the kinds `task` and `message`: what the answering turn has to know about the call, as JSON text. */
+  /** For the kinds `task` and `message`: data of the call that the answering turn needs, as JSON text. */
   readonly call?: string;
   /** URIs of the extensions that were active in the turn. */
   readonly extensions?: readonly string[];
@@ -85,11 +85,11 @@ export interface NewRecord {
 
 /** A record in the log of its task. */
 export interface LogRecord extends NewRecord {
-  /** Number in the log of the task, from 1, without gaps: cursor of readers, event id of streams, and what an append compares. */
+  /** Number in the log of the task, from 1, without gaps: cursor of readers, event id of streams, and expected value of an append. */
   readonly seq: number;
 }
 
-/** A numbered record, frozen. A class, because it takes 87 bytes, and an object literal with a spread 120 to 410. Row `task-memory`. */
+/** A numbered record, frozen. A class, because an instance takes 87 bytes, and an object literal with a spread 120 to 410. Row `task-memory`. */
 class PlacedRecord implements LogRecord {
   readonly seq: number;
   readonly kind: RecordKind;
@@ -126,7 +126,7 @@ export function placed(record: NewRecord, seq: number): LogRecord {
   return new PlacedRecord(record, seq);
 }
 
-/** The event of a record. Each call parses the JSON again: keep the result where it is needed twice. */
+/** The event of a record. Each call parses the JSON again: keep the result if you need it twice. */
 export function eventOf(record: NewRecord): LogEvent {
   return { [record.kind]: JSON.parse(record.json) as unknown } as unknown as LogEvent;
 }
@@ -134,7 +134,7 @@ export function eventOf(record: NewRecord): LogEvent {
 /**
  * Whether the messages of a record belong to the history of its task. The history holds, in the order of the log, the
  * messages of the user, the messages of interrupted and terminal statuses, and progress messages that the agent asked to
- * keep. Nothing else decides this.
+ * keep. No other rule applies.
  *
  * A message enters the history together with its status and not when the next status replaces that one, so the history of a
  * finished task is complete (A2A 1.0 §3.7 leaves the choice to the agent). The current status message can therefore be in

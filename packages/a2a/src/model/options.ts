@@ -4,10 +4,10 @@ import { invalidParams } from "./errors.ts";
 export type OptionNames<Options> = Readonly<Record<keyof Options, 1>>;
 
 /**
- * Rejects unknown options. Without types, a misspelt option would silently do nothing.
+ * Rejects unknown options. Without types, a misspelled option would silently do nothing.
  *
  * @param of - The function with these options: `serve()`.
- * @param hint - Makes a hint for the error from the wrong name and the known names. Default: lists the known names.
+ * @param hint - Returns a hint for the error, from the wrong name and the known names. Default: lists the known names.
  * @throws A2AError `InvalidParams`.
  */
 export function checkOptions(
@@ -23,7 +23,7 @@ export function checkOptions(
   }
 }
 
-/** The known names that are similar: at most a third of the letters differ, or two of five. `""`: no similar name. */
+/** Similar known names: at most a third of the letters differ, or two of five. `""`: no similar name. */
 export function nearestOf(name: string, known: readonly string[]): string {
   const wanted = name.toLowerCase().slice(0, 40);
   let near: readonly string[] = [];

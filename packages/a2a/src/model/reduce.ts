@@ -36,11 +36,11 @@ export interface ApplyOptions {
   readonly keep?: boolean;
 }
 
-/** How much of a task a snapshot holds. */
+/** How much of a task a snapshot contains. */
 export interface SnapshotOptions {
   /** How many of the newest messages (A2A 1.0 §3.2.4). 0: no `history`. Default: all. */
   readonly history?: number;
-  /** Whether it holds the artifacts. Default true. */
+  /** Whether it contains the artifacts. Default true. */
   readonly artifacts?: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface FoldOptions {
   readonly mergeTextParts?: boolean;
 }
 
-/** What the ledger needs of an update. */
+/** The members of an update that the ledger uses. */
 type ArtifactStep = Pick<TaskArtifactUpdateEvent, "append" | "lastChunk"> & {
   readonly artifact: Pick<Artifact, "artifactId">;
 };
@@ -67,12 +67,12 @@ export class ArtifactLedger {
     return closed ? "closedArtifact" : undefined;
   }
 
-  /** Adds an update. One without `append` under a known id replaces the artifact and opens it again. */
+  /** Adds an update. An update without `append` for a known id replaces the artifact and opens it again. */
   note(update: ArtifactStep): void {
     this.#closed.set(update.artifact.artifactId, update.lastChunk === true);
   }
 
-  /** Whether an artifact is complete. `undefined` if the task has none with this id. */
+  /** Whether an artifact is complete. `undefined` if the task has no artifact with this id. */
   isClosed(artifactId: string): boolean | undefined {
     return this.#closed.get(artifactId);
   }
@@ -120,7 +120,7 @@ export class TaskFold {
     return this.#task === undefined ? undefined : this.#status.state;
   }
 
-  /** How many of the events so far count in the `generation` of the 1.1 draft. */
+  /** The number of events that count for the `generation` of the 1.1 draft. */
   get generation(): number {
     return this.#generation;
   }

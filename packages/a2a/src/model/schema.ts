@@ -12,7 +12,7 @@ export const maxViolations = 32;
  * How strict a check is, and what it does with the value.
  *
  * - `request`: strict. Changes the value in place and drops unknown members.
- * - `copy`: equally strict, but makes a new value. It shares free JSON (`metadata`, `data`) with the old one.
+ * - `copy`: equally strict, but returns a new value. It shares free JSON (`metadata`, `data`) with the old one.
  * - `answer`: lenient, for a server's answers. Keeps unknown members, and adds defaults that protobuf omits.
  */
 export type CheckMode = "request" | "copy" | "answer";
@@ -225,7 +225,7 @@ export interface Field<T> {
   readonly required: boolean;
   /** The default of a required member that answers may omit, as protobuf encoders do. */
   readonly otherwise?: (() => T) | undefined;
-  /** Whether `null` is a value. Elsewhere it means: absent. */
+  /** Whether `null` is a value. In other modes it means "absent". */
   readonly nullable?: boolean;
 }
 
@@ -248,7 +248,7 @@ export type Fields<T> = {
 export interface OneOf {
   /** Names of these members. Default: all members of the object. */
   readonly members?: readonly string[];
-  /** Members to add to an answer that has none of them. Absent: such an answer is invalid. */
+  /** Members to add to an answer that has no member of this union. Absent: such an answer is invalid. */
   readonly none?: object;
 }
 

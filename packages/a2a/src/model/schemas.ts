@@ -182,7 +182,7 @@ export const getTaskRequestSchema: Schema<GetTaskRequest> = s.object<GetTaskRequ
 export const listTasksRequestSchema: Schema<ListTasksRequest> = s.object<ListTasksRequest>({
   tenant: s.optional(s.optionalId),
   contextId: s.optional(s.optionalId),
-  // The zero value of a proto3 enumeration means: not set.
+  // The zero value of a proto3 enumeration means "not set".
   status: s.optional(s.oneName(taskStates, "TASK_STATE_UNSPECIFIED")),
   pageSize: s.optional(s.integer(1, 100)),
   pageToken: s.optional(s.blank),

@@ -19,11 +19,11 @@ export type TaskState =
   | "TASK_STATE_REJECTED"
   | "TASK_STATE_AUTH_REQUIRED";
 
-/** Who sent a message: the client or the agent (A2A 1.0 §4.1.5). */
+/** The sender of a message: the client or the agent (A2A 1.0 §4.1.5). */
 export type Role = "ROLE_USER" | "ROLE_AGENT";
 
 interface PartFields {
-  /** Anything else about this part. */
+  /** Metadata of this part. */
   readonly metadata?: JsonObject;
   /** Name of the file, such as `weather.csv`. */
   readonly filename?: string;
@@ -40,16 +40,16 @@ export interface TextPart extends PartFields {
   readonly data?: never;
 }
 
-/** A part that holds the bytes of a file (A2A 1.0 §4.1.6). */
+/** A part with the bytes of a file (A2A 1.0 §4.1.6). */
 export interface RawPart extends PartFields {
-  /** The bytes as base64 text. `file()` makes such a part from bytes, and `bytesOf()` gives the bytes back. */
+  /** The bytes as base64 text. `file()` creates such a part from bytes, and `bytesOf()` returns its bytes. */
   readonly raw: string;
   readonly text?: never;
   readonly url?: never;
   readonly data?: never;
 }
 
-/** A part that says where the bytes of a file are (A2A 1.0 §4.1.6). */
+/** A part with the URL of a file (A2A 1.0 §4.1.6). */
 export interface UrlPart extends PartFields {
   /** Address of the file, chosen by the sender of the message. Check the host before you fetch it. */
   readonly url: string;
@@ -76,9 +76,9 @@ export interface Message {
   readonly messageId: string;
   /** The conversation that it belongs to. Absent in a client's first message: the server creates one. */
   readonly contextId?: string;
-  /** The task that it belongs to. Absent if it starts a task or has none. */
+  /** The task that it belongs to. Absent if the message starts a task, or gets a direct reply. */
   readonly taskId?: string;
-  /** Who sent it. */
+  /** The sender's role. */
   readonly role: Role;
   /** The content, at least one part. */
   readonly parts: readonly Part[];
@@ -203,7 +203,7 @@ export interface AuthenticationInfo {
 export interface TaskPushNotificationConfig {
   /** The `tenant` of the interface that is called, if it has one. */
   readonly tenant?: string;
-  /** Identifier of the configuration. Absent in a request: the server makes one. */
+  /** Identifier of the configuration. Absent in a request: the server creates an id. */
   readonly id?: string;
   /** The task. Absent if the configuration is sent with a message: it then applies to the message's task. */
   readonly taskId?: string;
@@ -236,7 +236,7 @@ export interface SendMessageConfiguration {
   readonly acceptedOutputModes?: readonly string[];
   /** A webhook for the task of this message. */
   readonly taskPushNotificationConfig?: TaskPushNotificationConfig;
-  /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit. */
+  /** Maximum messages of the history in the answer (A2A 1.0 §3.2.4). 0: no history. Default: no limit. */
   readonly historyLength?: number;
   /** Whether to answer as soon as the task exists. Default: false, the answer waits for a terminal or interrupted state. */
   readonly returnImmediately?: boolean;
@@ -266,7 +266,7 @@ export interface SubscribeToTaskRequest extends TenantRequest {
 
 /** The request of `GetTask` (A2A 1.0 §3.1.3). */
 export interface GetTaskRequest extends SubscribeToTaskRequest {
-  /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit. */
+  /** Maximum messages of the history in the answer (A2A 1.0 §3.2.4). 0: no history. Default: no limit. */
   readonly historyLength?: number;
 }
 
@@ -286,7 +286,7 @@ export interface ListTasksRequest extends TenantRequest {
   readonly pageSize?: number;
   /** `nextPageToken` of the page before. Absent: the first page. */
   readonly pageToken?: string;
-  /** Most messages of each task's history (A2A 1.0 §3.2.4). 0: none. */
+  /** Maximum messages of each task's history (A2A 1.0 §3.2.4). 0: no history. */
   readonly historyLength?: number;
   /** Only tasks whose status was set at this time or later. */
   readonly statusTimestampAfter?: Timestamp;

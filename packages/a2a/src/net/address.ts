@@ -13,7 +13,7 @@ export type AddressKind =
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** The kind of each named range of `ipaddr.js`. All others are reserved. */
+/** The kind of each named range of `ipaddr.js`. All other ranges are reserved. */
 const kinds: Readonly<Record<string, AddressKind>> = {
   unicast: "global",
   amt: "global",
@@ -40,7 +40,7 @@ const exceptions = {
   reserved: [ipaddr.parseCIDR("2001::/23")],
 } satisfies Partial<Record<AddressKind, [Address, number][]>>;
 
-/** The allocated part of IPv6. The rest may get any meaning. */
+/** The allocated part of IPv6. The rest may be used for anything later. */
 const allocatedIPv6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** Ranges whose last four bytes are the IPv4 address that a connection reaches: mapped (RFC 4291) and NAT64 (RFC 6052). */
@@ -63,8 +63,8 @@ export function addressKind(text: string): AddressKind | undefined {
 }
 
 /**
- * Parses with `URL`, because `ipaddr.js` takes `::8.8.8.8`, the form in which resolvers write IPv4-compatible addresses, for a mapped
- * address. Omits a zone, which names a network interface.
+ * Parses with `URL`, because `ipaddr.js` parses `::8.8.8.8`, the form in which resolvers write IPv4-compatible addresses, as
+ * a mapped address. Omits a zone, which names a network interface.
  */
 function parseIPv6(text: string): ipaddr.IPv6 | undefined {
   const [, digits = ""] = /^([\da-f:.]+)(?:%.*)?$/i.exec(text) ?? [];

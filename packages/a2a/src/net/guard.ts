@@ -4,12 +4,12 @@ import { addressKind, type AddressKind } from "./address.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
- * Makes a `fetch` for untrusted URLs, such as those of webhooks, cards and files. It calls only public addresses, and none of this machine
- * or its network. With a dialer, it connects only to the addresses that it has checked. It never follows a redirect, but returns it as
- * the response.
+ * Makes a `fetch` for untrusted URLs, such as those of webhooks, cards and files. It calls only public addresses, none of
+ * this machine or its network. With a dialer, it connects only to the addresses that it has checked. It never follows a
+ * redirect, but returns it as the response.
  *
  * @param policy - Which addresses may be called. Default: public ones on the usual ports.
- * @param dialer - Pins addresses. Without one, the runtime's `fetch` resolves the name again.
+ * @param dialer - Pins addresses. Without a dialer, the runtime's `fetch` resolves the name again.
  * @param clock - Measures the timeout.
  *
  * @example
@@ -30,7 +30,7 @@ export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clo
         dialer === undefined
           ? plainFetch(target.url, { ...init, signal })
           : pinnedFetch(target, { ...init, signal }, dialer, policy);
-      // The timeout also holds for a `fetch` that ignores its signal.
+      // The timeout also applies to a `fetch` that ignores its signal.
       const response = await orAborted(answer, signal, (late) => void late.body?.cancel().catch(() => {}));
       return boundBody(response, maxBytes, limit);
     } catch (error) {
@@ -88,7 +88,7 @@ function checkTarget(text: string, policy: NetPolicy): Target {
   const url = new URL(text);
   if (!(policy.protocols ?? defaultProtocols).includes(url.protocol)) throw refused(`${url.protocol} is not allowed`);
   if (url.username !== "" || url.password !== "") throw refused("a URL with a user name or password is not allowed");
-  // Removes trailing dots, with which the parser takes an address for a name: `127.0.0.1..`.
+  // Removes trailing dots, which make the parser treat an address as a name: `127.0.0.1..`.
   const { hostname } = url;
   let end = hostname.length;
   while (hostname[end - 1] === ".") end -= 1;

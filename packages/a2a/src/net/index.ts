@@ -1,5 +1,5 @@
 /**
- * Calls to untrusted addresses: which are rejected, and how a dialer connects to the checked address.
+ * Calls to untrusted URLs: rejects private addresses, and connects only to the checked address.
  * @packageDocumentation
  */
 

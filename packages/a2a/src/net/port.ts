@@ -14,12 +14,12 @@ export interface ResolvedAddress {
 }
 
 /**
- * Opens connections only to checked addresses, so that a name cannot resolve to another address between the check and the request.
- * `nodeDialer()` of `@parley/node` makes one. Runtimes without a dialer (Workers, browsers) can only check the host names and IP
- * addresses in URLs.
+ * Opens connections only to checked addresses, so that a name cannot resolve to another address between the check and the
+ * request. Created by `nodeDialer()` of `@parley/node`. Runtimes without a dialer (Workers, browsers) can only check the host
+ * names and IP addresses in URLs.
  */
 export interface Dialer {
-  /** The addresses of a host name. Rejects if it has none. */
+  /** The addresses of a host name. Rejects if the name has no addresses. */
   resolve(hostname: string): Promise<readonly ResolvedAddress[]>;
   /** Sends one request to one of `addresses`. It never follows a redirect. */
   fetch(url: URL, addresses: readonly ResolvedAddress[], init: DialInit): Promise<Response>;

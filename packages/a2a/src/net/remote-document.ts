@@ -12,7 +12,7 @@ interface RemoteDocumentOptions<T> {
   readonly cooldown?: number;
 }
 
-/** Age at which it is read again, in milliseconds, so that removed content is not trusted for long. */
+/** Age at which the document is read again, in milliseconds, so that removed content is not trusted for long. */
 const freshFor = 10 * 60_000;
 /** How long the last content is used while it cannot be read again, in milliseconds. */
 const usableFor = 24 * 60 * 60_000;
@@ -41,13 +41,13 @@ export class RemoteDocument<T> {
     return known !== undefined && this.#since(known.at) <= freshFor ? known.value : undefined;
   }
 
-  /** How many milliseconds later it may be read again. */
+  /** In how many milliseconds the document may be read again. */
   get wait(): number {
     return Math.max(0, this.#cooldown - this.#since(this.#asked));
   }
 
   /**
-   * The current document. If it cannot be read now, the cached content, unless it is too old.
+   * The current document. If the document cannot be read now, returns the cached content, unless it is too old.
    *
    * @throws A2AError `Unavailable` if neither is usable.
    */

@@ -1,8 +1,8 @@
 import type { Artifact, JsonObject, JsonObjectLike, JsonValue, Part, TaskState } from "../model/index.ts";
 
-/* What an agent says: events, and what the builders of events take and make. */
+/* The events of an agent, with the arguments and results of their builders. */
 
-/** Something that an agent says. The builders of `Turn` make it. It is plain data, so it can also be written by hand. */
+/** An event of an agent, made by the builders of `Turn`. It is plain data, so you can also write it by hand. */
 export type AgentEvent =
   | StatusEvent
   | ArtifactEvent
@@ -27,7 +27,7 @@ export interface StatusEvent {
   readonly kind: "status";
   /** The state that the task gets. */
   readonly state: TaskState;
-  /** What the agent says with it. */
+  /** The agent's message with this status. */
   readonly message?: AgentMessage;
   /** `metadata` of the status update. */
   readonly metadata?: JsonObject;
@@ -43,7 +43,7 @@ export interface DelegatedEvent {
   readonly kind: "delegated";
   /** Key of the delegation. */
   readonly key: string;
-  /** What is kept of the delegation after this event. */
+  /** The delegation's row after this event. */
   readonly row: OpenDelegation;
   /** The event. Absent: only `row` is stored. A question ends the turn here, and the answer continues with it. */
   readonly event?: StatusEvent | ArtifactEvent;
@@ -56,13 +56,13 @@ export interface DelegatedEvent {
 export interface WaitEvent {
   /** Always `wait`. */
   readonly kind: "wait";
-  /** What it waits for, by key. */
+  /** The waits, by key. */
   readonly waits: readonly { readonly key: string; readonly wait: OpenWait }[];
 }
 
 /** A wait that is not over. */
 export interface OpenWait {
-  /** The event. Absent: it waits for a time alone. */
+  /** The event. Absent: it waits only for a time. */
   readonly event?: string;
   /** When it is over, in whole milliseconds since the Unix epoch. Absent: never without the event. */
   readonly until?: number;
@@ -70,9 +70,9 @@ export interface OpenWait {
   readonly since?: number;
 }
 
-/** What a delegation keeps with the task while it is open. It is small. */
+/** The stored state of an open delegation. It is small. */
 export interface OpenDelegation {
-  /** Which delegation of the task, from 1: it makes the ids of artifacts. */
+  /** The number of the delegation in its task, from 1. Ids of its artifacts contain it. */
   readonly number: number;
   /** Name of the other agent. */
   readonly agent: string;
@@ -98,7 +98,7 @@ export interface OpenDelegation {
   readonly asked?: true;
   /** The answer to its question, where another question ended the turn before the answer was sent: the `seq` of the message that has it. */
   readonly unsentAnswer?: number;
-  /** Id of the message of the question that was asked last. */
+  /** Id of the message with the last question. */
   readonly question?: string;
   /** Set while it waits for an authorization. */
   readonly auth?: true;
@@ -107,8 +107,8 @@ export interface OpenDelegation {
   /** Size of its artifacts so far, in bytes of JSON. */
   readonly bytes?: number;
   /**
-   * How much content was taken over, by artifact: characters of text, and 1 for each other part. Negative: complete. Absent if there are
-   * too many.
+   * How much content was copied, by artifact: characters of text, and 1 for each other part. Negative: complete. Absent if
+   * there are too many.
    */
   readonly content?: Readonly<Record<string, number>>;
 }
@@ -129,7 +129,7 @@ export interface ArtifactEvent {
 
 /** A message of the agent before the engine adds task and context. */
 export interface AgentMessage {
-  /** Identifier. Default: the engine makes one. */
+  /** Identifier. Default: the engine creates one. */
   readonly messageId?: string;
   /** The content, at least one part. */
   readonly parts: readonly Part[];
@@ -141,12 +141,12 @@ export interface AgentMessage {
   readonly referenceTaskIds?: readonly string[];
 }
 
-/** What an agent yields: one event, or several that are stored together or not at all. */
+/** The yield of an agent: one event, or several events that are stored together or not at all. */
 export type AgentYield = AgentEvent | readonly AgentEvent[];
 
-/** What `turn.artifact()` takes. */
+/** The argument of `turn.artifact()`. */
 export interface ArtifactInit<Metadata extends JsonObjectLike<Metadata> = JsonObject> {
-  /** Identifier, unique in the task. Default: one that a resumed run makes again. */
+  /** Identifier, unique in the task. Default: an id that is the same in a resumed run. */
   readonly artifactId?: string;
   /** Name for people. */
   readonly name?: string;
@@ -162,9 +162,9 @@ export interface ArtifactInit<Metadata extends JsonObjectLike<Metadata> = JsonOb
   readonly open?: boolean;
 }
 
-/** What `turn.writer()` and `turn.stream()` take. */
+/** Options of `turn.writer()` and `turn.stream()`. */
 export interface WriterOptions<Metadata extends JsonObjectLike<Metadata> = JsonObject> {
-  /** Identifier of the artifact, unique in the task. Default: one that a resumed run makes again. */
+  /** Identifier of the artifact, unique in the task. Default: an id that is the same in a resumed run. */
   readonly artifactId?: string;
   /** Name of the artifact, for people. */
   readonly name?: string;
@@ -194,8 +194,8 @@ export interface WriterOptions<Metadata extends JsonObjectLike<Metadata> = JsonO
 export interface ArtifactWriter {
   /** Identifier of the artifact. */
   readonly artifactId: string;
-  /** Takes a piece of text. Yield what it returns: the chunks that are due, often none. Throws after `end()`. */
+  /** Takes a piece of text. Returns the chunks that are due, often none. Yield them. Throws after `end()`. */
   write(text: string): readonly AgentEvent[];
-  /** Closes the artifact. Yield what it returns: the last chunk. */
+  /** Closes the artifact. Returns the last chunk. Yield it. */
   end(): readonly AgentEvent[];
 }

@@ -9,9 +9,9 @@ import type { AgentEvent, AgentYield } from "./agent-event.ts";
 import type { AnyExtension } from "./extension.ts";
 import type { TurnBase } from "./turn.ts";
 
-/* What an agent is: a description for its card, a behaviour, and a function from a turn to events. */
+/* The type of an agent: a description for its card, a behaviour, and a function from a turn to events. */
 
-/** What an agent says about itself on its card (A2A 1.0 §4.4.1). The host adds the rest, such as addresses. */
+/** The agent's own part of its card (A2A 1.0 §4.4.1). The host adds the rest, such as addresses. */
 export interface AgentDescription {
   /** Name for people. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface AgentDescription {
   readonly description: string;
   /** Version of the agent, such as `1.0.0`. */
   readonly version: string;
-  /** What it is good at. May be empty. */
+  /** The skills of the agent. May be empty. */
   readonly skills: readonly AgentSkill[];
   /** Who offers it. */
   readonly provider?: AgentProvider;
@@ -31,17 +31,17 @@ export interface AgentDescription {
   readonly defaultInputModes?: readonly string[];
   /** Media types that it writes. Default `["text/plain"]`. */
   readonly defaultOutputModes?: readonly string[];
-  /** What it can do beyond the required operations. Default: streaming, nothing else. */
+  /** Optional operations that it supports. Default: only streaming. */
   readonly capabilities?: OwnCapabilities;
   /** Ways to authenticate that its card lists in addition to those of the host's authenticator. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
-  /** What a caller has to satisfy. Default: what the host's authenticator says. */
+  /** Authentication that a caller needs. Default: the requirements of the host's authenticator. */
   readonly securityRequirements?: readonly SecurityRequirement[];
 }
 
-/** What an agent may declare (A2A 1.0 §4.4.3). The server declares webhooks, if it delivers them. */
+/** Capabilities that an agent may declare (A2A 1.0 §4.4.3). The server declares webhooks, if it delivers them. */
 export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotifications"> {
-  /** Set to false where this agent has no webhooks, on a server that delivers them. */
+  /** `false`: this agent has no webhooks, although the server delivers them. */
   readonly pushNotifications?: false;
 }
 
@@ -49,7 +49,7 @@ export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotificati
 export interface AgentBehaviour {
   /** Whether it may answer with a direct reply, without a task. A task is then made with its first event. Default true. */
   readonly mayReplyDirectly?: boolean;
-  /** Whether a run that was lost, as in a crash, is started again with its checkpoint. Default false: the task fails. */
+  /** Whether the server restarts a lost run, as after a crash, with its checkpoint. Default false: the task fails. */
   readonly resumable?: boolean;
   /**
    * Claims of the principal that are stored in clear with its messages, for turns that begin without their request (queued or resumed).
@@ -57,9 +57,9 @@ export interface AgentBehaviour {
    */
   readonly keepClaims?: readonly string[];
   /**
-   * Request headers that turns read in `turn.headers`: `["x-request-id", { name: "accept-language", store: true }]`. Default: none. Those
-   * with `store` are stored in clear with the message, and queued or resumed turns have these alone. Over gRPC they are metadata. Their
-   * values may take 8 KiB together. Names of credentials and of A2A itself are invalid.
+   * Request headers that turns read in `turn.headers`: `["x-request-id", { name: "accept-language", store: true }]`. Default:
+   * none. Headers with `store` are stored in clear with the message; queued or resumed turns have only these. Over gRPC they
+   * are metadata. Together their values may take 8 KiB. Names of credentials and of A2A itself are invalid.
    */
   readonly requestHeaders?: readonly (string | { readonly name: string; readonly store?: boolean })[];
   /**
@@ -78,7 +78,7 @@ export interface AgentBehaviour {
   readonly turnTimeout?: number | false;
 }
 
-/** An agent as hosts take it: its description, its behaviour and its function. `defineAgent()` makes one. */
+/** An agent for a host: its description, its behaviour and its function. Created by `defineAgent()`. */
 export interface Agent extends AgentDescription, AgentBehaviour {
   /** The function that is called for each message. */
   readonly execute: Executor;
@@ -87,7 +87,7 @@ export interface Agent extends AgentDescription, AgentBehaviour {
 /** The function that the engine calls for each message of an agent. */
 export type Executor = (turn: TurnBase) => AgentOutput;
 
-/** What the function of an agent may return: a generator of events, a promise of one event, or one event. */
+/** The result of an agent's function: a generator of events, a promise of one event, or one event. */
 export type AgentOutput =
   | AsyncGenerator<AgentYield, AgentEvent | undefined | void, void>
   | Promise<AgentEvent | undefined | void>

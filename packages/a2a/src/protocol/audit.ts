@@ -7,14 +7,14 @@ import type { Principal } from "./service.ts";
 export interface AuditRecord {
   /**
    * What happened.
-   * - `authentication`: a caller was refused, because it is not known. With a `subject`: that caller is known, and has shown wrong
-   *   credentials in addition to its own.
-   * - `authorization`: a known caller was refused.
-   * - `limit`: a caller was refused, because of a limit.
+   * - `authentication`: a caller was rejected, because it did not authenticate. With a `subject`: the caller authenticated, but
+   *   also sent wrong credentials.
+   * - `authorization`: an authenticated caller was rejected.
+   * - `limit`: a caller was rejected because of a limit.
    * - `task-created`, `task-state`: a task was created, or has changed its state.
    * - `credential`: an agent got or used a credential, or a server sent one.
    * - `administration`: an operator has changed something.
-   * - `action`: an agent has done something that it records itself (`turn.audit()`).
+   * - `action`: an agent has recorded an action (`turn.audit()`).
    */
   readonly event:
     | "authentication"
@@ -29,7 +29,7 @@ export interface AuditRecord {
   readonly outcome: "success" | "refused" | "failed";
   /** When, in milliseconds since the Unix epoch. */
   readonly time: number;
-  /** Who: the subject of the principal. Absent: it is not known. */
+  /** The subject of the principal. Absent: unknown caller. */
   readonly subject?: string;
   /** The organization of the principal. */
   readonly organization?: string;
@@ -49,7 +49,7 @@ export interface AuditRecord {
   readonly traceId?: string;
   /** Code of the error that the caller got. */
   readonly code?: A2AErrorCode;
-  /** What exactly was done, in a few fixed words: `push.retry`, `authorize.callback`. */
+  /** The exact action, as a fixed name: `push.retry`, `authorize.callback`. */
   readonly action?: string;
   /** Facts about an action of an agent, as the agent gave them. */
   readonly details?: AuditDetails;
@@ -58,7 +58,7 @@ export interface AuditRecord {
 /** Facts about an action, by name. */
 export type AuditDetails = Readonly<Record<string, string | number | boolean>>;
 
-/** Takes audit records, in the order in which things happen. What it throws is logged, and changes nothing. */
+/** Takes audit records, in the order in which things happen. Its errors are only logged. */
 export type Audit = (record: AuditRecord) => void;
 
 /**
@@ -74,7 +74,7 @@ export function auditLog(logger: Logger): Audit {
   return (record) => logger.info("Audit", { ...record });
 }
 
-/** The same audit, with its errors logged. Throws `InvalidParams` unless it is a function. */
+/** Wraps an audit so that its errors are logged. Throws `InvalidParams` unless it is a function. */
 export function safeAudit(audit: Audit, logger: Logger): Audit {
   if (typeof audit !== "function") {
     throw invalidParams([{ field: "audit", description: "must be a function, such as auditLog(logger)" }]);
@@ -105,7 +105,7 @@ interface AuditSubject {
   readonly trace?: string | undefined;
 }
 
-/** What an audit record says of who did what. */
+/** The caller, agent and task of an audit record. */
 export function auditedSubject({
   principal,
   address,
@@ -120,7 +120,7 @@ export function auditedSubject({
   };
 }
 
-/** What a log line is about. */
+/** The task of a log line. */
 interface LoggedTask {
   /** The id of the agent. */
   readonly agent?: string | undefined;
@@ -133,7 +133,7 @@ interface LoggedTask {
 /** Longest name in a log line or an audit record, in characters: callers choose the ids that they ask for. */
 export const longestName = 256;
 
-/** The fields of a log line about a task. Every such line has them, as far as they are known. */
+/** The fields of a log line about a task. Every such line has the known ones of these fields. */
 export function taskFields({ agent, taskId, contextId, trace }: LoggedTask): LogFields {
   const traceId = traceIdOf(trace);
   return {

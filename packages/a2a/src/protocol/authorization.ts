@@ -127,7 +127,7 @@ export class AuthorizationNotGiven extends A2AError {
    */
   readonly kind: "denied" | "expired" | "message";
 
-  /** The engine makes these. Tests of agents may make one. */
+  /** Created by the engine. Tests of agents may create one. */
   constructor(kind: AuthorizationNotGiven["kind"], message: string, options?: { readonly cause?: unknown }) {
     super("Aborted", message, options);
     this.kind = kind;
@@ -206,7 +206,7 @@ export function memberOf(part: Part): JsonObject | undefined {
   return isObject(member) ? member : undefined;
 }
 
-/** Whether a part brings a credential or a refusal. */
+/** Whether a part contains a credential or a denial. */
 export function isAuthorizationAnswer(part: Part): boolean {
   if (part.data === undefined) return false;
   const member = memberOf(part);

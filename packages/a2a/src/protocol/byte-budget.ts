@@ -18,7 +18,7 @@ interface Waiting {
   takeBack: () => void;
 }
 
-/** A reader who is waited for, while room is held for it. */
+/** A reader for which memory is reserved while its data is sent. */
 interface Reader {
   readonly since: number;
   readonly giveUp: () => void;
@@ -54,7 +54,7 @@ export class ByteBudget {
     return this.#waiting.length;
   }
 
-  /** Takes room, or returns false. While nothing large is held anything fits: a task larger than the budget could never run otherwise. */
+  /** Takes room, or returns false. If nothing large is held, any size fits: otherwise a task larger than the budget could never run. */
   tryTake(owner: string, bytes: number): boolean {
     if (bytes < small ? this.#used + bytes > this.#total * smallShare : !this.#fits(owner, bytes)) return false;
     this.#take(owner, bytes);
@@ -89,13 +89,13 @@ export class ByteBudget {
     });
   }
 
-  /** Changes the size of something that is held. It is never refused, because the task already runs. */
+  /** Changes the size of a reservation. It is never refused, because the task already runs. */
   change(owner: string, from: number, to: number): void {
     this.#take(owner, to);
     this.give(owner, from);
   }
 
-  /** Gives room back, and lets waiting requests take it. */
+  /** Releases room, which waiting requests may then take. */
   give(owner: string, bytes: number): void {
     this.#used -= bytes;
     if (bytes >= small) {
@@ -106,7 +106,7 @@ export class ByteBudget {
     if (this.#waiting.length > 0) this.#serve();
   }
 
-  /** Waits until a reader has taken a piece of an answer. Throws `Unavailable` if that takes over 10 seconds while others wait for room. */
+  /** Waits until a reader has taken a piece of an answer. Throws `Unavailable` if the reader takes more than 10 seconds while others wait for room. */
   awaitReader(taken: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       const reader: Reader = {

@@ -4,7 +4,7 @@ import type { UniversalRequest } from "./http.ts";
 
 /* Facts about a caller in addition to its principal: unmet requirements of a card, its token, and invalid credentials. */
 
-/** What keeps a caller from satisfying a requirement. */
+/** The missing part of a requirement. */
 export interface Unmet {
   /** Names of the schemes that its credentials do not satisfy. Empty: only scopes are missing. */
   readonly schemes: readonly string[];
@@ -12,7 +12,7 @@ export interface Unmet {
   readonly scopes: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a caller lacks for each requirement; `undefined` if it satisfies one, or the list is empty. Everyone satisfies `{}`. */
+/** The schemes and scopes that a caller lacks for each requirement; `undefined` if it satisfies a requirement, or the list is empty. Everyone satisfies `{}`. */
 export function unmet(
   requirements: readonly SecurityRequirement[] | undefined,
   principal: Principal,
@@ -42,8 +42,8 @@ function lackOf({ schemes = {} }: SecurityRequirement, granted: Principal["schem
 }
 
 /*
- * Tokens of callers, only for token exchange (RFC 8693). They are kept outside the principal, so agents cannot forward them and nothing
- * stores or logs them; and per call, because authenticators return one principal for many requests.
+ * Tokens of callers, only for token exchange (RFC 8693). They are outside the principal, so that no agent forwards them and
+ * nothing stores or logs them. They belong to one call, because authenticators return the same principal for many requests.
  */
 
 /** The token that a scheme has verified, and the request that had it. */
@@ -52,7 +52,7 @@ interface VerifiedToken {
   readonly request: UniversalRequest;
 }
 
-/** By the principals that authenticators make for one request. */
+/** Keys are the principals that authenticators create for one request. */
 const verified = new WeakMap<Principal, VerifiedToken>();
 
 /** By the principals of calls. */
@@ -65,7 +65,7 @@ export function withVerifiedToken(principal: Principal, request: UniversalReques
   return made;
 }
 
-/** Gives a principal that was just made the verified token of the first of others that has one. Returns it. */
+/** Copies a verified token to a new principal: from the first of `others` that has one. Returns it. */
 export function carryVerifiedToken(made: Principal, ...from: readonly Principal[]): Principal {
   const known = from.map((one) => verified.get(one)).find((one) => one !== undefined);
   if (known !== undefined) verified.set(made, known);
@@ -90,12 +90,12 @@ export function callerToken(principal: Principal): string | undefined {
 }
 
 /**
- * Which credentials of a request were right, by place. A request with several is answered for one of them, but the limit of guesses has to
- * count the wrong ones.
+ * Which credentials of a request were valid, by place. A request may have several; the limit of guesses counts all invalid
+ * ones.
  */
 const judged = new WeakMap<UniversalRequest, Record<string, boolean>>();
 
-/** Records whether the credentials at `place` (`authorization`, `header x-api-key`) were right. One scheme that accepts them is enough. */
+/** Records whether the credentials at `place` (`authorization`, `header x-api-key`) were valid. One scheme that accepts them is enough. */
 export function judgeCredentials(request: UniversalRequest, place: string, isRight: boolean): void {
   const places = judged.get(request);
   if (places === undefined) judged.set(request, { [place]: isRight });

@@ -91,8 +91,8 @@ export interface DelegateOptions {
    */
   readonly key?: string;
   /**
-   * Progress of the other agent that this task shows: `false`, or a pure function that returns the content to show (`undefined`:
-   * none). Default: every message.
+   * Progress of the other agent to show in this task: `false`, or a pure function that returns the content to show
+   * (`undefined`: none). Default: every message.
    */
   readonly progress?: false | ((message: Message) => Content | undefined);
   /**
@@ -129,7 +129,7 @@ export interface DelegateOptions {
 export interface Delegated {
   /** The task of the other agent, without its artifacts and history. `undefined` for a direct reply. */
   readonly task: Task | undefined;
-  /** The direct reply. `undefined` if the agent made a task. */
+  /** The direct reply. `undefined` if the agent created a task. */
   readonly message: Message | undefined;
   /** The artifacts of the task, unchanged; empty for a direct reply. Throws `UnsupportedOperation` if they exceed `resultBytes`. */
   readonly artifacts: readonly Artifact[];
@@ -189,7 +189,7 @@ export interface ClosedDelegation {
   };
 }
 
-/** The delegations of a task, as a turn keeps them. `TurnBase.delegations()` makes it; `Turn.delegate()` uses it. */
+/** The delegations of a task, for one turn. Created by `TurnBase.delegations()`, used by `Turn.delegate()`. */
 export interface Delegations {
   /** Open delegations by key. */
   readonly open: ReadonlyMap<string, OpenDelegation>;
@@ -199,7 +199,7 @@ export interface Delegations {
   readonly answer: number | undefined;
   /** A message of the user, by its `seq` in the log of the task. */
   message(seq: number): Promise<Message | undefined>;
-  /** Whether this task asks the question of a delegation: the turn is over, and continues with the answer. */
+  /** Whether this task asks the question of a delegation: the turn has ended, and resumes with the answer. */
   readonly asking: boolean;
   /** The requests for an authorization that this task shows, by delegation. `undefined`: shown before a restart. */
   readonly authorizations: Map<string, AgentMessage | undefined>;
@@ -219,6 +219,6 @@ export interface Delegations {
   onCancel(cancel: () => void): void;
   /** A name of 32 hexadecimal digits, equal in each attempt, and unique among agents, owners and tasks. */
   nameOf(...parts: readonly string[]): Promise<string>;
-  /** Counts awaited delegations. While there is one, a stopping server releases the turn to another process. */
+  /** Counts awaited delegations. During a wait, a stopping server releases the turn to another process. */
   wait(): () => void;
 }

@@ -47,7 +47,7 @@ export type AppendedEvent = Exclude<AgentEvent, { readonly kind: "checkpoint" | 
 export interface AppendingTurn {
   /** The conversation. */
   readonly contextId: string;
-  /** Absent for a direct reply, which makes no task. */
+  /** Absent for a direct reply, which creates no task. */
   readonly taskId?: string;
   /** The message of the turn, after `onAccept`. */
   readonly message: Message;
@@ -101,7 +101,7 @@ export interface RequestingCall<Name extends CoreName = CoreName> {
 
 /* Methods that an extension adds to the operations of the protocol, and their arguments. */
 
-/** A method of an extension. Callers must activate the extension. `extensionMethod()` makes one. */
+/** A method of an extension. Callers must activate the extension. Created by `extensionMethod()`. */
 export interface ExtensionMethod<Request = unknown, Response = unknown> {
   /** Schema of a request, a JSON object. Must be synchronous. */
   readonly request: StandardSchema<Request>;
@@ -132,8 +132,8 @@ export interface ExtensionCall extends CallFacts {
   /** The operations of the agent, as this caller may use them: with the same authorization, and without interceptors. */
   readonly service: AgentService;
   /**
-   * Finds tasks of the caller by their texts. Rejects unless the extension has `searchesTasks`. Throws `InvalidParams` without a word to
-   * search for, what `ListTasks` throws, and `Unavailable` while the index is built.
+   * Finds tasks of the caller by their texts. Rejects unless the extension has `searchesTasks`. Throws `InvalidParams`
+   * without a word to search for, `Unavailable` while the index is built, and the errors of `ListTasks`.
    */
   readonly searchTasks: (query: TaskTextQuery) => Promise<FoundTasks>;
 }
@@ -188,15 +188,15 @@ export interface TaskSnippet {
  */
 export interface TaskRows {
   /**
-   * Sets a row. `value` is JSON text; `due`, in milliseconds since the Unix epoch, is when `Store.dueFeatures` returns the row. Throws
-   * TypeError for what the store does not accept, and after the hook has returned.
+   * Sets a row. `value` is JSON text; `due`, in milliseconds since the Unix epoch, is when `Store.dueFeatures` returns the
+   * row. Throws TypeError for a change that the store does not accept, and after the hook has returned.
    */
   set(key: string, value: string, options?: { readonly due?: number }): void;
   /** Deletes a row. Throws as `set` does. */
   delete(key: string): void;
   /**
-   * The stored rows, in insertion order; empty if the message makes its task. If they change before later `set` calls are stored, the hook
-   * runs again.
+   * The stored rows, in insertion order; empty if the message creates its task. If they change before later `set` calls are
+   * stored, the hook runs again.
    */
   read(): Promise<readonly ExtensionRow[]>;
 }
@@ -230,8 +230,8 @@ export interface TurnRows {
   /** The stored rows, in the order in which their keys were first set. Empty before the task exists. */
   read(): Promise<readonly ExtensionRow[]>;
   /**
-   * Stores changes and everything yielded before, in one transaction, and creates the task if needed. Throws `Unavailable` if the turn is
-   * over or was taken over, and TypeError for what the store does not accept.
+   * Stores changes and everything yielded before, in one transaction, and creates the task if needed. Throws `Unavailable` if
+   * the turn is over or was taken over, and TypeError for a change that the store does not accept.
    */
   store(changes: readonly RowChange[]): Promise<void>;
   /**

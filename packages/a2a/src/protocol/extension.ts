@@ -14,7 +14,7 @@ import type {
 } from "./extension-hooks.ts";
 import type { CoreName, Operations } from "./operations.ts";
 
-/* An extension of the protocol (A2A 1.0 §4.6), for servers, agents and clients. `defineExtension()` makes one. */
+/* An extension of the protocol (A2A 1.0 §4.6), for servers, agents and clients. Created by `defineExtension()`. */
 
 /**
  * The kind of an extension (A2A, topic "Extensions"). `data`: only adds data, so it cannot be required or fail a task. `profile`:
@@ -27,8 +27,8 @@ export type ExtensionKind = "data" | "profile" | "method" | "state";
  * only in calls and turns that have activated it. Their results are checked: they may put data into metadata and parts, but add neither
  * fields nor enum values.
  *
- * A hook that throws, or does not settle within `limits.hookTimeout`, loses nothing that is stored: `onActivate`, `onAccept` and `onRequest`
- * refuse the call, `onTurnStart` and `onAppend` fail the task, `onDeliver` fails the answer. The caller gets an `A2AError` of `onActivate`,
+ * If a hook throws, or does not settle within `limits.hookTimeout`, no stored data is lost: `onActivate`, `onAccept` and `onRequest` fail
+ * the call, `onTurnStart` and `onAppend` fail the task, `onDeliver` fails the answer. The caller gets an `A2AError` of `onActivate`,
  * `onAccept` and `onDeliver`; other errors are logged, and are an `InternalError` to the caller. Errors of kind `data` are only logged.
  */
 export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extends Omit<AgentExtension, "uri"> {

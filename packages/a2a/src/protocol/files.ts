@@ -2,7 +2,7 @@ import type { Bytes } from "../base/index.ts";
 import type { JsonObject, Part, SendMessageRequest } from "../model/index.ts";
 import type { AgentService, IncomingFilesByUrl, Principal } from "./service.ts";
 
-/* Files as bytes: what an agent sends and gets, and what a client downloads. */
+/* Files as bytes: sent and received by an agent, downloaded by a client. */
 
 /** The bytes of a file in pieces of any size: a Node stream, the body of a `fetch`, a `Blob`, a generator, or bytes in memory. */
 export type ByteSource =
@@ -19,7 +19,7 @@ export interface FileInit {
   readonly name: string;
   /** Media type of the file, such as `application/pdf`. Default: that of a `Blob`. */
   readonly mediaType?: string;
-  /** Identifier of the artifact, unique in the task. Default: one that a resumed run makes again. */
+  /** Identifier of the artifact, unique in the task. Default: an id that is the same in a resumed run. */
   readonly artifactId?: string;
   /** Description of the artifact, for people. */
   readonly description?: string;
@@ -32,7 +32,7 @@ export interface FileInit {
   readonly chunkBytes?: number;
 }
 
-/** What `turn.file()` has sent. */
+/** The file that `turn.file()` has sent. */
 export interface SentFile {
   /** Identifier of the artifact. */
   readonly artifactId: string;
@@ -56,20 +56,20 @@ export interface FileContent {
   readonly size: number | undefined;
   /** The address of a file that is elsewhere. `undefined`: the bytes are in the message or artifact. */
   readonly url: string | undefined;
-  /** The bytes in pieces. Reading throws `UnsupportedOperation` for a `url` without a `fetch`, and what that throws. */
+  /** The bytes in pieces. Reading throws `UnsupportedOperation` for a `url` without a `fetch`, and the errors of `fetch`. */
   stream(): ByteStream;
-  /** The bytes as a whole. Throws what `stream()` throws. */
+  /** The bytes as a whole. Throws the errors of `stream()`. */
   bytes(): Promise<Bytes>;
-  /** The bytes as text in UTF-8. Throws what `stream()` throws. */
+  /** The bytes as text in UTF-8. Throws the errors of `stream()`. */
   text(): Promise<string>;
 }
 
 /** Fetches a file at an untrusted address: `guardedFetch()` of `@parley/a2a/protocol` refuses addresses of internal networks. */
 export type FileFetch = (url: string, init: { readonly signal?: AbortSignal }) => Promise<Response>;
 
-/** What `turn.files()` takes. */
+/** Options of `turn.files()`. */
 export interface FilesOptions {
-  /** Reads files that are given as a URL. Default: none is read. */
+  /** Reads files that are given as a URL. Default: such files cannot be read. */
   readonly fetch?: FileFetch;
   /** Other parts of the task, such as those of an earlier message or of an artifact. Default: those of the message. */
   readonly parts?: readonly Part[];
@@ -77,15 +77,15 @@ export interface FilesOptions {
 
 /* Large files of messages, which are stored while the body of their request is read (`blobs`). */
 
-/** Who sends a message with large files, and what is known of it before it is read. */
+/** The sender of a message with large files, and the message's size if known. */
 export interface FileSender {
   /** Who owns the files. */
   readonly principal: Principal;
-  /** The IP address of the client: what tells callers without a name apart. */
+  /** The IP address of the client, which distinguishes anonymous callers. */
   readonly address: string | undefined;
   /** The agents that the message can be for. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
-  /** The announced size of the body in bytes. `undefined`: the client does not say. */
+  /** The announced size of the body in bytes. `undefined`: the client does not declare it. */
   readonly bytes: number | undefined;
   /** Aborted when the client is gone. */
   readonly signal: () => AbortSignal;
@@ -93,13 +93,13 @@ export interface FileSender {
 
 /** Takes large files out of messages while these are read. */
 export interface FileReceiver {
-  /** Files of more than so many bytes are taken out. */
+  /** Files of more bytes are stored outside of the message. */
   readonly inlineBytes: number;
   /** Largest body with files in bytes. */
   readonly messageBytes: number;
-  /** Most memory that one file takes while it is stored, in bytes. */
+  /** Maximum memory of one file while it is stored, in bytes. */
   readonly bufferBytes: number;
-  /** Begins to receive a message. Throws `Unavailable` if other messages take all the room. */
+  /** Begins to receive a message. Throws `Unavailable` if other messages use all the memory. */
   open(sender: FileSender): Promise<IncomingFiles>;
 }
 
@@ -113,22 +113,22 @@ export interface WatchedSender {
 
 /** The large files of one request, while it is read and answered. */
 export interface IncomingFiles {
-  /** From now on, rejects the sender if it is too slow for the room that it takes while other messages wait for room. */
+  /** From now on, rejects the sender if it is slow while other messages wait for the memory that it uses. */
   watch(sender: WatchedSender): void;
   /** Reports bytes of the body. Throws `RequestTooLarge` or `Unavailable` if there is no room for more. */
   came(bytes: number): Promise<void> | void;
   /**
-   * Stores a file. Resolves once it is durable to 24 random bytes that replace it in the message. Throws `RequestTooLarge`, `Unavailable`,
-   * and what `bytes` throws; then nothing is left.
+   * Stores a file. Resolves once it is durable to 24 random bytes that replace it in the message. Throws `RequestTooLarge`,
+   * `Unavailable`, and the errors of `bytes`; nothing is stored then.
    */
   store(bytes: AsyncIterable<Bytes>): Promise<Bytes>;
-  /** Whether nothing was taken out of the body: it is as its client wrote it. */
+  /** Whether no file was taken out, so the body is as the client wrote it. */
   readonly isEmpty: boolean;
   /** The request with the URLs of its files in the place of those bytes. */
   resolve(request: SendMessageRequest): SendMessageRequest;
   /** The files, for the context of the call. */
   readonly files: IncomingFilesByUrl;
-  /** Called when the body is complete: gives its room to other messages. The answer may take hours. */
+  /** Called when the body is complete: releases its memory to other messages, because the answer may take hours. */
   received(): void;
   /** Ends the request. Files that the message does not keep are deleted. Never rejects. */
   close(): Promise<void>;
@@ -139,14 +139,14 @@ export interface TurnFiles {
   /** Files up to this many bytes stay in the task. */
   readonly inlineBytes: number;
   /**
-   * Stores a file. Resolves to the URL for its part once it is durable. Throws `InvalidAgentResponse` if it is too large, `Unavailable`,
-   * and what `bytes` throws.
+   * Stores a file. Resolves to the URL for its part once it is durable. Throws `InvalidAgentResponse` if it is too large,
+   * `Unavailable`, and the errors of `bytes`.
    */
   store(
     bytes: AsyncIterable<Uint8Array>,
     about: { readonly filename?: string; readonly mediaType?: string },
   ): Promise<{ readonly url: string; readonly size: number }>;
-  /** The file that the URL of a part names. `undefined`: the URL names none. */
+  /** The file at the URL of a part. `undefined`: the URL is not of a stored file. */
   open(url: string): { readonly size: number; bytes(): AsyncIterable<Uint8Array> } | undefined;
   /** Parts for another agent: with the bytes of files, and with links to those that are too large for a message. */
   sendable(parts: readonly Part[]): Promise<readonly Part[]>;

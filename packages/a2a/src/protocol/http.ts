@@ -18,7 +18,7 @@ export interface UniversalRequest {
    * unless it is UTF-8, and `Unavailable` if the budget has no room.
    */
   text(limit: number, budget?: BodyBudget): Promise<string>;
-  /** Whether `text()` is serialized again from what a framework has parsed, so that signatures of the body fail. Default false. */
+  /** Whether `text()` serializes the body that a framework has parsed, so that signatures of the body fail. Default false. */
   readonly rewritten?: boolean;
   /** Passes the body to `reader` in pieces. Call either this or `text`, once. Absent: this host has only `text`. */
   read?(reader: ByteReader): ByteFlow;
@@ -85,7 +85,7 @@ export interface UniversalResponse {
 /** Answers requests. Unknown routes get a 404 whose body is an error of the protocol. */
 export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalResponse> | UniversalResponse;
 
-/** What a host knows of the sender of a request, for authenticators. Facts are looked up when they are read. */
+/** Facts about the sender of a request, for authenticators. Facts are looked up when they are read. */
 export interface RequestFacts {
   /** IP address of the client, or of the nearest proxy that the host does not trust. */
   readonly remoteAddress?: string | undefined;
@@ -124,7 +124,7 @@ export interface PeerCertificate {
 
 /** The reader of a body. The budget makes it continue or stop. */
 export interface BodyReader {
-  /** Called when there is room: read on. */
+  /** Called when there is room: continue reading. */
   resume(): void;
   /** Called when the server rejects the body: stop reading and answer with `error`. */
   refuse(error: A2AError): void;
@@ -199,7 +199,7 @@ export class BodyBytes {
     return this.#place.hold(held, Math.max(held, this.#announced ?? (this.#size > smallBody ? this.#limit : 0)));
   }
 
-  /** Returns the memory that is held now, if that has changed. */
+  /** Returns the memory that the body holds now, if it has changed. */
   #keep(piece: Uint8Array): number | undefined {
     if (this.#size === piece.length && piece.buffer.byteLength <= 4 * piece.length) {
       this.#only = piece;
@@ -284,8 +284,8 @@ export class GrowingBytes {
 }
 
 /**
- * Whether a browser sent the request from a page of another origin than `url`, by `Sec-Fetch-Site` (Fetch Metadata) or `Origin`
- * (RFC 6454 §7). Programs send neither.
+ * Whether a browser sent the request from a page of another origin than `url`, by `Sec-Fetch-Site` (Fetch Metadata) or
+ * `Origin` (RFC 6454 §7). Programs other than browsers send neither header.
  */
 export function isOfOtherPage(request: UniversalRequest, url: string): boolean {
   const site = request.header("sec-fetch-site");

@@ -1,4 +1,4 @@
-/** What a call is, apart from any wire, and what an agent is. */
+/** Calls, independent of any wire format, and agents. */
 
 // Calls.
 export * from "./operations.ts";

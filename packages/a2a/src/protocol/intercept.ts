@@ -50,8 +50,8 @@ export function intercept(service: AgentService, interceptors: readonly Intercep
 }
 
 /**
- * A client's service behind interceptors. The message of the error for an invalid answer names the interceptor. Throws `InvalidParams` for
- * what is not an interceptor.
+ * A client's service behind interceptors. The message of the error for an invalid answer names the interceptor. Throws
+ * `InvalidParams` for a value that is not an interceptor.
  */
 export function interceptClient(
   service: AgentService,
@@ -115,7 +115,7 @@ function separated(service: AgentService): AgentService {
   };
 }
 
-/** Checks the answers of an interceptor's service. A stream of `sound` that it forwards is not checked again. */
+/** Checks the answers of an interceptor's service. A stream in `sound`, which the interceptor only forwards, is not checked again. */
 function checked(
   service: AgentService,
   name: string,

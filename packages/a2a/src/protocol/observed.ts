@@ -2,7 +2,7 @@ import type { AgentCard, Message, TaskState } from "../model/index.ts";
 import { resourceOf, type OperationName } from "./operations.ts";
 import { TextPayload, type Payload } from "./service.ts";
 
-/* What an observer receives about a call, in addition to its operation, and about an agent's turn. */
+/* The data that an observer receives about calls and about an agent's turns. */
 
 /** Facts of a request, as its caller wrote them. Ids are at most as long as a request may be: cut them before you keep them. */
 export interface CallFacts {
@@ -18,14 +18,14 @@ export interface CallFacts {
   readonly tenant?: string;
 }
 
-/** Which agent it is, as its card says. */
+/** Name, version and description from the card of the agent. */
 export type ObservedAgent = Pick<AgentCard, "name" | "description" | "version">;
 
-/** A response, or events of a stream that came together. */
+/** A response, or one batch of a stream's events. */
 export interface ObservedAnswer {
   /** How many events of a stream. 1 for a response. */
   readonly events: number;
-  /** The task that it is about. Absent if it says none, and for chunks of artifacts. */
+  /** The task that it is about. Absent if the answer has none, and for chunks of artifacts. */
   readonly taskId?: string;
   /** Its conversation. */
   readonly contextId?: string;
@@ -33,7 +33,7 @@ export interface ObservedAnswer {
   readonly state?: TaskState;
 }
 
-/** A step of a turn (`turn.step()`). One that an earlier attempt has finished is not reported again. */
+/** A step of a turn (`turn.step()`). A step that an earlier attempt has finished is not reported again. */
 export interface ObservedStep {
   /** The id of the agent. */
   readonly agent: string;
@@ -53,7 +53,7 @@ export interface ObservedDelegation {
   readonly taskId: string;
   /** The conversation. */
   readonly contextId: string;
-  /** Name on the card of the other agent, which is what that agent says of itself. */
+  /** Name on the card of the other agent, which is not verified. */
   readonly name: string;
   /** The first address on its card. */
   readonly url: string | undefined;
@@ -75,7 +75,7 @@ export interface ObservedLease {
   readonly change: "takenOver" | "lost" | "suspended";
 }
 
-/** What a turn tells an observer. Absent members are not observed. */
+/** The events of a turn that an observer receives. Absent members are not observed. */
 export interface TurnObserver<Begun> {
   step?(name: string): Begun;
   delegation?(of: Pick<ObservedDelegation, "name" | "url">): Begun;
@@ -106,7 +106,7 @@ interface Told {
   readonly status?: { readonly state?: TaskState };
 }
 
-/** What a response or an event says of its task. Chunks of artifacts are most of a stream, and are not looked at. */
+/** Task id, context and state in a response or an event. Chunks of artifacts are most of a stream, and are not looked at. */
 export function answerOf(payload: Payload<unknown>, events: number): ObservedAnswer {
   if (payload instanceof TextPayload) {
     const [text = payload.json] = payload.pieces ?? [];

@@ -93,7 +93,7 @@ export interface Observer {
   request?(request: ObservedRequest): Begun;
   /** A client's request failed, and it waits before it retries, or before it reconnects a stream: see `observer` of `connect()`. */
   retry?(retry: ObservedRetry): void;
-  /** A client asks an address for the card of an agent. It may ask several. A card from its cache is not reported. */
+  /** A client fetches the card of an agent. It may try several URLs. A card from its cache is not reported. */
   card?(card: ObservedCard): Begun;
   /**
    * A server posts an event to a webhook (A2A 1.0 §3.5.3). Called for each attempt. The returned function is called once, at
@@ -122,7 +122,7 @@ export interface Gauges {
 export interface ProcessGauges {
   /** Runs of agents that do more than wait: `limits.runs` limits them. */
   readonly activeRuns: number;
-  /** Runs that only wait, for another agent or an authorization. */
+  /** Runs that only wait for another agent or an authorization. */
   readonly restingRuns: number;
   /** Bytes of JSON of the tasks that run and the messages that they answer: `limits.totalBytes` limits them. */
   readonly usedBytes: number;
@@ -138,7 +138,7 @@ export interface StoreGauges {
   readonly queueAgeMs: number;
   /** Tasks that wait for a time, or for an event with a timeout. */
   readonly waitingTasks: number;
-  /** Webhooks whose next attempt is due, and not made yet. */
+  /** Webhooks whose next attempt is due. */
   readonly dueWebhooks: number;
   /** How long the first due webhook has been due, in milliseconds. 0: none is due. */
   readonly webhookDelayMs: number;
@@ -166,7 +166,7 @@ export interface ObservedCall extends CallFacts {
   readonly version: string;
   /** W3C `traceparent` of the caller. */
   readonly trace: string | undefined;
-  /** The agent, as its card says. Absent if the service has no card. */
+  /** The agent, from its card. Absent if the service has no card. */
   readonly card?: ObservedAgent | undefined;
   /** IP address of the caller, if the host knows it. */
   readonly address?: string | undefined;
@@ -188,7 +188,7 @@ export interface ObservedTurn {
   readonly attempt: number;
   /** W3C `traceparent` of the call that the turn answers. */
   readonly trace: string | undefined;
-  /** The agent, as its card says. */
+  /** The agent, from its card. */
   readonly card: ObservedAgent;
   /** The message that the turn answers. */
   readonly message: Message;
@@ -220,9 +220,9 @@ export interface ObservedRequest extends CallFacts {
   readonly operation: OperationName;
   /** Protocol version, `Major.Minor`. */
   readonly version: string;
-  /** W3C `traceparent` that goes with it. */
+  /** W3C `traceparent` that is sent with it. */
   readonly trace: string | undefined;
-  /** The agent, as its card says. Absent if the client has none. */
+  /** The agent, from its card. Absent if the client has none. */
   readonly card?: ObservedAgent | undefined;
   /** The address of the chosen interface. */
   readonly url?: string | undefined;
@@ -230,7 +230,7 @@ export interface ObservedRequest extends CallFacts {
 
 /** A request for the card of an agent. */
 export interface ObservedCard {
-  /** The address that is asked. */
+  /** The URL of the card. */
   readonly url: string;
 }
 
@@ -264,6 +264,6 @@ export interface ObservedDelivery {
   readonly seq: number;
   /** Which attempt for this event, from 1. */
   readonly attempt: number;
-  /** W3C `traceparent` that goes with it. */
+  /** W3C `traceparent` that is sent with it. */
   readonly trace: string | undefined;
 }

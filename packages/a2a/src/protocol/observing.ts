@@ -15,10 +15,10 @@ import type { Begun, Ended, Gauges, Observation, ObservedCall, Observer } from "
 import type { OperationName } from "./operations.ts";
 import { finishing, type CallContext, type HeaderReader, type Principal, type StreamReply } from "./service.ts";
 
-/* Calls observers so that they can neither fail nor change what they observe. */
+/* Calls observers so that they cannot fail or change the observed call. */
 
 /**
- * The same observer, with its errors logged, including rejections. Absent members stay absent.
+ * Wraps an observer so that its errors are logged, including rejections. Absent members stay absent.
  *
  * @throws A2AError `InvalidParams` if it is not an object.
  */
@@ -82,7 +82,7 @@ const maxErrors = 20;
 
 const toldBy = new WeakMap<Observer, Set<string>>();
 
-/** The errors of an observer that were logged. A server and its engine guard the same one. */
+/** The errors of an observer that were logged. Cached, because a server and its engine wrap the same observer. */
 function toldOf(observer: Observer): Set<string> {
   const told = toldBy.get(observer) ?? new Set<string>();
   toldBy.set(observer, told);
@@ -99,7 +99,7 @@ interface Opened<End extends readonly unknown[]> extends Omit<Observation, "end"
 
 type Opening<End extends readonly unknown[]> = ((...end: End) => void) | Opened<End> | undefined | void;
 
-/** The same observation, guarded so that it can neither fail nor change what it observes. */
+/** Wraps an observation so that it cannot fail or change the observed call. */
 function safeObservation<End extends readonly unknown[]>(
   begun: Opening<End>,
   attempt: Attempt,
@@ -229,7 +229,7 @@ function within(context: CallContext, begun: Begun): CallContext {
     : new ContextWithin(context, given);
 }
 
-/** The context of a server's call, changed. A class, because of its getters: an object with getters of its own costs each call 3 µs. */
+/** The context of a server's call, changed. A class, because getters on an object literal cost each call 3 µs. */
 class ContextWithin implements CallContext {
   declare readonly principal: Principal;
   declare readonly version: string;

@@ -109,7 +109,7 @@ export function isMethod(operation: OperationName): operation is MethodName {
   return operation.includes("/");
 }
 
-/** A method of an extension on the wire, for the bindings of servers and clients. `methodRoute()` makes one. */
+/** A method of an extension on the wire, for the bindings of servers and clients. Created by `methodRoute()`. */
 export interface MethodRoute {
   /** The name of the operation. */
   readonly name: MethodName;

@@ -4,8 +4,8 @@ import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperati
 import { writtenValue } from "../base/json-text.ts";
 
 /**
- * A response or an event, as a value and as JSON text; each is made from the other when first read, so stored text is sent without being
- * parsed. The value of a `TextPayload` is frozen. To change a payload, make another one with `map`.
+ * A response or an event, as a value and as JSON text; each is made from the other when first read, so stored text is sent
+ * without being parsed. The value of a `TextPayload` is frozen. To change a payload, create another one with `map`.
  *
  * @example
  * ```ts
@@ -21,7 +21,7 @@ export class Payload<T> {
     this.#value = value;
   }
 
-  /** The value. Do not change it: in a payload made of text it is frozen. */
+  /** The value. Do not change it: a value that was parsed from text is frozen. */
   get value(): T {
     return this.#value;
   }
@@ -47,7 +47,7 @@ export class Payload<T> {
   }
 }
 
-/** A payload that is made of JSON text, such as that of a store. */
+/** A payload from JSON text, such as stored text. */
 export class TextPayload<T> extends Payload<T> {
   readonly #text: string | readonly string[];
   /** The value, after it was first read. */
@@ -71,7 +71,7 @@ export class TextPayload<T> extends Payload<T> {
     return typeof text === "string" ? text : text.join("");
   }
 
-  /** The pieces; `undefined` if the payload was made of one text. */
+  /** The pieces; `undefined` if the payload has only one text. */
   override get pieces(): readonly string[] | undefined {
     return typeof this.#text === "string" ? undefined : this.#text;
   }
@@ -88,7 +88,7 @@ export class TextPayload<T> extends Payload<T> {
 
 /** The port for calls: engines, client transports, proxies and test doubles implement it, and interceptors wrap it. */
 
-/** The authenticated caller. It never comes from the fields of a request. */
+/** The authenticated caller. It is never read from the fields of a request. */
 export interface Principal {
   /** Stable name of the caller. `anonymous` if there is no authenticator. */
   readonly subject: string;
@@ -160,7 +160,7 @@ export interface IncomingFile {
   readonly size: number;
   /** Its key in the store of files. */
   key: string;
-  /** The task that the message creates if it names none: the key belongs to it. */
+  /** The id for the task that the message creates if it has no `taskId`: the key belongs to that task. */
   readonly taskId: string;
   /** Whether the message uses the file. Unused files are deleted at the end of the request. */
   taken: boolean;
@@ -239,7 +239,7 @@ export interface StreamReply {
   readonly inline?: InlineFiles;
 }
 
-/** Answers the operations of the protocol: an engine, a client's transport, or what an interceptor returns. */
+/** Answers the operations of the protocol: an engine, a client's transport, or the result of an interceptor. */
 export interface AgentService {
   /** Calls an operation with one response. Throws the error of the operation. */
   call<Name extends UnaryName>(
@@ -278,8 +278,8 @@ export const inlineFilesExtension = "urn:parley:extension:inline-files:v1";
 /* The end of a stream. */
 
 /**
- * The same batches. Calls `done` at their end, with the error, and when their reader leaves, even before the first read or after the end.
- * Calls `close` only when their reader leaves.
+ * Wraps batches. Calls `done` at their end or error, and when the reader leaves, even before the first read or after the end.
+ * Calls `close` only when the reader leaves.
  */
 export function finishing(
   source: StreamReply["batches"],

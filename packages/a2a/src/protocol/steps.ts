@@ -2,9 +2,9 @@ import type { JsonLike, JsonValue, StandardSchema } from "../model/index.ts";
 import type { AgentYield, OpenWait } from "./agent-event.ts";
 import type { TurnSignal } from "./turn-errors.ts";
 
-/* Steps that run once, and waits that release the process: their arguments, and what they store with the task. */
+/* Steps that run once, and waits that release the process: their arguments, and the data that they store with the task. */
 
-/** What a turn does once, and what it waits for without a process. */
+/** Effects that a turn has once, and waits that need no process. */
 export interface TurnSteps {
   /**
    * Calls a function with an effect elsewhere, such as a booking, and stores its result (JSON, or nothing). When this turn is called again,
@@ -32,10 +32,10 @@ export interface TurnSteps {
   ): Promise<Value>;
   step(name: string, run: (call: StepCall) => Promise<void> | void, options?: StepOptions): Promise<void>;
   /**
-   * Waits until a time, or for milliseconds from the first call on, without a process: the function ends here (its `finally` runs), and is
-   * called again from its beginning, with a higher `attempt`, and comes to the same wait, which is over. So put effects before it into
-   * `step()`. Waits are told apart by their order, in `turn.all()` by their times; computed times, and dates in several generators, need a
-   * `key` there. Throws `InvalidAgentResponse` for an invalid time, and a `key` that is used twice.
+   * Waits until a time, or for milliseconds from the first call on, without a process: the function ends here (its `finally` runs),
+   * and is called again from its beginning, with a higher `attempt`, and reaches the same wait, which then returns. So put effects
+   * before it into `step()`. Waits are identified by their order, and in `turn.all()` by their times. Computed times, and dates in
+   * several generators, need a `key` there. Throws `InvalidAgentResponse` for an invalid time, and a `key` that is used twice.
    *
    * @example
    * ```ts
@@ -67,16 +67,16 @@ export interface TurnSteps {
   waitFor(name: string, options?: KeyedWait): AsyncGenerator<AgentYield, JsonValue, void>;
 }
 
-/** What the function of a step is called with. */
+/** The argument of a step's function. */
 export interface StepCall {
   /** An idempotency key for the service that the step calls: 32 hexadecimal digits, the same in each attempt, and unique to this step. */
   readonly key: string;
   /**
-   * Whether an earlier call may have had its effect: it threw, or the process died before its result was stored. Ask a service that takes
-   * no keys.
+   * Whether an earlier call may have had its effect: it threw, or the process died before its result was stored. If the
+   * service takes no keys, ask it whether the effect has happened.
    */
   readonly uncertain: boolean;
-  /** Which call of this step it is, from 1, in this attempt of the turn. A higher number means that the one before threw (`StepOptions.retry`). */
+  /** Which call of this step it is, from 1, in this attempt of the turn. A higher number means that the previous attempt threw (`StepOptions.retry`). */
   readonly attempt: number;
   /** Aborted when the result of the turn is no longer wanted. The result of the step is then not stored. */
   readonly signal: TurnSignal;
@@ -111,17 +111,17 @@ export interface KeyedWait {
 
 /** Options of `turn.waitFor()`. */
 export interface WaitOptions extends KeyedWait {
-  /** The longest wait, in milliseconds, from the first time that the function came here. The result is then `undefined`. Default: no limit. */
+  /** The longest wait, in milliseconds, from the first time that the function reached this call. The result is then `undefined`. Default: no limit. */
   readonly timeout?: number;
 }
 
-/** The same, with a schema for the data of the event. */
+/** Options of `turn.waitFor()` with a schema for the event's data. */
 export interface CheckedWaitOptions<Output> extends WaitOptions {
   /** Checks the data of the event, by any library of Standard Schema. An event that does not fit is dropped with an error in the log. */
   readonly schema: StandardSchema<Output>;
 }
 
-/** Options of `server.signal()`, which tells a task of an event. */
+/** Options of `server.signal()`, which sends an event to a task. */
 export interface SignalOptions {
   /** The agent of the task, by its id. Default: it is looked for in all agents of this server. */
   readonly agent?: string;
@@ -129,11 +129,11 @@ export interface SignalOptions {
   readonly id?: string;
 }
 
-/** Bounds of what steps and waits keep with a task, in bytes of JSON. */
+/** Limits of the data that steps and waits store with a task, in bytes of JSON. */
 export interface StepBounds {
   /** Most bytes of a name. */
   readonly name: number;
-  /** Most bytes of one result. */
+  /** Maximum bytes of one result. */
   readonly result: number;
   /** Most bytes of all results that a turn can read, their names included. */
   readonly results: number;
@@ -146,7 +146,7 @@ export interface StepBounds {
 /** Names of 256 bytes, results of 256 KiB each and 1 MiB together, events of 16 KiB, 32 of which may wait in a task. */
 export const stepBounds: StepBounds = { name: 256, result: 256 << 10, results: 1 << 20, event: 16 << 10, events: 32 };
 
-/* What is kept with the task. The engine stores it; `turn.step()`, `turn.sleep()` and `turn.waitFor()` use it. */
+/* Data stored with the task. The engine stores it; `turn.step()`, `turn.sleep()` and `turn.waitFor()` use it. */
 
 /** An event that waits for its turn. */
 export interface WaitingEvent {
@@ -156,13 +156,13 @@ export interface WaitingEvent {
   readonly data: JsonValue;
 }
 
-/** What a turn remembers, and what it waits for. `TurnBase.memory()` makes it. */
+/** The stored results and waits of a turn. Created by `TurnBase.memory()`. */
 export interface TurnMemory {
   /** Names of steps that are called now. */
   readonly running: Set<string>;
-  /** Names of steps that this attempt has come to. */
+  /** Names of steps that this attempt has reached. */
   readonly had: Set<string>;
-  /** Whether the turn has released the process, or is about to: what its function does from now on is not stored. */
+  /** Whether the turn has released the process, or is about to: results of its function are no longer stored. */
   readonly leaving: boolean;
   /** The result of a step as JSON text, empty if it has none; `undefined`: it has not been done. */
   find(scope: "turn" | "task", name: string): string | undefined;

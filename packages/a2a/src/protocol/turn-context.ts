@@ -7,9 +7,9 @@ import type { CallContext, Principal } from "./service.ts";
 import type { TurnMemory } from "./steps.ts";
 import type { TurnSignal } from "./turn-errors.ts";
 
-/* What is the same for every executor of a turn, and for the function of an agent. */
+/* Members that executors of a turn and the functions of agents share. */
 
-/** What is known about a message, apart from what the agent has stored. */
+/** Facts about a message, except for data that the agent stored. */
 export interface TurnFacts {
   /** The message of the user that this turn answers. */
   readonly message: Message;
@@ -23,10 +23,10 @@ export interface TurnFacts {
   readonly task: Task | undefined;
   /** Which turn of its task this is, from 1. */
   readonly number: number;
-  /** Which attempt of this turn, from 1. A higher number means that an earlier run was lost and this one resumes it. */
+  /** Which attempt of this turn, from 1. A higher number means that this run resumes an earlier run, which was lost. */
   readonly attempt: number;
   /**
-   * Who sent the message. Turns that begin with their request have all `claims` of the authenticator; others those that `keepClaims` names.
+   * Who sent the message. Turns that begin with their request have all `claims`; other turns only those in `keepClaims`.
    */
   readonly principal: Principal;
   /**
@@ -39,7 +39,7 @@ export interface TurnFacts {
    * ```
    */
   allows(skillId: string): boolean;
-  /** Of the request: its protocol version, the extensions that it asked for, and its W3C `traceparent`. */
+  /** Data of the request: its protocol version, the extensions that it requested, and its W3C `traceparent`. */
   readonly call: Pick<CallContext, "version" | "extensions" | "trace">;
   /**
    * The headers of the request that `requestHeaders` of the agent names, in lower case. Queued and resumed turns have only those with `store`.
@@ -54,7 +54,7 @@ export interface TurnFacts {
   readonly metadata: JsonObject | undefined;
   /** Media types that the caller can read (A2A 1.0 §3.2.2). Empty: any. */
   readonly acceptedOutputModes: readonly string[];
-  /** URIs of the extensions that are active in this turn: the caller asked for them, and the card declares them. */
+  /** URIs of the extensions that are active in this turn: the caller requested them, and the card declares them. */
   readonly extensions: readonly string[];
   /** Aborted when the result of this turn is no longer wanted. `turn.signal.reason.kind` says why. */
   readonly signal: TurnSignal;
@@ -67,15 +67,15 @@ export interface TurnFacts {
    * `InvalidAgentResponse` for a request that the server cannot serve.
    */
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
-  /** What delegations keep with the task. `Turn.delegate()` uses it. */
+  /** The stored delegations of the task. `Turn.delegate()` uses it. */
   delegations(): Promise<Delegations>;
-  /** What steps and waits keep with the task. `Turn.step()`, `Turn.sleep()` and `Turn.waitFor()` use it. */
+  /** The stored steps and waits of the task. `Turn.step()`, `Turn.sleep()` and `Turn.waitFor()` use it. */
   memory(): Promise<TurnMemory>;
   /**
    * Records an action of the agent in the server's `audit`, as an entry with the event `action`. Each attempt of a turn records it again: call
    * it within `turn.step()` to record it once. Without an `audit` it does nothing.
    *
-   * @param action - What was done, in a few fixed words: `payment.sent`. At most 256 characters.
+   * @param action - The name of the action, such as `payment.sent`. At most 256 characters.
    * @param details - Facts about it, such as ids. No credentials and no texts of users. At most 32, each at most 1,024 characters.
    * @throws A2AError `InvalidAgentResponse` for an invalid action or details.
    *
@@ -88,13 +88,13 @@ export interface TurnFacts {
    * ```
    */
   audit(action: string, details?: AuditDetails): void;
-  /** Makes an identifier that is unique in the task. A resumed run makes the same ones again. */
+  /** Makes an identifier that is unique in the task. A resumed run gets the same ids. */
   makeId(): string;
   /** Resolves when everything yielded so far is stored. Throws `Unavailable` if that fails. */
   flush(): Promise<void>;
 }
 
-/** What is read of a value: its own type, or any JSON where it has none. */
+/** The type of a stored value: its declared type, or else any JSON. */
 export type Stored<Types, Name extends string> = Types extends { readonly [K in Name]: infer Value }
   ? Value
   : JsonValue;
@@ -104,10 +104,10 @@ export type Storable<Types, Name extends string, Value> = Types extends { readon
   ? Own
   : JsonLike<Value>;
 
-/** What a setter takes. Its own type is named, so that a wrong value is compared with it. */
+/** The argument of a setter. Its own type is named, so that a wrong value is compared with it. */
 export type Given<Types, Name extends string, Value> = Types extends { readonly [K in Name]: infer Own } ? Own : Value;
 
-/** What an agent stores. `Types` says of which types it is. */
+/** The stored values of an agent, with their types (`Types`). */
 export interface TurnStorage<Types = object> {
   /** The last checkpoint of the lost run, or `undefined`. */
   readonly checkpoint: Stored<Types, "checkpoint"> | undefined;
@@ -128,7 +128,7 @@ export interface TurnStorage<Types = object> {
   readonly context: TurnContext<Types>;
 }
 
-/** The conversation of a turn (`contextId`): what was said in it, and a small state. */
+/** The conversation of a turn (`contextId`): its history, and a small state. */
 export interface TurnContext<Types = object> {
   /** The `contextId`. */
   readonly id: string;
@@ -159,13 +159,13 @@ export interface HistoryOptions {
  * with `keep`.
  */
 export interface HistoryEntry {
-  /** Who said it. Artifacts are the agent's. */
+  /** The author. Artifacts are the agent's. */
   readonly role: "user" | "agent";
-  /** All text parts as one text: those of a message joined by line breaks, those of an artifact by nothing. */
+  /** All text parts as one text. Parts of a message are joined by line breaks, parts of an artifact without a separator. */
   readonly text: string;
-  /** The content. Files and data are in it as they are in messages: `raw` is base64 text. */
+  /** The content. Files and data have the form of messages: `raw` is base64 text. */
   readonly parts: readonly Part[];
-  /** When it was said, in milliseconds since the Unix epoch. For an artifact: when its first chunk was. */
+  /** The time of the entry, in milliseconds since the Unix epoch. For an artifact: when its first chunk was. */
   readonly time: number;
   /** The task that it belongs to. Absent for direct replies and the messages that they answer. */
   readonly taskId?: string;

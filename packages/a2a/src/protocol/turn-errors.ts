@@ -8,7 +8,7 @@ import {
   type Task,
 } from "../model/index.ts";
 
-/* How a turn is told that its result is no longer wanted. */
+/* Errors that abort a turn, or that a turn throws. */
 
 /**
  * Why the result of a turn is no longer wanted:
@@ -17,7 +17,7 @@ import {
  * - `turnTimeout`: the turn took too long. The task has failed.
  * - `leaseLost`: another process has taken the task over, and may run its turn again.
  * - `shutdown`: this server stops. A resumable task continues elsewhere, any other task has failed.
- * - `storeFailed`: what was yielded could not be stored.
+ * - `storeFailed`: the yielded events could not be stored.
  * - `failed`: the agent threw, or yielded what the protocol forbids. The task has failed.
  * - `waits`: the turn waits, or its question is open, and its function is called again. `turn.step()` throws this in a `finally`, where a step
  *   does not begin any more; the signal is not aborted with it.
@@ -35,8 +35,8 @@ export type TurnAbortKind =
   | "over";
 
 /**
- * The reason of an aborted `turn.signal`, with the code `Aborted`. `throwIfAborted()` throws it, and so does a `fetch` with the signal.
- * It need not be caught: the engine ignores what an aborted turn throws.
+ * The reason of an aborted `turn.signal`, with the code `Aborted`. `throwIfAborted()` and a `fetch` with the signal throw it.
+ * You need not catch it: the engine ignores errors of an aborted turn.
  *
  * @example
  * ```ts
@@ -49,7 +49,7 @@ export class TurnAborted extends A2AError {
   /** Why the turn was aborted. */
   readonly kind: TurnAbortKind;
 
-  /** The engine makes these. Tests of agents may make one. */
+  /** Created by the engine. Tests of agents may create one. */
   constructor(kind: TurnAbortKind, message: string, options?: { readonly cause?: unknown }) {
     super("Aborted", message, options);
     this.kind = kind;
@@ -75,12 +75,12 @@ export interface TurnSignal extends AbortSignal {
  * ```
  */
 export class MessageRefused extends A2AError {
-  /** The question. `undefined`: if there is no task, none is made. */
+  /** The question. `undefined`: a message without a task creates none. */
   readonly ask: readonly Part[] | undefined;
 
   /**
-   * `fields`: what is wrong, for the client; do not repeat values, which may be secrets. `ask`: a question, also for a message without a
-   * task.
+   * `fields`: the problems, for the client. Do not repeat values, which may be secrets. `ask`: a question, also for a message
+   * without a task.
    */
   constructor(fields: readonly FieldViolation[], options: { readonly ask?: Content | undefined } = {}) {
     super("InvalidParams", withFields("The message cannot be used", fields), { fields });
@@ -104,13 +104,13 @@ export class MessageRefused extends A2AError {
  */
 export class DelegationFailed extends A2AError {
   /**
-   * - `failed`, `rejected`, `canceled`: its task ended so.
-   * - `refused`: it refused the message, or could not be reached; the cause has the error.
+   * - `failed`, `rejected`, `canceled`: the final state of its task.
+   * - `refused`: it rejected the message, or could not be reached; `cause` is the error.
    * - `uncertain`: after a crash it is not known whether the message arrived.
    * - `loop`: the message has come through too many agents.
    */
   readonly kind: "failed" | "rejected" | "canceled" | "refused" | "uncertain" | "loop";
-  /** The task of the other agent, if it made one. */
+  /** The task of the other agent, if it created one. */
   readonly task: Task | undefined;
   /**
    * Whether the other agent certainly did no work: unreachable, an error before any work, or rejected at once. Asking another agent is then
@@ -118,7 +118,7 @@ export class DelegationFailed extends A2AError {
    */
   readonly untaken: boolean;
 
-  /** `turn.delegate()` makes these. Tests of agents may make one. */
+  /** Created by `turn.delegate()`. Tests of agents may create one. */
   constructor(
     kind: DelegationFailed["kind"],
     message: string,
@@ -135,14 +135,14 @@ export class DelegationFailed extends A2AError {
   }
 }
 
-/** What readers of a run are told that was given up. The server logs it once, with the number of runs. */
+/** The error for readers of a run that the server gave up. The server logs it once, with the number of runs. */
 export class RunGivenUp extends A2AError {
   constructor(cause: unknown, retryAfter: number) {
     super("Unavailable", undefined, { cause, retryAfter });
   }
 }
 
-/** What a server tells its callers and readers while it stops. It is not a failure, and comes once for each of them. */
+/** The error for callers and readers while a server stops. It is not a failure, and each of them gets it once. */
 export class ServerIsStopping extends A2AError {
   constructor(message: string, retryAfter?: number) {
     super("Unavailable", message, { retryAfter });

@@ -34,7 +34,7 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   extension(uri: string): unknown;
   /** The rows of an extension, by its URI: `ExtensionTurn.rows`. */
   extensionRows(uri: string): TurnRows;
-  /** Notifies the active extensions of a delegation. `undefined`: none has the hook. */
+  /** Notifies the active extensions of a delegation. `undefined`: no extension has the hook. */
   watchDelegation?(call: DelegatingCall): DelegationWatch | undefined;
   /** Notifies the observer of steps and delegations. Absent: it has no such members. */
   readonly observed?: TurnObserver<Begun> | undefined;
@@ -145,9 +145,9 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   authorize<Init extends AuthorizationInit>(init: Init): AsyncGenerator<AgentYield, Credentials[Init["form"]], void>;
   /**
-   * Sends a message to another agent and follows its task. Its progress and artifacts become those of this task, and so do its questions:
-   * the function ends there (its `finally` runs), and is called again for the same turn with the answer. Authorization requests are
-   * forwarded with their link (A2A 1.0 §7.6.2), and so is a cancel. Principal and credentials are not forwarded: the client has its own.
+   * Sends a message to another agent and follows its task. Its progress and artifacts become those of this task, and its
+   * questions become this task's: the function then ends (its `finally` runs), and is called again for the same turn with the
+   * answer. Authorization requests (with their link, A2A 1.0 §7.6.2) and cancels are forwarded, principal and credentials are not.
    *
    * It survives a restart and never sends twice: the function runs again from its start and reaches the same delegation, so put
    * earlier effects into `step()`. Throws `DelegationFailed`, which need not be caught: the task then fails with the reason.
@@ -237,8 +237,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: WriterOptions<Metadata>,
   ): AsyncGenerator<AgentEvent, void, void>;
   /**
-   * Sends a file as one artifact in chunks, never held as a whole. Closes the source when the turn is aborted. A resumed run must give the
-   * same bytes again; stored chunks are not stored twice.
+   * Sends a file as one artifact in chunks, never held as a whole. Closes the source when the turn is aborted. A resumed run
+   * must yield the same bytes again; stored chunks are not stored twice.
    *
    * @example
    * ```ts

@@ -7,14 +7,14 @@ interface Accepted {
   readonly event: StreamResponse;
   readonly delivery: WebhookDelivery;
   readonly sender: string;
-  /** Absent: the sender gives no id, so a repetition cannot be told. */
+  /** Absent: the sender sends no id, so repetitions cannot be detected. */
   readonly handled: HandledDelivery | undefined;
   readonly listener: WebhookListener;
   readonly client: TaskReader | undefined;
   readonly bytes: number;
 }
 
-/** Hands deliveries to code, one at a time for each task, in the order in which they came. */
+/** Passes deliveries to the listener, one at a time for each task, in order of arrival. */
 export class Deliveries {
   readonly #memory: WebhookMemory;
   readonly #maxBytes: number;
@@ -30,9 +30,9 @@ export class Deliveries {
   }
 
   /**
-   * Resolves when the code has handled the delivery, now or earlier. A repetition of one that is under way waits for that one.
+   * Resolves when the listener has handled the delivery, now or earlier. A repetition of a delivery in progress waits for it.
    *
-   * @throws A2AError `Unavailable` if too much waits already, or if the task could not be read. Rejects with the error of the code.
+   * @throws A2AError `Unavailable` if too many deliveries wait, or the task could not be read. Rejects with the listener's error.
    */
   handle(accepted: Accepted): Promise<void> {
     const { handled, sender, bytes } = accepted;
@@ -56,7 +56,7 @@ export class Deliveries {
     return done;
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no delivery is in progress. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values());
   }
@@ -65,7 +65,7 @@ export class Deliveries {
     const known = handled && (await this.#memory.recall(handled));
     if (known?.seen === true) return;
     const missed = handled?.sequence === undefined ? 0 : handled.sequence - 1 - (known?.last ?? 0);
-    // The task that filled the gap had it already. One with the last number and another id reports more than that one did.
+    // The task that filled the gap had it already. A delivery with the last number but another id has more content than the previous one.
     if (missed < -1 && client !== undefined) return;
     const why: "missed" | "reference" | undefined =
       missed > 0 ? "missed" : isReference(event) ? "reference" : undefined;
@@ -78,10 +78,10 @@ export class Deliveries {
     try {
       await listener(task === undefined ? event : { task }, told);
     } catch (cause) {
-      // Whatever the code throws, the sender must try again.
+      // For any error of the listener, the sender must retry.
       throw new A2AError("InternalError", "The webhook could not be handled", { cause });
     }
-    // Not before: what the code did not handle comes again.
+    // Only now, so that the sender repeats deliveries that the listener did not handle.
     if (handled !== undefined) await this.#memory.remember(handled);
   }
 }
@@ -94,7 +94,7 @@ function isReference({ task, message, statusUpdate, artifactUpdate }: StreamResp
   return [metadata, ofArtifact].some((each) => each !== undefined && Object.hasOwn(each, referenceKey));
 }
 
-/** The task as it is now; `undefined` if the agent does not have it any more: then the delivery itself is all there is. */
+/** The current task; `undefined` if the agent no longer has it, so that only the delivery is left. */
 async function readTask(client: TaskReader, id: string): Promise<Task | undefined> {
   try {
     return await client.getTask(id);
@@ -106,7 +106,7 @@ async function readTask(client: TaskReader, id: string): Promise<Task | undefine
 
 /** Options of `webhookMemory()`. */
 export interface WebhookMemoryOptions {
-  /** Most bytes that it takes. Default 16 MiB: about 30,000 deliveries. */
+  /** Maximum bytes of the memory. Default 16 MiB: about 30,000 deliveries. */
   readonly bytes?: number;
 }
 

@@ -63,7 +63,7 @@ export interface TrustToken {
 
 /** Options of `webhookReceiver()`. */
 export interface WebhookReceiverOptions {
-  /** The address that senders call, as they see it. Requests to other paths are not answered. */
+  /** The URL that senders call. Requests to other paths are not answered. */
   readonly url: string;
   /** The path that the host sees, if a proxy or a framework changes it. Default: the path of `url`. */
   readonly path?: string;
@@ -78,8 +78,8 @@ export interface WebhookReceiverOptions {
    */
   readonly onEvent?: WebhookListener;
   /**
-   * Reads tasks, for missing events and for events that were too large to send. A `Client` is one. Absent: your code
-   * gets `WebhookDelivery.missed`, and events without their content.
+   * Reads tasks, for missing events and for events that were too large to send. A `Client` has it. Absent: your code gets
+   * `WebhookDelivery.missed`, and events without their content.
    */
   readonly client?: TaskReader;
   /** Remembers handled deliveries. Default: in memory, at most 16 MiB. */
@@ -105,7 +105,7 @@ export type WebhookListener = (event: StreamResponse, delivery: WebhookDelivery)
 
 /** Facts about a delivery, in addition to its event. */
 export interface WebhookDelivery {
-  /** Its id, equal in every attempt. Absent: the sender sends none, like other SDKs. */
+  /** Its id, equal in every attempt. Absent: the sender sends no id, as other SDKs. */
   readonly id?: string;
   /** The task. */
   readonly taskId: string;
@@ -123,7 +123,7 @@ export interface WebhookDelivery {
    */
   readonly extensions?: readonly string[];
   /**
-   * The number of missing events before this one. With a client, the event is then the current task, which may include
+   * The number of missing events before this event. With a client, the event is then the current task, which may include
    * later deliveries. An emptied memory counts from 0.
    */
   readonly missed?: number;
@@ -137,9 +137,9 @@ export interface TaskReader {
   getTask(id: string): Promise<Task>;
 }
 
-/** The part of a client that `waitFor()` needs. A `Client` is one. */
+/** The part of a client that `waitFor()` needs. A `Client` has it. */
 export interface WebhookClient {
-  /** The task as it is now. */
+  /** The current task. */
   getTask(id: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<Task>;
   /** Registers a webhook. */
   createTaskPushNotificationConfig(
@@ -153,13 +153,13 @@ export interface WebhookClient {
 /** How a client reads tasks of webhooks. A client with extensions adds `ext` to the task. */
 export interface WebhookReading {
   /**
-   * Called with each task that came in a delivery, before `until`, and returns what is used in its place. `extensions`: URIs of those that
-   * are active in the webhook, as the sender says. Tasks that the client reads itself do not come here. Default: the task is used as it is.
+   * Called with each delivered task, before `until`. Its result replaces the task. `extensions`: URIs of the webhook's active
+   * extensions, according to the sender. Not called for tasks that the client reads itself. Default: the task is not changed.
    */
   readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
 }
 
-/** The part of a client that `onUpdate()` needs and returns. A `Client` is one. */
+/** The part of a client that `onUpdate()` needs and returns. A `Client` has it. */
 export interface MessageSender<Stream> extends TaskReader {
   /** Makes the ids of messages. */
   readonly ids: Ids;
@@ -177,11 +177,11 @@ export interface MessageSender<Stream> extends TaskReader {
 export interface WebhookConfigInit {
   /** The task to report. Absent: the config is sent with a message. */
   readonly taskId?: string;
-  /** Id of the config. Default: the server makes one. */
+  /** Id of the config. Default: the server creates an id. */
   readonly id?: string;
 }
 
-/** Receives webhooks. `webhookReceiver()` makes one. */
+/** Receives webhooks. Created by `webhookReceiver()`. */
 export interface WebhookReceiver {
   /** For hosts: `nodeListener(receiver.handle)` of `@parley/node`, `expressMount(receiver)`, `fastifyMount(receiver)`. */
   readonly handle: UniversalHandler;
@@ -200,7 +200,7 @@ export interface WebhookReceiver {
    * Registers a webhook for a task, waits until `until` returns true for the task, and removes the webhook. After 10 s without a webhook it
    * polls the task, and then less and less often, up to once a minute. `Client.waitFor()` uses it.
    *
-   * @throws A2AError `UnsupportedOperation` when the task ends before, and what `client` and `reading` throw.
+   * @throws A2AError `UnsupportedOperation` when the task ends before, and errors of `client` and `reading`.
    */
   waitFor(
     client: WebhookClient,
@@ -210,8 +210,8 @@ export interface WebhookReceiver {
     reading?: WebhookReading,
   ): Promise<Task>;
   /**
-   * A client that adds a webhook to each message whose task has none yet. `listener` gets their events, and `note` gets those of the
-   * last message's task. `Conversation.onUpdate()` uses it.
+   * Wraps a client: adds a webhook to each message whose task has none yet. `listener` receives the events of these tasks,
+   * and `note` those of the last message's task. `Conversation.onUpdate()` uses it.
    */
   onUpdate<Stream>(
     client: MessageSender<Stream>,
@@ -235,8 +235,8 @@ export interface HandledDelivery {
   /** The receiver's `url`: several receivers may share a memory. */
   readonly receiver: string;
   /**
-   * Identifies the sender that `accept` has authenticated. It is equal in each process, and contains no secret. Two senders may choose the
-   * same delivery id, and a delivery of one must not hide that of the other.
+   * Identifies the sender that `accept` has authenticated. It is equal in each process, and contains no secret. Two senders
+   * may choose the same delivery id: both deliveries must be handled.
    */
   readonly sender: string;
   /** The id of the delivery, as its sender chose it. */
@@ -258,9 +258,9 @@ export interface RecalledDelivery {
 }
 
 /**
- * Remembers handled deliveries, so that none is handled twice, and the numbers of streams, so that gaps are detected. It is
- * bounded, and forgets the oldest first. `webhookMemory()` keeps it in this process, `sqliteWebhookMemory()`
- * of `@parley/sql/sqlite` in a file.
+ * Remembers handled deliveries, so that no delivery is handled twice, and the numbers of streams, so that gaps are detected.
+ * It is bounded, and forgets the oldest first. `webhookMemory()` keeps it in this process, `sqliteWebhookMemory()` of
+ * `@parley/sql/sqlite` in a file.
  */
 export interface WebhookMemory {
   /** The record of the delivery with this receiver, sender and id. */

@@ -8,7 +8,7 @@ import type { WebhookReceiverOptions } from "./port.ts";
 export interface BodyForms {
   /** A StreamResponse, as since 1.0 (§4.3.3). */
   readonly streamResponse: Codec;
-  /** An object that says by its `kind` what it is, most often the task, as in 0.3. */
+  /** An object with a discriminator `kind`, most often a task, as in 0.3. */
   readonly kind: Codec;
 }
 
@@ -36,7 +36,7 @@ export function readEvent(value: unknown, { streamResponse, kind }: BodyForms): 
 /**
  * The task of an event.
  *
- * @throws A2AError `InvalidParams` if a message names none: it belongs to no webhook.
+ * @throws A2AError `InvalidParams` if a message has no task id: webhooks always belong to a task.
  */
 export function taskOf({ task, message, statusUpdate, artifactUpdate }: StreamResponse): string {
   const id = task?.id ?? (statusUpdate ?? artifactUpdate ?? message)?.taskId ?? "";
@@ -72,7 +72,7 @@ export function challengeOf(body: string): UniversalResponse | undefined {
  * @throws A2AError `InvalidParams` with the field that is wrong.
  */
 export function checkReceiver({ accept, client, memory, onEvent, tolerance }: WebhookReceiverOptions): void {
-  if (accept === undefined) throw wrongOption("accept", "must name who is trusted");
+  if (accept === undefined) throw wrongOption("accept", "must name the trusted senders");
   if (client !== undefined && typeof client.getTask !== "function")
     throw wrongOption("client", "must be a client. connect() returns a promise of one: await it");
   if (memory !== undefined && typeof memory.recall !== "function")

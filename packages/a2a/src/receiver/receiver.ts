@@ -47,7 +47,7 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
   return receiver;
 }
 
-/** Checks each request and hands over its event. */
+/** Checks each request and passes its event on. */
 class Entrance {
   readonly tokens: Tokens;
   readonly #options: WebhookReceiverOptions;
@@ -89,7 +89,7 @@ class Entrance {
 
   async receive(request: UniversalRequest): Promise<UniversalResponse> {
     if (!this.answers(request.url)) {
-      const cause = `The path of this receiver is ${this.#path}. Where a proxy changes the path, set \`path\` to what arrives here`;
+      const cause = `The path of this receiver is ${this.#path}. If a proxy changes the path, set \`path\` to the path that arrives here`;
       throw new A2AError("MethodNotFound", "No webhooks are received here", { cause });
     }
     if (request.method !== "POST") throw new A2AError("MethodNotAllowed", "Webhooks are sent by POST");
@@ -116,7 +116,7 @@ class Entrance {
 
   /** Verifies the sender. A rewritten body cannot be verified, which is this program's mistake and not the sender's. */
   async #proved(request: UniversalRequest, body: string, bytes: number, token: Addressee): Promise<Proof> {
-    // Small bodies still pass while large ones take all of the room.
+    // Small bodies are still accepted while large bodies use all of the memory.
     const owner = String((this.#requests += 1));
     if (!this.#checking.tryTake(owner, bytes))
       throw new A2AError("Unavailable", "Too many webhooks are pending", { retryAfter: 1 });

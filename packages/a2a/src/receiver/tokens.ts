@@ -4,14 +4,14 @@ import { A2AError, invalidParams, type AuthenticationInfo, type TaskPushNotifica
 import { standardWebhooksScheme } from "../webhooks/index.ts";
 import type { TaskReader, WebhookConfigInit, WebhookListener, WebhookSubscription, WebhookTrust } from "./port.ts";
 
-/* Tokens of configs: what a receiver gives to senders, and whose deliveries they mark. */
+/* Tokens of webhook configs. A receiver passes them to senders, and recognizes by them which listener a delivery is for. */
 
 interface Target {
   readonly listener: WebhookListener;
   readonly client: TaskReader | undefined;
 }
 
-/** What the token of a delivery says. `closed`: a subscription that is over, maybe of an earlier process. */
+/** The recipient of a delivery, by its token. `closed`: a subscription that is over, maybe of an earlier process. */
 export type Addressee = { readonly kind: "own" | "none" | "unknown" | "closed" } | SubscribedAddressee;
 
 interface SubscribedAddressee {
@@ -21,12 +21,12 @@ interface SubscribedAddressee {
   readonly target: Target;
 }
 
-/** Tokens of subscriptions begin so, also those of other processes. */
+/** The prefix of subscription tokens, also in other processes. */
 const subscriptionPrefix = "prlsub_";
 
 const longest = 4096;
 
-/** The token of a receiver, and those of its subscriptions. */
+/** The tokens of a receiver and of its subscriptions. */
 export class Tokens {
   readonly #url: string;
   readonly #accept: readonly WebhookTrust[];
@@ -60,15 +60,15 @@ export class Tokens {
     return this.#subscriptions.get(digest) ?? { kind: token.startsWith(subscriptionPrefix) ? "closed" : "unknown" };
   }
 
-  /** Whether a challenge may be answered: the sender knows a token from here, or none is needed. */
+  /** Whether a challenge may be answered: the sender has a token of this receiver, or needs none. */
   mayAnswer({ kind }: Addressee): boolean {
     return kind === "own" || kind === "subscription" || (this.#token === undefined && kind !== "closed");
   }
 
   /**
-   * Who gets a delivery whose sender was proved.
+   * The target of a delivery whose sender is verified.
    *
-   * @throws A2AError `Unauthenticated` if it needs a token, `TaskNotFound` if there is no listener.
+   * @throws A2AError `Unauthenticated` if the delivery needs a token, `TaskNotFound` if there is no listener.
    */
   target(addressee: Addressee, trust: WebhookTrust): Target {
     if (addressee.kind === "subscription") return addressee.target;
@@ -101,7 +101,7 @@ function randomText(): string {
   return toHex(crypto.getRandomValues(new Uint8Array(24)));
 }
 
-/** What a sender has to know, so that `trust` accepts it. */
+/** The webhook config for a sender, so that `trust` accepts its deliveries. */
 export function configOf(
   url: string,
   trust: WebhookTrust,
@@ -121,6 +121,6 @@ export function configOf(
 function authenticationOf(trust: WebhookTrust): AuthenticationInfo | undefined {
   if ("secret" in trust) return { scheme: standardWebhooksScheme, credentials: trust.secret };
   if ("jwt" in trust) return { scheme: "Bearer" };
-  // Servers that sign by Standard Webhooks `v1a` do so without being asked.
+  // Servers that support Standard Webhooks `v1a` always sign.
   return "tokenOnly" in trust ? trust.authentication : undefined;
 }

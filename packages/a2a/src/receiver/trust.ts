@@ -22,14 +22,14 @@ import type { TrustJwt, TrustToken, WebhookTrust } from "./port.ts";
 import { isObject } from "../model/schema.ts";
 import { readJson, RemoteDocument } from "../net/remote-document.ts";
 
-/* Who sent a delivery: the checks of `accept`. */
+/* Verifies the sender of a delivery: the checks of `accept`. */
 
 /** The proof of a delivery by one member of `accept`. */
 export interface Proof {
   readonly trust: WebhookTrust;
-  /** Names who sent it, see `HandledDelivery`. */
+  /** The name of the sender, see `HandledDelivery`. */
   readonly sender: string;
-  /** Its id. Absent: the sender sends none. */
+  /** Its id. Absent: the sender sends no id. */
   readonly id?: string;
   /** The config and the number, if a signature protects them. */
   readonly place?: { readonly stream: string; readonly sequence: number };
@@ -53,12 +53,12 @@ interface TrustHost {
 }
 
 /**
- * Checks deliveries by `accept`. The first that holds counts.
+ * Checks deliveries by `accept`. The first check that succeeds counts.
  *
  * @throws A2AError `InvalidParams` if a member of `accept` is not valid.
  */
 export function trusting(accept: readonly WebhookTrust[], host: TrustHost): (webhook: Delivered) => Promise<Proof> {
-  if (accept.length === 0) throw wrongOption("accept", "must name who is trusted");
+  if (accept.length === 0) throw wrongOption("accept", "must name the trusted senders");
   const keySets = new Map<string, RemoteKeySet>();
   const keySet = (field: string, url: string): RemoteKeySet => {
     if (!URL.canParse(url)) throw wrongOption(field, "must be an absolute URL");
@@ -196,7 +196,7 @@ export function tokenOf(request: Pick<UniversalRequest, "header">): string | und
 }
 
 interface ReadKeySet {
-  /** As it came, for JWTs. */
+  /** The key set as received, for JWTs. */
   readonly keys: readonly object[];
   /** Its Ed25519 keys, for Standard Webhooks. */
   readonly webhookKeys: readonly WebhookKey[];
@@ -214,10 +214,10 @@ class RemoteKeySet {
   }
 
   /**
-   * Checks with the known keys, and if this fails, once more after reading the keys again. Rethrows the error only if the server
-   * certainly has no such key.
+   * Checks with the known keys, and if this fails, once more after reading the keys again. Rethrows the error only if the
+   * server certainly does not have the key.
    *
-   * @throws A2AError `Unavailable` if the keys cannot be read now, and what `check` throws.
+   * @throws A2AError `Unavailable` if the keys cannot be read now, and errors of `check`.
    */
   async verify<T>(check: (keys: ReadKeySet) => Promise<T>): Promise<T> {
     const known = this.#document.fresh;

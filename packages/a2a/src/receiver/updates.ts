@@ -10,8 +10,8 @@ import type { MessageSender, WebhookReceiver, WebhookClient, WebhookReading } fr
 import { deferred, type Clock, type Logger } from "../base/index.ts";
 
 /**
- * A client that adds a webhook to each message whose task has none yet. The task of a message is known from its answer: a message
- * that continues it gets no second webhook, which would report everything twice.
+ * Wraps a client: adds a webhook to each message whose task has none yet. The answer to a message shows its task. A later
+ * message to that task gets no second webhook, which would report everything twice.
  */
 export function withUpdates<Stream>(
   receiver: Pick<WebhookReceiver, "subscribe">,
@@ -26,7 +26,7 @@ export function withUpdates<Stream>(
   let sending: Promise<unknown> = Promise.resolve();
 
   const subscription = receiver.subscribe((event, { taskId }) => {
-    // After the answer of the message, which may be older. A late event of an earlier task says nothing about this one.
+    // After the answer of the message, which may be older. A late event of an earlier task is not about this task.
     void sending.then(() => {
       if (taskId === current) note(event);
     });
@@ -75,8 +75,8 @@ const minSilence = 10_000;
 const maxSilence = 60_000;
 
 /**
- * Waits for a task with a dedicated webhook, which is removed at the end. Polls while no webhook comes: the agent may be unable to reach the
- * receiver, and a restart of either may have lost the webhook.
+ * Waits for a task with a dedicated webhook, which is removed at the end. Polls until a webhook arrives: the agent may be
+ * unable to reach the receiver, or a restart of either may have lost the webhook.
  */
 export async function waitByWebhook(
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
@@ -108,12 +108,12 @@ export async function waitByWebhook(
     pollAfter(Math.min(maxSilence, silence * 2));
     try {
       const task = await client.getTask(taskId, options);
-      logger.debug("No webhook came; polled the task", { taskId, silence, state: task.status.state });
+      logger.debug("No webhook received; polled the task", { taskId, silence, state: task.status.state });
       look(task);
     } catch (thrown) {
       // A webhook, or the next poll, may still bring the task.
       if (!isOver && thrown instanceof A2AError && !hasCode(thrown, "TaskNotFound"))
-        logger.warn("Failed to poll a task whose webhook is awaited; trying again later", { taskId, cause: thrown });
+        logger.warn("Failed to poll a task that waits for a webhook; retrying", { taskId, cause: thrown });
       else reject(thrown);
     }
   };
@@ -141,7 +141,7 @@ export async function waitByWebhook(
     if (signal?.aborted === true) abort();
     else {
       ({ id } = await client.createTaskPushNotificationConfig(subscription.config({ taskId }), options));
-      // What happened before the webhook was there.
+      // Changes before the webhook was registered.
       look(await client.getTask(taskId, options));
       pollAfter(minSilence);
     }

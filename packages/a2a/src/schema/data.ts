@@ -25,11 +25,11 @@ import { line } from "../base/display.ts";
 export type DataSource = SendMessageResponse | Partial<StreamResponse> | Task | Message | Artifact | readonly Part[];
 
 /**
- * The data of an answer, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema, and with its type. It
- * is the first value that fits: of a message and an artifact in the order of the parts, of a task in the newest artifact first, and
- * last in the message of its status. Data parts count, and texts and files whose media type is JSON.
+ * The data of an answer, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema, and with its
+ * type. It is the first value that fits: of a message and an artifact in the order of the parts, of a task in the newest
+ * artifact first, and last in the message of its status. Reads data parts, and texts and files whose media type is JSON.
  *
- * @throws A2AError `InvalidResponse` if nothing fits. Its `fields` say why, with paths such as
+ * @throws A2AError `InvalidResponse` if no data matches the schema. Its `fields` have the reasons, with paths such as
  * `task.artifacts[0].parts[0].data.amount`.
  *
  * @example
@@ -76,14 +76,14 @@ function isParts(source: DataSource): source is readonly Part[] {
   return Array.isArray(source);
 }
 
-/** The first value that fits, or why none does: no fields where there was no value at all. */
+/** The first matching value, or the reasons why no value matches: no fields if there was no value at all. */
 export type DataCheck<Output> =
   | { readonly fits: true; readonly value: Output }
   | { readonly fits: false; readonly fields: readonly FieldViolation[] };
 
 /**
- * Looks for the first value that fits a schema. Violations of the others are cut, cleaned, and without the values: these are untrusted and
- * may be secrets.
+ * Looks for the first value that fits a schema. Violations of other values are shortened, cleaned, and without the values,
+ * which are untrusted and may be secrets.
  */
 export async function checkData<Output>(
   found: readonly FoundData[],
@@ -104,7 +104,7 @@ export async function checkData<Output>(
     // A copy: some libraries set defaults in the value itself, which is part of a stored message.
     const result: SchemaResult<Output> | undefined = await schema["~standard"].validate(structuredClone(rest.value));
     if (typeof result !== "object" || result === null || !isListOrAbsent(result.issues)) {
-      throw new TypeError("A schema has answered neither a value nor a list of issues");
+      throw new TypeError("A schema returned neither a value nor a list of issues");
     }
     if (result.issues === undefined) return { fits: true, value: result.value };
     const issues = result.issues.length === 0 ? [{ message: "the schema does not say why" }] : result.issues;
@@ -123,7 +123,7 @@ const longest = 200;
 /** Longest path inside of a value. */
 const deepest = 16;
 
-/** What a schema says of a value at `field`: cut, cleaned, and without the value. */
+/** A schema's message about the value at `field`: shortened, cleaned, and without the value. */
 export function violation(field: string, value: unknown, { message, path = [] }: SchemaIssue): FieldViolation {
   const keys = path.slice(0, deepest).map((step) => (typeof step === "object" ? step.key : step));
   let at: unknown = value;
@@ -135,7 +135,7 @@ export function violation(field: string, value: unknown, { message, path = [] }:
   return { field: place, description: `does not fit: ${line(withoutValues(String(message), at), longest)}` };
 }
 
-/** Names that are shown as they are. Others may hold anything. */
+/** Names that are shown unchanged. Others may hold anything. */
 const plainName = /^[\w$-]{1,64}$/;
 
 function memberPath(key: PropertyKey): string {
@@ -151,7 +151,7 @@ function withoutValues(message: string, value: unknown): string {
   if (typeof value === "string") return value === "" ? message : hidden(message, value);
   const texts = new Set<string>();
   const known = textsOf(value, texts, { left: maxMembers });
-  // Of a value with too many members none of the quotes is shown.
+  // If a value has too many members, all quotes are removed.
   return message.replace(/"(?:[^"\\]|\\.)*("|$)/g, (quoted) => {
     const inside = quoted.slice(1, quoted.endsWith('"') && quoted.length > 1 ? -1 : undefined);
     return known && !texts.has(inside) && !texts.has(unescaped(inside)) ? quoted : '"…"';
@@ -160,13 +160,13 @@ function withoutValues(message: string, value: unknown): string {
 
 function hidden(message: string, value: string): string {
   const written = JSON.stringify(value);
-  // A short text without quotes would be found in words of the message too.
+  // A short text without quotes could also be a part of the message's own words.
   const bare = value.length > 3 ? [written.slice(1, -1), value] : [];
   const forms = [written, `"${value}"`, `'${value}'`, `\`${value}\``, ...bare];
   return forms.reduce((text, form) => text.replaceAll(form, form === value ? "…" : '"…"'), message);
 }
 
-/** Collects the texts in a value, and those names of members that are not plain. `false`: there are too many. */
+/** Collects the texts in a value, and its member names that are not plain. `false`: there are too many. */
 function textsOf(value: unknown, into: Set<string>, budget: { left: number }): boolean {
   budget.left -= 1;
   if (budget.left < 0) return false;
@@ -186,17 +186,17 @@ function unescaped(text: string): string {
   }
 }
 
-/** A value that a part holds as JSON, and where it is. */
+/** A JSON value in a part, with its path. */
 export interface FoundData {
   /** Path of the value, such as `message.parts[0].data`. */
   readonly field: string;
-  /** The value; absent if the part says that it is JSON, and is not. */
+  /** The value; absent if the part declares JSON but is not JSON. */
   readonly value?: unknown;
 }
 
 /**
- * The JSON of parts, in their order: data parts, and texts and files that are JSON by their media type. What is not marked as JSON
- * is not guessed at.
+ * The JSON of parts, in their order: data parts, and texts and files that are JSON by their media type. Text that is not
+ * declared as JSON is ignored.
  *
  * @param path - Of the list, such as `message.parts`.
  */

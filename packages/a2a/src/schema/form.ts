@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue, Message, Part } from "../model/index.ts";
 import { line } from "../base/display.ts";
 
-/* Forms of agents, as JSON Schema. A form with unsupported parts is not asked field by field. */
+/* Forms of agents, as JSON Schema. A form with unsupported parts cannot be asked field by field. */
 
 export type Kind = "string" | "number" | "integer" | "boolean";
 
@@ -27,7 +27,7 @@ export interface Field {
 export interface Form {
   /** `undefined`: the form cannot be asked field by field. */
   readonly fields: readonly Field[] | undefined;
-  /** Example data; `undefined` if the schema does not tell. */
+  /** Example data; `undefined` if the schema does not show it. */
   readonly sample: JsonValue | undefined;
 }
 
@@ -151,7 +151,7 @@ function isObject(value: unknown): value is JsonObject {
 /** A value, or why the answer is invalid. `undefined`: an optional field without a value. */
 export type Answer = { readonly value: JsonValue | undefined } | { readonly problem: string };
 
-/** The value that a text stands for. */
+/** The value of a text. */
 export function answerOf(field: Field, text: string): Answer {
   const { initial, required, choices } = field;
   if (text === "" && initial !== undefined) return { value: initial };
@@ -215,7 +215,7 @@ function numberOf(text: string, schema: JsonObject): Answer {
   return { value };
 }
 
-/** Bounds of numbers, in words for hints and problems. */
+/** Bounds of numbers, as words for hints and problems. */
 const bounds: readonly (readonly [name: string, what: string, fits: (value: number, bound: number) => boolean])[] = [
   ["minimum", "at least", (value, bound) => value >= bound],
   ["exclusiveMinimum", "more than", (value, bound) => value > bound],

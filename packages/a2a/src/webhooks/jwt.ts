@@ -13,9 +13,9 @@ export interface WebhookTokenContent {
   readonly issuer: string;
   /** `aud`: see `audienceOf`. */
   readonly audience: string;
-  /** `jti`: the id of the delivery, the same for each attempt. */
+  /** `jti`: the id of the delivery, equal for all attempts. */
   readonly id: string;
-  /** `iat`: when the attempt is made, in seconds since the Unix epoch. The JWT expires 5 minutes later. */
+  /** `iat`: the time of the attempt, in seconds since the Unix epoch. The JWT expires 5 minutes later. */
   readonly timestamp: number;
   /** `taskId`. */
   readonly taskId: string;

@@ -1,20 +1,20 @@
-/* Shared by senders and receivers of webhooks. The formats are those of Standard Webhooks where it defines one. */
+/* Shared by senders and receivers of webhooks. The formats are those of Standard Webhooks if it defines them. */
 
 /** The headers of a webhook, in lower case. */
 export const webhookHeaders = {
   /** The id of the delivery, the same in every attempt, so that a receiver can recognize repetitions. */
   id: "webhook-id",
-  /** When this attempt was made, in seconds since the Unix epoch. It is signed. */
+  /** The time of this attempt, in seconds since the Unix epoch. It is signed. */
   timestamp: "webhook-timestamp",
   /** Signatures with a space between them: `v1,` (HMAC-SHA256) and `v1a,` (Ed25519), each in base64. */
   signature: "webhook-signature",
   /** The secret of the receiver (`TaskPushNotificationConfig.token`). */
   token: "x-a2a-notification-token",
-  /** The name of the same header in the Go SDK. Receivers read both. */
+  /** The name of the token header in the Go SDK. Receivers read both. */
   tokenOfGo: "a2a-notification-token",
   /** The protocol version of the body. */
   version: "a2a-version",
-  /** The number of the delivery among those of its config, from 1, without gaps. */
+  /** The number of the delivery among its config's deliveries, from 1, without gaps. */
   sequence: "parley-sequence",
   /** The generation of the task at the event. */
   generation: "parley-generation",
@@ -23,8 +23,8 @@ export const webhookHeaders = {
 } as const;
 
 /**
- * URI of the extension for signed webhooks. Every webhook has a `v1a` signature of Standard Webhooks. `params` on the card name the keys,
- * and what a config can request in addition: see `WebhooksParams`.
+ * URI of the extension for signed webhooks. Every webhook has a `v1a` signature of Standard Webhooks. `params` on the card
+ * have the keys, and the options that a config can request: see `WebhooksParams`.
  */
 export const webhooksExtension = "urn:parley:extension:webhooks:v1";
 
@@ -58,9 +58,9 @@ export const keySetPath = "/.well-known/jwks.json";
 export const referenceKey: string = `${webhooksExtension}/reference`;
 
 /**
- * The id of a delivery: the random id of its config, which contains no dot, its number, and the last `seq` of the task's log that it
- * reports. The signature covers the id. After a crash, a delivery may be repeated with more content, so its number alone would not
- * distinguish it from a mere repetition.
+ * The id of a delivery: the random id of its config, which contains no dot, its number, and the last `seq` of the task's log
+ * that it reports. The signature covers the id. After a crash, a delivery may be repeated with more content, so its number
+ * alone would not distinguish it from a repetition.
  */
 export function deliveryId(stream: string, sequence: number, seq: number): string {
   return `${stream}_${sequence}_${seq}`;

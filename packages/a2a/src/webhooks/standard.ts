@@ -17,7 +17,7 @@ export interface WebhookKey {
 export interface SignedContent {
   /** The id of the delivery. It must not contain a dot, so that the signed text is unambiguous. */
   readonly id: string;
-  /** When the attempt was made, in seconds since the Unix epoch. */
+  /** The time of the attempt, in seconds since the Unix epoch. */
   readonly timestamp: number;
   /** The body, exactly as sent. */
   readonly body: string;
@@ -101,9 +101,9 @@ async function publicKeyOf(seed: Uint8Array): Promise<string> {
 }
 
 /**
- * Signs with each of the keys, and returns the value of the header `webhook-signature`. During a rotation, it has two signatures of a form.
+ * Signs with each of the keys, and returns the value of the header `webhook-signature`. It has two signatures during a key rotation.
  *
- * @throws A2AError `InvalidParams` if the id or the timestamp could be mistaken for another.
+ * @throws A2AError `InvalidParams` if the id or the timestamp is ambiguous.
  */
 export async function signWebhook(keys: readonly WebhookKey[], content: SignedContent): Promise<string> {
   const { id, timestamp } = content;

@@ -60,7 +60,7 @@ export interface WebhookWire {
   readonly extensions: string;
 }
 
-/** The version of a request that names none (A2A 1.0 §3.6.2). */
+/** The version of a request without a version (A2A 1.0 §3.6.2). */
 export const versionOfSilence = "0.3";
 
 /** The JSON of requests, responses and events. Values are results of `JSON.parse`. */
@@ -73,7 +73,7 @@ export interface Shapes {
   responseOf<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): unknown;
   /** A response as JSON text. Reuses the payload's text if possible. */
   encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string;
-  /** The same text in pieces if it is large; `undefined`: use `encodeResponse`. */
+  /** The text of a large response in pieces; `undefined`: use `encodeResponse`. */
   responsePieces?<Name extends OperationName>(
     operation: Name,
     reply: Reply<Operations[Name]["response"]>,
@@ -84,7 +84,7 @@ export interface Shapes {
   eventOf(item: StreamItem): unknown;
   /** An event as JSON text. */
   encodeEvent(item: StreamItem): string;
-  /** The same text in pieces: see `responsePieces`. */
+  /** The text of a large event in pieces: see `responsePieces`. */
   eventPieces?(item: StreamItem): readonly string[] | undefined;
   /** Reads an event. Throws `InvalidResponse`. */
   decodeEvent(value: unknown): StreamResponse;
@@ -122,7 +122,7 @@ export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode, k
   throw invalidParams(result.violations);
 }
 
-/** Checks a server's answer. `what` names it in the error. Throws `InvalidResponse`. */
+/** Checks a server's answer. `what`: its name in the error. Throws `InvalidResponse`. */
 export function answered<T>(schema: Schema<T>, value: unknown, what: string, keeps = false): T {
   const result = check(schema, value, "answer", undefined, keeps);
   if (result.ok) return result.value;
@@ -167,7 +167,7 @@ export interface JsonRpcCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly JSONRPC: JsonRpcWire };
 }
 
-/** The client's part. A bundle that imports only this part omits the server's. */
+/** The client's part. A bundle that imports only this part omits the server's part. */
 export interface JsonRpcClientCodec extends ClientCodec {
   readonly bindings: {
     readonly JSONRPC: Pick<
@@ -194,7 +194,7 @@ export interface RestRoute {
   readonly path: string;
   /** Whether the fields that are not in the path are sent as the body. A POST without a body is an empty request. */
   readonly body: boolean;
-  /** Parameters of the query and their types (§11.5). Other parameters are ignored. `texts`: all are taken, as they are. */
+  /** Parameters of the query and their types (§11.5). Other parameters are ignored. `texts`: a list of all values, unchanged. */
   readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">> | "texts";
 }
 
@@ -205,7 +205,7 @@ type QueryTypes = Readonly<Record<string, "string" | "integer" | "boolean">>;
  *
  * @param prefix - Before every path.
  * @param card - Path of the extended card.
- * @param list - Parameters of `ListTasks` in addition to those of both versions.
+ * @param list - Parameters of `ListTasks` in addition to those that all versions have.
  * @param configs - Parameters of `ListTaskPushNotificationConfigs`.
  */
 export function restRoutes(

@@ -56,7 +56,7 @@ export function encodeRestError(error: A2AError): string {
 export function restErrorOf(error: A2AError): object {
   const code = wireCode(error.code);
   const { http, grpc } = { ...wireErrors[code], grpc: wireStatuses[code], ...error.sentAs };
-  // The status says enough, but the official client recognizes wrong parameters by their reason.
+  // The status is enough, but the official client recognizes wrong parameters by their reason.
   const isPlain = code !== "InvalidParams" && codeOfHttp(http, grpc, true) === code;
   const details = detailsOf(error, code, isPlain);
   return { error: { code: http, status: grpc, message: error.message, details } };
@@ -77,7 +77,7 @@ export function decodeRestError(status: number, body: unknown): A2AError {
   return new A2AError(code, text ?? `The peer answered with HTTP ${status}`, details);
 }
 
-/** The code that is sent for an error. Codes of clients become those that a proxy answers with. */
+/** The code that is sent for an error. Codes that only clients use become codes for the answer of a proxy. */
 export function wireCode(code: A2AErrorCode): WireErrorCode {
   return isWireErrorCode(code) ? code : code === "InvalidResponse" ? "InvalidAgentResponse" : "Unavailable";
 }

@@ -350,7 +350,7 @@ describe("lintCard", () => {
     };
     expect(fieldsOf(both)).toEqual(expect.arrayContaining(["securitySchemes.key.name", "security[0].key"]));
     expect(said({ ...fullCard, security_schemes: {} })).toContainEqual(
-      expect.stringMatching(/^error security_schemes: Some readers take this member for securitySchemes/),
+      expect.stringMatching(/^error security_schemes: Some readers treat this member as securitySchemes/),
     );
     expect(said({ ...oldCard, protocolVersion: undefined })).toContainEqual(
       expect.stringMatching(/^warning protocolVersion: .*0\.2\.5/),

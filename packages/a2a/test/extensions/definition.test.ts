@@ -205,7 +205,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
   test("explains how a method without `rest` must say so", () => {
     expect(refusal({ uri, methods: { "notes/find": method({ rest: undefined }) } })).toEqual({
       'methods["notes/find"].rest':
-        'must say where the method is over HTTP+JSON, such as { method: "POST", path: "/tasks:search" }',
+        'must have the route of the method over HTTP+JSON, such as { method: "POST", path: "/tasks:search" }',
     });
   });
 
@@ -264,7 +264,7 @@ describe("the extensions of a server", () => {
       "one by its URI alone",
       [["urn:a" as never]],
       [],
-      /^The extension is invalid: extensions\[0\] must be an object, as/,
+      /^The extension is invalid: extensions\[0\] must be an object made by/,
     ],
     ["a value in place of a list", [base as never], [], /: extensions must be a list, such as \[timestamp\]$/],
     ["a value in place of the list of the server", [[]], base as never, /: extensions must be a list, such as/],

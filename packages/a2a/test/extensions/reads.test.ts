@@ -168,7 +168,7 @@ describe("reading untrusted input", () => {
       messageWith({ metadata: { [`${uri}/a`]: 1 } }),
     );
     expect(() => reads.message).toThrow(
-      new TypeError(`A schema of an extension, of ${uri}/a, has answered by a promise: it must answer at once`),
+      new TypeError(`A schema of an extension, of ${uri}/a, returned a promise; it must be synchronous`),
     );
   });
 });
@@ -230,8 +230,8 @@ describe("an async schema of a data extension", () => {
     const reads = reader.event({ artifactId: "a", metadata: { k: "later" }, parts: [part] });
     expect([reads.artifact, reads.data]).toEqual([{}, { form: [] }]);
     expect(told).toEqual([
-      ["artifact.metadata.k", expect.stringContaining("answered by a promise")],
-      ["data.form", expect.stringContaining("answered by a promise")],
+      ["artifact.metadata.k", expect.stringContaining("returned a promise")],
+      ["data.form", expect.stringContaining("returned a promise")],
     ]);
   });
 
@@ -240,7 +240,7 @@ describe("an async schema of a data extension", () => {
     const refine = z.string().refine(async () => true);
     for (const each of [wrong, refine]) {
       expect(() => defineExtension({ uri, kind: "data", metadata: { message: { a: each } } })).toThrow(
-        "metadata.message.a must answer at once, and this schema answers by a promise",
+        "metadata.message.a must be synchronous, but this schema returns a promise",
       );
     }
     const rest = { method: "POST", path: "/a:b" } as const;

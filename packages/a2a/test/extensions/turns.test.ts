@@ -485,7 +485,7 @@ describe("metadata and data that do not match their schemas", () => {
       code: "InternalError",
       cause: {
         message: expect.stringMatching(
-          /urn:example:turns failed: TypeError: A schema of an extension, of .+, has answered by a promise/,
+          /urn:example:turns failed: TypeError: A schema of an extension, of .+, returned a promise/,
         ) as string,
       },
     });

@@ -9,7 +9,7 @@ const event = status("TASK_STATE_WORKING");
 
 describe("invalid options are rejected by name, before a delivery comes", () => {
   test.each<[string, object, string]>([
-    ["no accept", { accept: undefined }, "accept must name who is trusted"],
+    ["no accept", { accept: undefined }, "accept must name the trusted senders"],
     ["no url", { url: undefined }, "url must be an absolute URL"],
     ["a client that was not awaited", { client: Promise.resolve() }, "client must be a client. connect() returns"],
     ["a memory that was not awaited", { memory: Promise.resolve() }, "memory must be a memory. sqliteWebhookMemory()"],
@@ -27,7 +27,7 @@ test("a webhook at another path is rejected; the log names the path, the answer 
   const response = await receive({ logger }).send(event, { path: "/elsewhere" });
   expect(response.status).toBe(404);
   expect(await response.text()).not.toContain("proxy");
-  expect(text()).toContain(`The path of this receiver is ${new URL(url).pathname}. Where a proxy changes the path`);
+  expect(text()).toContain(`The path of this receiver is ${new URL(url).pathname}. If a proxy changes the path`);
 });
 
 test("a key set that cannot be read is named in the log, not in the answer", async () => {

@@ -63,7 +63,7 @@ export const ops: CommandSpec = {
       examples: ["parley ops list", "parley ops list --state working --before 1h", "parley ops list --suspended"],
       options: [
         option("--agent <id>", "only this agent, by its path or mount ID"),
-        option("--owner <name>", "only this owner, by its stored name"),
+        option("--owner <name>", "only this owner, as the list shows it, or by its stored name"),
         option("--state <state>", "only tasks in this state; repeatable", states),
         option("--node <name>", "only tasks with a run that this node holds"),
         option("--suspended", "only suspended tasks"),

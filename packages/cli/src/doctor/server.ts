@@ -9,7 +9,7 @@ import { explain, systemReason } from "../errors.ts";
 import type { Io } from "../io.ts";
 import type { Finding } from "../output/show.ts";
 import { quote } from "../invocation.ts";
-import { byteSize } from "../output/text.ts";
+import { byteSize, listed } from "../output/text.ts";
 
 /* Checks of the server itself: its TLS, its card, its clock. */
 
@@ -90,7 +90,12 @@ export async function checkCard(io: Io, at: string, options: CallOptions): Promi
     document = await readCard(io, at, anyBinding);
   } catch (error) {
     const seen = explain(error, { url: at });
-    return { findings: [{ subject: "card", verdict: "broken", seen, cure: cardCureOf(seen, at) }] };
+    const [agent, ...others] = /\b404\b/.test(seen) ? await agentsNear(at, callHeaders(options, io.env)) : [];
+    const cure =
+      agent === undefined
+        ? cardCureOf(seen, at)
+        : `Pass the URL of an agent: ${listed([agent, ...others], quote).join(" or ")}`;
+    return { findings: [{ subject: "card", verdict: "broken", seen, cure }] };
   }
   const address = document.address ?? at;
   const { finding, date } = await probe(address, callHeaders(options, io.env));
@@ -113,7 +118,31 @@ function cardCureOf(seen: string, at: string): string {
     return "Check that the firewall and the proxy forward requests to this address";
   if (/\b40[13]\b/.test(seen)) return "Serve the card without authentication: it tells clients how to authenticate";
   const { origin } = new URL(at);
-  return `Serve the card as JSON at ${origin}/.well-known/agent-card.json, or below the path of the agent, and forward that path in the proxy`;
+  return `Add the path of the agent to the URL, such as ${origin}/agent. If it has none, serve its card as JSON at ${origin}${cardPath}, and forward that path in the proxy`;
+}
+
+const cardPath = "/.well-known/agent-card.json";
+
+/**
+ * URLs of the agents whose cards the page for browsers at this URL, or at the root, links to. Servers of several agents have such a page at
+ * their root.
+ */
+async function agentsNear(at: string, headers: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const { origin, href } = new URL(at);
+  for (const place of new Set([href, `${origin}/`])) {
+    try {
+      const signal = AbortSignal.timeout(timeout);
+      const response = await fetch(place, { headers: { ...headers, accept: "text/html" }, redirect: "error", signal });
+      const page = Buffer.from((await limited(response)) ?? []).toString("utf8");
+      const links = [...page.matchAll(/ href="([^"&]+)"/g)].map(([, link = ""]) => new URL(link, place));
+      const cards = links.filter((link) => link.origin === origin && link.pathname.endsWith(cardPath));
+      const agents = new Set(cards.map(({ pathname }) => origin + pathname.slice(0, -cardPath.length)));
+      if (agents.size > 0) return [...agents];
+    } catch {
+      // The page is only a hint.
+    }
+  }
+  return [];
 }
 
 /** Requests the card again, for its headers. */

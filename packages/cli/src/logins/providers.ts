@@ -17,7 +17,7 @@ import type { Login, Logins, NewLogin, Secrets } from "./logins.ts";
 export interface NamedScheme {
   readonly name: string;
   readonly scheme: SecurityScheme;
-  /** The scopes that the card requires with it. */
+  /** The scopes that the card requires for this scheme. */
   readonly scopes: readonly string[];
 }
 

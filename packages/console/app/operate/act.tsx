@@ -2,6 +2,7 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { OperatedTask } from "@parley/server/internal/operate/port";
 import { act, operators } from "./api.ts";
+import { acted } from "./poll.ts";
 import { stateOf } from "./words.ts";
 
 /** An act that waits for its confirmation. */
@@ -19,9 +20,6 @@ export interface WantedAct {
 
 /** The act that waits for confirmation. */
 export const wanted = signal<WantedAct | undefined>(undefined);
-
-/** Incremented after each act, so that the page reloads its data. */
-export const acted = signal(0);
 
 /** The equivalent shell command. */
 export function commandOf({ name, words, task, inputs }: WantedAct, more: readonly string[] = []): string {

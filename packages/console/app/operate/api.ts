@@ -14,6 +14,9 @@ export const refusedBy = signal("");
 /** Headers with the operator's credentials. Stored in this tab only. Default: the headers that the user signed in with, and those of the page. */
 let credentials = JSON.parse(sessionStorage.getItem("operator") ?? "null") as Readonly<Record<string, string>> | null;
 
+/** Whether the API has accepted the credentials of this tab. */
+export const isAccepted = signal(credentials !== null);
+
 type Inputs = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Asks the server where the operators' API is. */
@@ -59,6 +62,7 @@ async function send(method: string, path: string, body?: string): Promise<Respon
   });
   if (response.status !== 401 && response.status !== 403) {
     refusedBy.value = "";
+    isAccepted.value = true;
     return response;
   }
   const reason = await reasonOf(response);

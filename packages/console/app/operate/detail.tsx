@@ -1,12 +1,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Explanation, ShownTask } from "@parley/server/internal/operate/port";
+import { Problem } from "../parts/form.tsx";
 import { State } from "../parts/task.tsx";
+import { Time } from "../parts/time.tsx";
 import { linkTo } from "../route.ts";
 import { commandOf, wanted, type WantedAct } from "./act.tsx";
 import { operators, read } from "./api.ts";
-import { filter, polled } from "./list.ts";
-import { nodeWord, stateWord, timeText } from "./words.ts";
+import { filter } from "./list.ts";
+import { polled } from "./poll.ts";
+import { nodeWord, stateWord } from "./words.ts";
 
 /** A task of any owner: why it waits, its steps, webhooks and records, and the acts that an operator may take. */
 export function Operated({ agent, taskId }: { readonly agent: string; readonly taskId: string }) {
@@ -33,11 +36,7 @@ export function Operated({ agent, taskId }: { readonly agent: string; readonly t
         <h1>{taskId}</h1>
         <a href={linkTo({ screen: "timeline", agent, item: taskId })}>Timeline</a>
       </header>
-      {problem.value !== "" && (
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Problem text={problem.value} />
       {value === undefined ? problem.value === "" && <p class="quiet">Loading …</p> : <Shown shown={value} />}
     </section>
   );
@@ -50,7 +49,9 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
     <>
       <p>
         {run?.suspended === true ? <span class="status problem">suspended</span> : <State state={task.state} />}
-        <span class="quiet">since {timeText(task.statusTime)}</span>
+        <span class="quiet">
+          since <Time at={task.statusTime} />
+        </span>
       </p>
       <Acts shown={shown} />
       <h2>Why</h2>
@@ -78,8 +79,8 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
           name,
           scope,
           state,
-          timeText(begun),
-          timeText(ended),
+          <Time at={begun} />,
+          <Time at={ended} />,
           state === "done" ? (
             <Act
               label="Retry"
@@ -102,7 +103,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
           state,
           `${delivered}`,
           `${attempts}`,
-          timeText(next),
+          <Time at={next} />,
           [problem, ...refused.map((one) => `entry ${one.seq}: ${one.problem}`)]
             .filter((text) => text !== "")
             .join("; "),
@@ -112,7 +113,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
         title="Takeovers"
         names={["Time", "Turn", "Attempt", "From", "By"]}
         rows={takeovers.map(({ time, turn, attempt, from = "released", node }) => [
-          timeText(time),
+          <Time at={time} />,
           `${turn}`,
           `${attempt}`,
           nodeWord(from),
@@ -129,7 +130,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
         names={["Entry", "Time", "Kind", "By", "Turn", "Attempt", "State", "Bytes"]}
         rows={log.map(({ seq, time, kind, actor, turn, attempt, state = "", bytes }) => [
           `${seq}`,
-          timeText(time),
+          <Time at={time} />,
           kind,
           actor,
           `${turn}`,
@@ -141,7 +142,13 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
       <Table
         title="Acts of operators"
         names={["Time", "Act", "By", "Outcome", "Reason"]}
-        rows={acts.map(({ time, act, by = "-", outcome, reason = "" }) => [timeText(time), act, by, outcome, reason])}
+        rows={acts.map(({ time, act, by = "-", outcome, reason = "" }) => [
+          <Time at={time} />,
+          act,
+          by,
+          outcome,
+          reason,
+        ])}
       />
     </>
   );

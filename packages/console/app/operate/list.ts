@@ -1,7 +1,7 @@
 import { signal, type Signal } from "@preact/signals";
 import type { Act, Counts, OperatedNode, OperatedTask, TaskList } from "@parley/server/internal/operate/port";
-import { acted } from "./act.tsx";
 import { read } from "./api.ts";
+import { polled } from "./poll.ts";
 
 /** Filters the tasks. An empty string matches all. */
 export interface Filter {
@@ -82,7 +82,7 @@ export class Operated {
           if (!isStopped()) this.problem.value = thrown instanceof Error ? thrown.message : String(thrown);
         }
       },
-      () => (round = 0),
+      { onAct: () => (round = 0) },
     );
   }
 
@@ -97,31 +97,4 @@ export class Operated {
     this.nodes.value = nodes?.nodes ?? [];
     this.acts.value = acts?.acts ?? [];
   }
-}
-
-/**
- * Calls `work` now, after each act, and every 2 s while the page is visible. Returns a function that stops it.
- *
- * @param onAct - Called after each act, before `work`.
- */
-export function polled(work: (isStopped: () => boolean) => Promise<void>, onAct: () => unknown = () => {}): () => void {
-  let isStopped = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let round = 0;
-  const next = async (): Promise<void> => {
-    clearTimeout(timer);
-    const own = ++round;
-    if (!document.hidden) await work(() => isStopped || own !== round);
-    if (!isStopped && own === round) timer = setTimeout(() => void next(), 2_000);
-  };
-  // Also calls the listener immediately.
-  const leave = acted.subscribe(() => {
-    onAct();
-    void next();
-  });
-  return () => {
-    isStopped = true;
-    leave();
-    clearTimeout(timer);
-  };
 }

@@ -1,5 +1,7 @@
 import type { OperatedTask } from "@parley/server/internal/operate/port";
 
+export { nodeWord } from "@parley/server/internal/operate/port";
+
 /* Short display texts for values of the operators' API. */
 
 /** `TASK_STATE_INPUT_REQUIRED` becomes `input required`. */
@@ -13,24 +15,6 @@ export function stateWord(state: string): string {
 /** The display text of a task's state. */
 export function stateOf({ state, run }: OperatedTask): string {
   return run?.suspended === true ? "suspended" : stateWord(state);
-}
-
-/** A short name of a node. The default name is a list of machine, process, start time and a random id. */
-export function nodeWord(name: string): string {
-  try {
-    const read: unknown = JSON.parse(name);
-    if (Array.isArray(read) && read.length === 4) {
-      const [machine, process, , id] = read.map(String);
-      return `${machine?.replace(/ pid:.*$/, "").slice(0, 11)}…/${process}/${id?.slice(0, 4)}`;
-    }
-  } catch {
-    // The option `lease.holder` sets a custom name.
-  }
-  return name;
-}
-
-export function timeText(time: string | undefined): string {
-  return time === undefined ? "" : new Date(time).toLocaleString();
 }
 
 /** The age in its largest unit. */

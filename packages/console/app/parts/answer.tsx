@@ -4,6 +4,7 @@ import { answerOf, formIn, hintOf, shown, type Field, type Form } from "@parley/
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { Authorization } from "./authorization.tsx";
+import { Problem, useAttempt } from "./form.tsx";
 
 interface AnswerProps {
   readonly task: Task;
@@ -148,17 +149,12 @@ function TypedInput({ field, onText, ...rest }: TypedInputProps) {
 /** One JSON input, for a form that cannot be shown field by field. */
 function JsonForm({ sample, onAnswer }: OnAnswer & { readonly sample: unknown }) {
   const text = useSignal(JSON.stringify(sample, null, 2));
-  const problem = useSignal("");
+  const { problem, attempt } = useAttempt();
   const send = (): void => {
-    try {
-      const data: unknown = JSON.parse(text.value);
-      if (typeof data !== "object" || data === null || Array.isArray(data))
-        throw new Error("The data must be a JSON object");
-      problem.value = "";
-      void onAnswer([{ data: { ...data } }]);
-    } catch (thrown) {
-      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-    }
+    const data: unknown = JSON.parse(text.value);
+    if (typeof data !== "object" || data === null || Array.isArray(data))
+      throw new Error("The data must be a JSON object");
+    void onAnswer([{ data: { ...data } }]);
   };
   return (
     <form
@@ -166,7 +162,7 @@ function JsonForm({ sample, onAnswer }: OnAnswer & { readonly sample: unknown })
       aria-label="Form"
       onSubmit={(event) => {
         event.preventDefault();
-        send();
+        void attempt(send);
       }}
     >
       <label>
@@ -178,11 +174,7 @@ function JsonForm({ sample, onAnswer }: OnAnswer & { readonly sample: unknown })
           onInput={({ currentTarget }) => (text.value = currentTarget.value)}
         />
       </label>
-      {problem.value !== "" && (
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Problem text={problem.value} />
       <button type="submit">Send form</button>
     </form>
   );

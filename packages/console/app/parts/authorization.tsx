@@ -10,6 +10,7 @@ import {
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { decide } from "../decisions.ts";
+import { Time } from "./time.tsx";
 import { WebLink } from "./markdown.tsx";
 
 interface AuthorizationProps {
@@ -38,13 +39,17 @@ export function Authorization({ task, request, onAnswer }: AuthorizationProps) {
         {timestamp !== undefined && (
           <>
             <dt>Asked</dt>
-            <dd>{new Date(timestamp).toLocaleString()}</dd>
+            <dd>
+              <Time at={timestamp} withZone />
+            </dd>
           </>
         )}
         {expiresAt !== undefined && (
           <>
             <dt>{isExpired ? "Expired" : "Expires"}</dt>
-            <dd class={isExpired ? "problem" : undefined}>{new Date(expiresAt).toLocaleString()}</dd>
+            <dd class={isExpired ? "problem" : undefined}>
+              <Time at={expiresAt} withZone />
+            </dd>
           </>
         )}
         {digest !== undefined && (
@@ -109,11 +114,12 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** SHA-256 of the question's parts as canonical JSON (RFC 8785). `undefined`: pending, or not available on this page. */
+/** SHA-256 of the question's parts as canonical JSON (RFC 8785). `undefined`: pending, or not available. */
 function useDigest(parts: readonly Part[] | undefined): string | undefined {
   const digest = useSignal<string | undefined>(undefined);
-  const json = canonicalJson(parts ?? []);
+  const json = canonicalOf(parts ?? []);
   useEffect(() => {
+    if (json === undefined) return void (digest.value = undefined);
     // Browsers offer it only over TLS or on localhost.
     const subtle: SubtleCrypto | undefined = globalThis.isSecureContext ? crypto.subtle : undefined;
     void subtle?.digest("SHA-256", new TextEncoder().encode(json)).then((hash) => {
@@ -123,11 +129,20 @@ function useDigest(parts: readonly Part[] | undefined): string | undefined {
   return digest.value;
 }
 
+/** `undefined`: the parts have no canonical form, such as a text with half of a surrogate pair. */
+function canonicalOf(parts: readonly Part[]): string | undefined {
+  try {
+    return canonicalJson(parts);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Maximum delay of a browser timer, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /** Whether a time has passed. Rerenders the component at that time. */
-function useExpired(at: string | undefined): boolean {
+export function useExpired(at: string | undefined): boolean {
   const now = useSignal(Date.now());
   const left = at === undefined ? Infinity : Date.parse(at) - now.value;
   useEffect(() => {
@@ -150,7 +165,11 @@ export function AuthorizationPart({ part }: { readonly part: Part }) {
     return (
       <p class="quiet">
         Asked for an authorization: {form}, request {name}
-        {expiresAt !== undefined && `, until ${new Date(expiresAt).toLocaleString()}`}
+        {expiresAt !== undefined && (
+          <>
+            , until <Time at={expiresAt} withZone />
+          </>
+        )}
       </p>
     );
   }

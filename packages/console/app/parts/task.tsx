@@ -2,6 +2,7 @@ import type { Task } from "@parley/a2a";
 import { useEffect } from "preact/hooks";
 import { decisions, settle } from "../decisions.ts";
 import { Content } from "./content.tsx";
+import { Time } from "./time.tsx";
 
 /** `TASK_STATE_INPUT_REQUIRED` becomes `input required`. */
 function stateText(state: string): string {
@@ -45,7 +46,12 @@ function Decisions({ taskId }: { readonly taskId: string }) {
       {ended.map(({ requestId, form, digest, outcome, at, by }) => (
         <p key={requestId} class="decision">
           The {form} {outcome}
-          {at !== undefined && ` at ${new Date(at).toLocaleString()}`}
+          {at !== undefined && (
+            <>
+              {" "}
+              at <Time at={at} withZone />
+            </>
+          )}
           {by !== undefined && ` as ${by}`}.{" "}
           <span class="quiet">
             Request {requestId}

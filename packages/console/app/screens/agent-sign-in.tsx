@@ -9,21 +9,15 @@ import {
   type SchemeLogin,
   type SignInScheme,
 } from "../../src/api.ts";
+import { Problem, useAttempt } from "../parts/form.tsx";
+import { Time } from "../parts/time.tsx";
 import { WebLink } from "../parts/markdown.tsx";
 import { logIn, logOut, reconnect } from "../server.ts";
 
 /** Signs in to an agent of `parley inspect` with the schemes of its card. */
 export function AgentSignIn({ agent }: { readonly agent: AgentEntry }) {
   const { card, signIn } = agent;
-  const problem = useSignal("");
-  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
-    problem.value = "";
-    try {
-      await work();
-    } catch (thrown) {
-      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-    }
-  };
+  const { problem, attempt } = useAttempt();
   return (
     <div class="card">
       <h1 dir="auto">Sign in to {card.name}</h1>
@@ -42,11 +36,7 @@ export function AgentSignIn({ agent }: { readonly agent: AgentEntry }) {
           </p>
         </>
       )}
-      {problem.value !== "" && (
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Problem text={problem.value} />
     </div>
   );
 }
@@ -58,7 +48,7 @@ function Stored({ signIn: { logins }, onSignOut }: { readonly signIn: SignInOf; 
     <section aria-label="Signed in">
       {logins.map(({ scheme, account, since, secretsIn }) => (
         <p key={scheme} dir="auto">
-          Signed in{account !== undefined && ` as ${account}`} with {scheme}, since {new Date(since).toLocaleString()}.{" "}
+          Signed in{account !== undefined && ` as ${account}`} with {scheme}, since <Time at={since} />.{" "}
           <span class="quiet">The secret is in {secretsIn === "keychain" ? "the keychain" : "a private file"}.</span>
         </p>
       ))}

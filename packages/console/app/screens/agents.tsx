@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { bindings, type Binding } from "../../src/api.ts";
+import { Problem, textsOf, useAttempt } from "../parts/form.tsx";
 import { linkTo, go, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
 import { agents, connectTo, disconnect, session } from "../server.ts";
@@ -60,35 +61,30 @@ function hostOf(url: string): string {
 /** A form that connects to an agent. */
 function Connect() {
   const busy = useSignal(false);
-  const problem = useSignal("");
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    if (!(form instanceof HTMLFormElement)) return;
-    const fields = new FormData(form);
-    const text = (name: string): string => {
-      const given = fields.get(name);
-      return typeof given === "string" ? given.trim() : "";
-    };
+  const { problem, attempt } = useAttempt();
+  const submit = async (form: HTMLFormElement): Promise<void> => {
+    const text = textsOf(form);
     busy.value = true;
-    problem.value = "";
-    try {
+    await attempt(async () => {
       const binding = bindings.find((name) => name === text("binding"));
       const { id } = await connectTo({
-        url: text("url"),
+        url: text("url").trim(),
         ...withBinding(binding),
         headers: headersOf(text("headers")),
       });
       form.reset();
       go({ screen: "talk", agent: id });
-    } catch (thrown) {
-      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-    } finally {
-      busy.value = false;
-    }
+    });
+    busy.value = false;
   };
   return (
-    <form class="connect" onSubmit={(event) => void submit(event)}>
+    <form
+      class="connect"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit(event.currentTarget);
+      }}
+    >
       <label>
         URL
         <input name="url" type="url" required placeholder="http://localhost:4000" autocomplete="off" />
@@ -113,11 +109,7 @@ function Connect() {
       <button type="submit" disabled={busy.value}>
         {busy.value ? "Connecting …" : "Connect"}
       </button>
-      {problem.value !== "" && (
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Problem text={problem.value} />
     </form>
   );
 }

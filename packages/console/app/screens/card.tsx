@@ -11,6 +11,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
 import { Json } from "../parts/content.tsx";
+import { Problem } from "../parts/form.tsx";
 import { WebLink } from "../parts/markdown.tsx";
 import { servedCard } from "../server.ts";
 
@@ -139,11 +140,7 @@ function Signatures({ card }: { readonly card: AgentCard }) {
         </label>
         <p class="quiet">Get them from the operator of the agent, not from a URL in the card.</p>
         <button type="submit">Verify</button>
-        {problem.value !== "" && (
-          <p class="problem" role="alert">
-            {problem.value}
-          </p>
-        )}
+        <Problem text={problem.value} />
       </form>
     </>
   );

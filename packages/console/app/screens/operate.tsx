@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Act as DoneAct, Counts, OperatedNode, OperatedTask } from "@parley/server/internal/operate/port";
 import { Confirm } from "../operate/act.tsx";
@@ -6,7 +5,9 @@ import { refusedBy } from "../operate/api.ts";
 import { Act, Operated as Detail, pause, Table, unpause } from "../operate/detail.tsx";
 import { agentOf, filter, holds, maxTasks, Operated, type Filter } from "../operate/list.ts";
 import { OperatorSignIn } from "../operate/sign-in.tsx";
-import { ageOf, nodeWord, stateOf, stateWord, timeText } from "../operate/words.ts";
+import { ageOf, nodeWord, stateOf, stateWord } from "../operate/words.ts";
+import { Problem, useAttempt } from "../parts/form.tsx";
+import { Time } from "../parts/time.tsx";
 import { go, linkTo, route } from "../route.ts";
 
 /** For operators: the tasks of all owners, with the selected task or the agents and nodes beside them. */
@@ -173,7 +174,7 @@ function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChose
         </span>
         <span class="clip">{taskId}</span>
         <span class="quiet" dir="auto">
-          {agent} · {ageOf(statusTime)}
+          {agent} · <Time at={statusTime} text={ageOf(statusTime)} />
           {node !== undefined && ` · on ${nodeWord(node)}`} · {owner}
         </span>
       </a>
@@ -183,27 +184,18 @@ function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChose
 
 /** Searches the server for a task that is not on the page. */
 function Find({ taskId }: { readonly taskId: string }) {
-  const problem = useSignal("");
+  const { problem, attempt } = useAttempt();
   const find = async (): Promise<void> => {
-    problem.value = "";
-    try {
-      const agent = await agentOf(taskId);
-      if (agent === undefined) problem.value = `No agent of the server has a task ${taskId}`;
-      else go({ screen: "operate", agent, item: taskId });
-    } catch (thrown) {
-      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-    }
+    const agent = await agentOf(taskId);
+    if (agent === undefined) throw new Error(`No agent of the server has a task ${taskId}`);
+    go({ screen: "operate", agent, item: taskId });
   };
   return (
     <>
-      <button type="button" class="small" onClick={() => void find()}>
+      <button type="button" class="small" onClick={() => void attempt(find)}>
         Find the task with this ID
       </button>
-      {problem.value !== "" && (
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Problem text={problem.value} />
     </>
   );
 }
@@ -267,7 +259,7 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
         title="Acts of operators"
         names={["Time", "Act", "On", "By", "Outcome", "Reason"]}
         rows={acts.map(({ time, act, agent = "", taskId = "", node, by = "-", outcome, reason = "" }) => [
-          timeText(time),
+          <Time at={time} />,
           act,
           node === undefined ? `${agent} ${taskId}` : nodeWord(node),
           by,

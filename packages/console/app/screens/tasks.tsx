@@ -1,10 +1,14 @@
+import { readAuthorization } from "@parley/a2a/internal/protocol/index";
 import type { Client, Message, Task, TaskSnapshot, WatchedTask } from "@parley/a2a";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
 import { Answer } from "../parts/answer.tsx";
+import { useExpired } from "../parts/authorization.tsx";
 import { Content } from "../parts/content.tsx";
+import { Problem, useAttempt } from "../parts/form.tsx";
 import { Results, State } from "../parts/task.tsx";
+import { Time } from "../parts/time.tsx";
 import { operators } from "../operate/api.ts";
 import { linkTo, route, type Screen } from "../route.ts";
 import { session } from "../server.ts";
@@ -74,6 +78,10 @@ interface RowProps {
 
 function Row({ listed: { agent, task }, screen, isChosen }: RowProps) {
   const said = task.status.message?.parts.find(({ text }) => text !== undefined)?.text;
+  const { state } = task.status;
+  const isExpired = useExpired(
+    state === "TASK_STATE_AUTH_REQUIRED" ? readAuthorization(task.status.message)?.expiresAt : undefined,
+  );
   return (
     <li>
       <a
@@ -81,35 +89,29 @@ function Row({ listed: { agent, task }, screen, isChosen }: RowProps) {
         href={linkTo({ screen, agent: agent.id, item: task.id })}
         aria-current={isChosen ? "true" : undefined}
       >
-        <State state={task.status.state} />
+        {isExpired ? (
+          <span class="status" data-failed="true">
+            auth expired
+          </span>
+        ) : (
+          <State state={state} />
+        )}
         <span class="clip" dir="auto">
           {said ?? task.id}
         </span>
         <span class="quiet">
-          {agent.card.name} · {timeText(task.status.timestamp)}
+          {agent.card.name} · <Time at={task.status.timestamp} />
         </span>
       </a>
     </li>
   );
 }
 
-function timeText(timestamp: string | undefined): string {
-  return timestamp === undefined ? "" : new Date(timestamp).toLocaleString();
-}
-
 /** A live view of a task, with the user's actions. */
 function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: string }) {
   const opened = useSignal<{ readonly client: Client; readonly watched: WatchedTask } | undefined>(undefined);
   const snapshot = useSignal<TaskSnapshot | undefined>(undefined);
-  const problem = useSignal("");
-  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
-    problem.value = "";
-    try {
-      await work();
-    } catch (thrown) {
-      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-    }
-  };
+  const { problem, attempt } = useAttempt();
   useEffect(() => {
     let leave = (): void => {};
     let gone = false;
@@ -144,11 +146,7 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
           </button>
         )}
       </header>
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          {error}
-        </p>
-      )}
+      <Problem text={error} />
       {task === undefined ? (
         error === undefined && <p class="quiet">Loading …</p>
       ) : (
@@ -157,7 +155,7 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
             <State state={task.status.state} />
             <span class="quiet">
               {" "}
-              {timeText(task.status.timestamp)} · context {task.contextId}
+              <Time at={task.status.timestamp} /> · context {task.contextId}
             </span>
           </p>
           {before(task).map(({ messageId, role, parts }) => (

@@ -1,11 +1,14 @@
 import { signal, useSignal } from "@preact/signals";
 import { webhooks, type CapturedBody, type HeaderList } from "../../src/api.ts";
-import { asCode } from "../code.ts";
+import { asCode, asCurl } from "../code.ts";
 import { sizeText } from "../parts/content.tsx";
+import { Deliveries, deliveryTexts } from "../parts/deliveries.tsx";
+import { Problem, useAttempt } from "../parts/form.tsx";
+import { Time } from "../parts/time.tsx";
 import { linkTo, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
 import { sendRaw } from "../server.ts";
-import { asCurl, clearWire, exchanges, isLive, isOf, type Exchange } from "../wire.ts";
+import { clearWire, exchanges, isLive, isOf, recorder, type Exchange } from "../wire.ts";
 
 /** Exchanges pinned to the top of the list. */
 const pinned = signal<ReadonlySet<number>>(new Set());
@@ -143,9 +146,17 @@ function Row({ exchange, agent, isChosen }: RowProps) {
           {request.method} {nameOf(exchange)}
         </span>
         <span class="quiet">
-          {ended === undefined ? "open" : `${ended.at - request.at} ms`} ·{" "}
-          {pieces.length > 1 && `${pieces.length} events · `}
-          {sizeText(bytes)}
+          {request.agent !== webhooks ? (
+            <>
+              {ended === undefined ? "open" : `${ended.at - request.at} ms`} ·{" "}
+              {pieces.length > 1 && `${pieces.length} events · `}
+              {sizeText(bytes)}
+            </>
+          ) : (
+            <>
+              <Time at={request.at} /> · {[...deliveryTexts(request), sizeText(request.body.bytes)].join(" · ")}
+            </>
+          )}
         </span>
       </a>
     </li>
@@ -193,6 +204,10 @@ function Detail({ exchange }: { readonly exchange: Exchange }) {
         </button>
       </header>
       {editing.value && <Resend key={request.exchange} exchange={exchange} />}
+      <p class="quiet">
+        {request.agent === webhooks ? "Received" : "Sent"} <Time at={request.at} withZone />
+      </p>
+      <Deliveries of={exchange} all={exchanges.value} />
       <h2>Request</h2>
       <HeaderTable headers={request.headers} />
       <Body body={request.body} />
@@ -252,23 +267,18 @@ function pretty(text: string): string {
 function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
   const headers = useSignal(textOf(request.headers.filter(([, value]) => !value.includes("•••"))));
   const body = useSignal(request.body.text);
-  const problem = useSignal("");
+  const { problem, attempt } = useAttempt();
   const send = async (): Promise<void> => {
-    problem.value = "";
-    try {
-      const { agent, method, url } = request;
-      const withBody = method === "GET" || body.value === "" ? {} : { body: body.value };
-      await sendRaw({ agent, method, url, headers: headersOf(headers.value), ...withBody });
-    } catch (thrown) {
-      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-    }
+    const { agent, method, url } = request;
+    const withBody = method === "GET" || body.value === "" ? {} : { body: body.value };
+    await sendRaw({ agent, method, url, headers: headersOf(headers.value), ...withBody }, recorder);
   };
   return (
     <form
       class="resend"
       onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        void attempt(send);
       }}
     >
       <label>
@@ -290,11 +300,7 @@ function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
         />
       </label>
       <button type="submit">Send</button>
-      {problem.value !== "" && (
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Problem text={problem.value} />
     </form>
   );
 }

@@ -1,4 +1,5 @@
 import { webhooks } from "../../src/api.ts";
+import { deliveryOf } from "../parts/deliveries.tsx";
 import type { Exchange } from "../wire.ts";
 
 /* The content of a timeline: spans of time in lanes. */
@@ -69,7 +70,14 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 function callOf({ request, response, ended, error }: Exchange, now: number): Span {
   if (request.agent === webhooks) {
     const { label } = describe(valueIn(request.body.text));
-    return { start: request.at, end: request.at, label, kind: "webhook", detail: () => request.body.text };
+    const { attempt = 1 } = deliveryOf(request) ?? {};
+    return {
+      start: request.at,
+      end: request.at,
+      label: attempt > 1 ? `${label}, attempt ${attempt}` : label,
+      kind: "webhook",
+      detail: () => request.body.text,
+    };
   }
   const method = /"method"\s*:\s*"([\w/]{1,60})"/.exec(request.body.text)?.[1];
   const path = URL.canParse(request.url) ? new URL(request.url).pathname : request.url;

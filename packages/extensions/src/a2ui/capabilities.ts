@@ -63,7 +63,7 @@ export function checkCapabilities(version: A2uiVersion): Check {
   });
 }
 
-/** The capabilities of a version; `undefined` if the client states none. */
+/** The capabilities of a version; `undefined` if the client declares none. */
 export function readCapabilities(version: A2uiVersion, value: unknown): A2uiClientCapabilities | undefined {
   const key = isJsonObject(value) ? keyOf(version, value) : undefined;
   if (key === undefined || !isJsonObject(value)) return undefined;
@@ -101,9 +101,9 @@ export interface A2uiNegotiated {
 }
 
 /**
- * The catalogs that an agent may use for a client, best first: those of the client that the agent supports, in the
- * client's order, then those that the client defines, if the agent accepts them. A client without capabilities is
- * assumed to have the catalog of the version.
+ * The catalogs that an agent may use for a client, best first: first the client's catalogs that the agent supports, in the
+ * client's order, then catalogs that the client defines, if the agent accepts them. A client without capabilities is assumed
+ * to have the catalog of the version.
  */
 export function negotiate(
   version: A2uiVersion,

@@ -13,8 +13,8 @@ const forbidden = new Set(["__proto__", "constructor", "prototype"]);
 export class PathFault extends Error {}
 
 /**
- * The containers that this draft has created and may change in place. Readers may hold all others, so the draft copies
- * a container before its first change: once per event, however many messages change it.
+ * The containers that this draft has created and may change in place. Readers may hold all other containers, so the draft
+ * copies a container before its first change: once per event, however many messages change it.
  */
 export class Draft {
   readonly #lists = new WeakMap<object, JsonValue[]>();
@@ -180,14 +180,14 @@ const absent: unique symbol = Symbol("absent");
 const maxVersions = 32;
 
 /**
- * An immutable map. Creating its next version costs only the changes. All versions share the map of the newest one; an
- * older version stores the values that the next one replaced, and a link to it. Keys are never removed, so those of an
- * older version come first.
+ * An immutable map. Creating its next version costs only the changes. All versions share the map of the newest one; an older
+ * version stores the values that the next one replaced, and a link to it. Keys are never removed, so the keys of an older
+ * version come first.
  */
 export class GrowingMap<Value extends object> implements ReadonlyMap<string, Value> {
   readonly size: number;
   #map: Map<string, Value>;
-  /** The values that the next version replaced, as they were before. */
+  /** The former values of keys that the next version changed. */
   #before: Map<string, Value | typeof absent> | undefined;
   #next: GrowingMap<Value> | undefined;
 

@@ -166,13 +166,13 @@ export interface A2uiClientMessage {
   readonly functionResponse?: A2uiFunctionResponse;
 }
 
-/** Why one message of a list was dropped. The others still apply (A2UI, "Processing Rules"). */
+/** Why one message of a list was dropped. Other messages still apply (A2UI, "Processing Rules"). */
 export interface A2uiProblem {
   /** Index of the message in its list. */
   readonly index: number;
   /** JSON pointer to the invalid field in the message. */
   readonly path: string;
-  /** What is wrong. */
+  /** A description of the problem. */
   readonly message: string;
   /** The surface, if known. */
   readonly surfaceId?: string;

@@ -218,7 +218,7 @@ export interface A2uiPiece<Version extends A2uiVersion = A2uiVersion> {
 export interface A2uiEvent<Version extends A2uiVersion = A2uiVersion> {
   /** All messages of the event, in order. */
   readonly messages: readonly A2uiServerMessageOf<Version>[];
-  /** The same, grouped by source. */
+  /** The messages, grouped by source. */
   readonly pieces: readonly A2uiPiece<Version>[];
   /** Invalid messages: the first 100. A client may report them to the agent with `error()`. */
   readonly problems: readonly A2uiProblem[];

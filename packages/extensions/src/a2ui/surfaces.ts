@@ -24,7 +24,7 @@ export interface A2uiSurface {
   readonly root?: string;
   /** Its theme: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
   readonly theme?: JsonObject;
-  /** Whether the agent wants its data with each message. */
+  /** Whether each message to the agent has the surface's data. */
   readonly sendDataModel: boolean;
   /** Its components by id. */
   readonly components: ReadonlyMap<string, A2uiComponent | A2uiComponent08>;

@@ -25,7 +25,7 @@ export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
    * The catalogs that agent and client share, best first. Empty: the client can show no surface, so answer with text.
    */
   readonly catalogs: readonly A2uiNegotiated[];
-  /** The client's capabilities; `undefined` if it states none. */
+  /** The client's capabilities; `undefined` if it declares none. */
   readonly capabilities: A2uiClientCapabilities | undefined;
   /** The first user action of the message, if any. */
   readonly action: A2uiAction | undefined;

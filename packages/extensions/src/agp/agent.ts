@@ -153,7 +153,7 @@ async function* delegated(
   return undefined;
 }
 
-/** Whether no agent has begun. An error of AGP means the same: the agent was a gateway that found no route. */
+/** Whether no agent has begun. An error of AGP counts, too: the agent was a gateway that found no route. */
 function isUntaken({ untaken, cause }: DelegationFailed): boolean {
   return untaken || Object.values(agpErrors).some((error) => error.is(cause));
 }

@@ -1,5 +1,5 @@
 /**
- * The Agent Gateway Protocol: squads announce what they can do, and a gateway routes intents to them.
+ * The Agent Gateway Protocol: squads announce their capabilities, and a gateway routes intents to them.
  * @packageDocumentation
  */
 

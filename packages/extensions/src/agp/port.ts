@@ -40,7 +40,7 @@ export interface AgentGatewayOptions {
   readonly path?: string;
   /** Own routes, which never expire. Default: none. */
   readonly routes?: readonly (CapabilityAnnouncement & { readonly path: string })[];
-  /** Who may announce and read. */
+  /** Decides who may announce and read routes. */
   readonly policy?: GatewayPolicy;
   /** Longest lifetime of an announcement, in seconds. Default 300. */
   readonly lifetime?: number;

@@ -165,7 +165,7 @@ export interface AnnounceRequest {
 
 /** An answer of `agp/announce`. */
 export interface AnnounceResponse {
-  /** Whether the gateway stored the route. False: it looped, passed too many gateways, or came after a newer one. */
+  /** Whether the gateway stored the route. False: it looped, passed too many gateways, or arrived after a newer one. */
   readonly accepted: boolean;
   /** Lifetime of the route, in seconds. */
   readonly expires_in?: number;

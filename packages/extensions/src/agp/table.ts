@@ -23,7 +23,7 @@ export interface Announced {
   readonly sequence?: number | undefined;
 }
 
-/** The routes for an intent, cheapest first, or why none fits. */
+/** The routes for an intent, cheapest first, or the reason why no route matches. */
 export type Chosen = readonly [Route, ...Route[]] | "notFound" | "violation" | "stale";
 
 /** Limits of a table, in bytes of JSON. */
@@ -60,7 +60,7 @@ export class RouteTable {
   /**
    * Adds or renews a route.
    *
-   * @returns Whether the table changed. `older`: a newer announcement or withdrawal came before, and this one has no effect.
+   * @returns Whether the table changed. `older`: a newer announcement or withdrawal arrived before, so this one has no effect.
    * @throws A2AError `TooManyRequests` if the table is full.
    */
   add({ announcement, path, by, via, lifetime, sequence }: Announced): boolean | "older" {

@@ -48,7 +48,7 @@ const call = "authorize()";
 
 /** Options of `authorize()`. */
 export interface PresentationInit<Outcome = JsonValue> {
-  /** What is requested and why, for a person: the text of the status message. At most 2000 characters. */
+  /** The request and its reason, for a person: the text of the status message. At most 2000 characters. */
   readonly reason: string;
   /**
    * Creates the request at the verifier. Not called again after a restart. The verifier posts its outcome to
@@ -168,7 +168,7 @@ export type Oid4vpExtension = DefinedExtension<string, Oid4vpTypes>;
 export const oid4vp: Oid4vpExtension = oid4vpWith({});
 
 /**
- * Creates an `oid4vp` with more URI schemes of wallet apps. The agent and its clients must use the same ones.
+ * Creates an `oid4vp` with more URI schemes of wallet apps. The agent and its clients must use the same schemes.
  *
  * @throws TypeError for a scheme that no wallet can have, such as `javascript`.
  *

@@ -22,7 +22,7 @@ export interface CallerContext {
   readonly clientId: string;
   /** The caller's session or conversation. */
   readonly sessionId?: string;
-  /** What the caller knows, such as preferences of its user: any JSON. */
+  /** Knowledge of the caller, such as preferences of its user: any JSON. */
   readonly state: JsonObject;
   /** A signature. This package writes a compact JWS with detached payload: see `signPassport()`. */
   readonly signature?: string;
@@ -50,7 +50,7 @@ export interface PassportParams {
 /** Largest passport, in bytes of JSON. */
 export const passportBytes: number = 64 << 10;
 
-/** A passport, nothing, or why it cannot be read. */
+/** A passport, nothing, or the problem. */
 export type ReadPassport = { readonly context?: CallerContext; readonly problem?: string };
 
 /** Reads the passport of a message as a copy. */

@@ -136,7 +136,7 @@ export async function passportKeySet(keys: readonly PrivatePassportKey[]): Promi
 export function checkKey(key: unknown, field: string): PrivatePassportKey {
   if (isSigningKey(key)) return key;
   const description =
-    "must be a private key as a JWK: EC with P-256, OKP with Ed25519, or RSA. makePassportKey() makes one";
+    "must be a private key as a JWK: EC with P-256, OKP with Ed25519, or RSA. Create one with makePassportKey()";
   throw invalidParams([{ field, description }]);
 }
 

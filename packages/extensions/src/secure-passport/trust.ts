@@ -18,7 +18,7 @@ export interface PassportKeySet {
 /** Decides which keys a caller may sign with. */
 export interface PassportTrust {
   /**
-   * The current keys of a client; none if the client is not trusted. The implementation decides where keys come from: a
+   * The current keys of a client; empty if the client is not trusted. The implementation decides where keys come from: a
    * passport cannot name a URL of keys.
    *
    * @param clientId - Unverified.
@@ -33,9 +33,9 @@ export interface PassportTrust {
 
 /** How key sets are read from URLs. */
 export interface PassportKeysOptions {
-  /** Which addresses may be called. Default: public ones, and those of the named key sets. */
+  /** Which addresses may be called. Default: public addresses, and those of the named key sets. */
   readonly net?: NetPolicy;
-  /** Pins the addresses of key sets: `nodeDialer()` of `@parley/node`. Absent: the runtime resolves them again. */
+  /** Pins the addresses of key sets: `nodeDialer()` of `@parley/node`. Absent: the runtime resolves the names again. */
   readonly dialer?: Dialer;
   /** Default: the system clock. */
   readonly clock?: Clock;
@@ -119,8 +119,8 @@ export interface UsedPassport {
 export type PassportUse = "fresh" | "used" | "full";
 
 /**
- * Remembers used passports, so that none is used twice. Processes of one agent should share it; otherwise each accepts
- * a passport once.
+ * Remembers used passports, so that no passport is used twice. Processes of one agent should share it; otherwise each process
+ * accepts a passport once.
  */
 export interface PassportNonces {
   /** Records a use. Must be atomic: of two concurrent calls for a passport, one must see the other. */
@@ -132,8 +132,8 @@ export interface MemoryNoncesOptions {
   /** Memory for all passports, in bytes. Default 4 MiB, about 10,000 passports. */
   readonly bytes?: number;
   /**
-   * Maximum memory for a single client, in bytes. If there are other clients, each gets the same share of the memory
-   * that they leave free, so one more client always fits. Default: an eighth of `bytes`.
+   * Maximum memory for a single client, in bytes. With several clients, each gets at most an equal share of the free memory,
+   * so one more client always fits. Default: an eighth of `bytes`.
    */
   readonly bytesPerClient?: number;
   /** Default: the system clock. */

@@ -47,7 +47,7 @@ export interface TraceabilityOptions {
   readonly maxBytes?: number;
   /** Describes an error in the trace. Default: its name, since messages may contain secrets. */
   readonly describeError?: (error: unknown) => string;
-  /** Who gets traces, which reveal how an agent works. Default: any caller that asks. */
+  /** Decides who gets traces, which reveal how an agent works. Default: any caller that requests them. */
   readonly allow?: (call: ActivatingCall) => boolean;
 }
 

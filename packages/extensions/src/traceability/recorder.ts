@@ -88,7 +88,7 @@ export interface RecorderInit {
   readonly shape: TraceShape;
   readonly maxBytes: number;
   readonly describeError: (error: unknown) => string;
-  /** Reads the steps of earlier attempts. Absent: there were none. */
+  /** Reads the steps of earlier attempts. Absent: no stored steps. */
   readonly stored: (() => Promise<readonly ExtensionRow[]>) | undefined;
 }
 
@@ -113,7 +113,7 @@ export class TraceRecorder implements Trace {
     this.#init = init;
     this.#bytes = sizeOf({ trace_id: init.traceId, steps: [] }) + omittedBytes;
     this.restored = init.stored?.().then((rows) => this.#restore(rows));
-    // A trace without its beginning is better than none.
+    // A trace without its beginning is better than no trace.
     this.restored?.catch(() => {});
   }
 

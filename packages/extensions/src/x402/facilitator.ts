@@ -31,7 +31,7 @@ export interface Verification {
   readonly isValid: boolean;
   /** Why not. */
   readonly invalidReason?: string;
-  /** Who pays. */
+  /** The payer. */
   readonly payer?: string;
 }
 

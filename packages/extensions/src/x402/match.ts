@@ -9,9 +9,9 @@ import { type PaymentErrorCode, type PaymentPayload, type PaymentRequirements, x
 interface PaymentFacts {
   /** Makes it unique: it can be used once. */
   readonly nonce: string;
-  /** Who pays. */
+  /** The payer. */
   readonly payer?: string;
-  /** Who is paid. */
+  /** The payee. */
   readonly payTo?: string;
   /** The amount, in the smallest unit. */
   readonly amount?: bigint;
@@ -28,7 +28,7 @@ export interface PaymentProblem {
   readonly reason: string;
 }
 
-/** The options that a payment may pay, or why it pays none. */
+/** The options that a payment matches, or the reason why it matches none. */
 export type Matched =
   | { readonly facts: PaymentFacts; readonly options: readonly PaymentRequirements[] }
   | PaymentProblem;
@@ -170,7 +170,7 @@ function plainNonce(nonce: string): string {
   return /^[\da-f]+$/i.test(digits) ? BigInt(`0x${digits}`).toString(16) : nonce;
 }
 
-/** The unique part of a payment of an unknown form. An unsigned member must not make it another payment. */
+/** The unique part of a payment of an unknown form. Unsigned members are excluded, because they would make it a different payment. */
 function signedPart(payload: JsonObject): JsonValue {
   return signedParts(payload)[0] ?? payload;
 }
@@ -208,7 +208,7 @@ export async function nonceNames(
   { payer = "", nonce }: PaymentFacts,
 ): Promise<readonly string[]> {
   const { authorization, signature: _, ...others } = payload;
-  // A lone authorization is unique whatever its signature. Next to other members, a facilitator may ignore it.
+  // A lone authorization is unique whatever its signature. If it has other members, a facilitator may ignore `authorization`.
   const isPlain = authorization !== undefined && Object.keys(others).length === 0;
   const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(digestOf));
   const names = [

@@ -27,7 +27,7 @@ import {
 
 /* Clients that pay: within limits, and once per task. */
 
-/** What may be paid: a token, and a maximum per task. */
+/** A limit for payments: a token, and a maximum per task. */
 export interface PaymentLimit {
   /** The network, such as `base`. */
   readonly network: string;
@@ -43,7 +43,7 @@ export interface PaymentLimit {
 export interface PayerOptions {
   /** Signs payments. */
   readonly wallet: Wallet;
-  /** The payer pays nothing outside these limits. The first limit with a matching option wins. */
+  /** The payer pays nothing outside of these limits. The first limit with a matching option wins. */
   readonly limits: readonly PaymentLimit[];
   /** Allowed schemes. Default: `exact`, which pays exactly the option's amount. */
   readonly schemes?: readonly string[];
@@ -98,7 +98,7 @@ const usualTimeout = 3600;
 /** A payment that was not made. */
 export class PaymentRefused extends A2AError {
   /**
-   * - `none`: the task asks for no payment, or in a form that cannot be read.
+   * - `none`: the task does not ask for a payment, or asks in an unreadable form.
    * - `limit`: no option is within the limits and valid for at most `maxTimeoutSeconds`.
    * - `confirm`: `confirm` declined.
    * - `paid`: the task was already paid and asks again.
@@ -187,7 +187,7 @@ export function createPayer(options: PayerOptions): Payer {
 type CallOptions = NonNullable<Parameters<Payer["pay"]>[2]>;
 
 const sentences: Readonly<Record<PaymentRefused["kind"], string>> = {
-  none: "The task asks for no payment that can be read",
+  none: "The task does not ask for a payment in a readable form",
   limit: "No option is within the limits of the payer",
   confirm: "The payment was not confirmed",
   paid: "The task was paid before, and asks again",
@@ -335,8 +335,8 @@ export interface MemoryLedgerOptions {
 const largest = 2 * (maxPayment + maxOption + maxCart + (8 << 10));
 
 /**
- * A ledger in memory, for payers that do not outlive their process. It never forgets a payment, because a forgotten one
- * could be made again. When full, the payer refuses with `full` before it signs, and `keep()` throws `TooManyRequests`.
+ * A ledger in memory, for payers that do not outlive their process. It never forgets a payment, because the client could pay
+ * a forgotten one again. When full, the payer refuses with `full` before it signs, and `keep()` throws `TooManyRequests`.
  *
  * @throws TypeError if `bytes` cannot hold one payment.
  */

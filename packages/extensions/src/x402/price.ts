@@ -10,7 +10,7 @@ export const call = "charge()";
 export interface PaymentOption extends Omit<PaymentRequirements, "scheme" | "resource"> {
   /** How it is paid. Default `exact`. */
   readonly scheme?: string;
-  /** What is bought, such as the id of a skill or a URL. Facilitators require it. */
+  /** The purchased good, such as the id of a skill or a URL. Facilitators require it. */
   readonly resource: string;
   /** Validity of the offer, in seconds. Default 600. */
   readonly maxTimeoutSeconds?: number;
@@ -29,10 +29,10 @@ export interface ChargeInit<Result = void, Order = undefined> {
    */
   readonly accepts: readonly PaymentOption[];
   /**
-   * What the price is for: JSON of at most 16 KiB, such as the request in the message. It is stored with the offer, and
-   * `work` and `deliver` get the stored value, even if later messages differ. Nothing else binds the work to its price,
-   * so the work must not use anything that a later message could change. After a failed payment, `charge()` offers the
-   * same order at the same price; after an expired offer, the current order at the current price. Default: none.
+   * The order that the price is for: JSON of at most 16 KiB, such as the request in the message. It is stored with the offer,
+   * and `work` and `deliver` get the stored value, even if later messages differ. Nothing else binds the work to its price,
+   * so the work must not use anything that a later message could change. After a failed payment, `charge()` offers the same
+   * order at the same price; after an expired offer, the current order at the current price. Default: none.
    */
   readonly order?: Order;
   /**

@@ -69,11 +69,11 @@ export interface PaymentRequirements {
   readonly network: string;
   /** The token: the address of its contract. */
   readonly asset: string;
-  /** Who is paid: the address of a wallet. */
+  /** The payee: the address of a wallet. */
   readonly payTo: string;
   /** The amount in the smallest unit of the token, in decimal digits. */
   readonly maxAmountRequired: string;
-  /** What is bought. */
+  /** The purchased good. */
   readonly resource?: string;
   /** Description for people. */
   readonly description?: string;

@@ -54,7 +54,7 @@ function marked(value: unknown, depth: number): unknown {
   return Object.fromEntries(Object.entries(plain).map(([name, member]) => [name, marked(member, depth + 1)]));
 }
 
-export function base64Of(bytes: Uint8Array): string {
+function base64Of(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
   return btoa(text);

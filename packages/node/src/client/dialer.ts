@@ -103,7 +103,7 @@ function send({ url, addresses, init, tls }: Call, agent: Agent | false): Promis
     });
     request.on("upgrade", (_incoming, socket) => {
       socket.destroy();
-      refuse(new Error("The server wants to speak another protocol"));
+      refuse(new Error("The server switched to another protocol"));
     });
     request.on("response", (incoming) => {
       try {
@@ -126,7 +126,7 @@ function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   };
 }
 
-/** Reason phrases that `Response` accepts. Others are omitted: they have no meaning for clients (RFC 9110 §15). */
+/** Reason phrases that `Response` accepts. Other reason phrases are omitted, because they have no meaning for clients (RFC 9110 §15). */
 const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Bytes that wait for their reader before reading stops. Node's default is 16,384 pieces of any size. */
@@ -157,7 +157,7 @@ function toResponse(incoming: IncomingMessage, method: string): Response {
 
 /** Maximum idle connections. */
 const maxIdle = 256;
-/** The same for one origin at the same addresses. */
+/** Maximum idle connections of one origin at the same addresses. */
 const maxIdleOfOne = 16;
 
 /** Options of a request for its connection's agent. */
@@ -184,7 +184,7 @@ class KeptConnections {
   /** One listener for all connections, to save memory. */
   readonly #forget: (this: Socket) => void;
 
-  /** @param wait - How long a connection waits for another request, in milliseconds. 0: none is kept. */
+  /** @param wait - How long a connection waits for another request, in milliseconds. 0: no connection is kept. */
   constructor(wait: number) {
     const idle = this.#idle;
     this.#forget = function (this: Socket): void {

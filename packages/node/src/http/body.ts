@@ -54,7 +54,7 @@ export class IncomingBody implements ByteFlow {
   }
 }
 
-/** Limits of a body, and what its request says about it. */
+/** Limits of a body, and its headers. */
 interface Announcement {
   readonly limit: number;
   readonly budget: BodyBudget | undefined;

@@ -42,7 +42,7 @@ export class Connections {
     };
   }
 
-  /** Whether answers of HTTP/1.1 say `Connection: close`. */
+  /** Whether answers of HTTP/1.1 have `Connection: close`. */
   get last(): boolean {
     return this.#last;
   }

@@ -205,7 +205,7 @@ const internalErrorBody = '{"error":{"code":500,"status":"INTERNAL","message":"I
 /** The members of a handler that a mount needs. */
 export type MountedHandler = Pick<Handler, "handle" | "answers">;
 
-/** Returns the exchange. If a parser of the framework has read the body, its text is made again from `body`, the parser's result. */
+/** Returns the exchange. If a parser of the framework has read the body, its text is serialized from `body`, the parser's result. */
 export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
   if (!incoming.readableDidRead) return exchange;
   exchange.rewritten = typeof body !== "string" && !Buffer.isBuffer(body);

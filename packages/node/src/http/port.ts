@@ -148,7 +148,7 @@ export class Port {
     if (this.#front instanceof TlsServer) this.#front.setSecureContext(tls);
   }
 
-  /** Accepts the connections that wait, then stops listening, so that new ones fail and another process can listen. */
+  /** Accepts waiting connections, then stops listening, so that new ones fail and another process can listen. */
   leave(): Promise<void> {
     return stopListening(this.#front, () => this.connections.acceptedCount);
   }

@@ -10,14 +10,14 @@ export interface TrustProxyOptions {
    */
   readonly addresses: readonly string[];
   /**
-   * The headers that they write: `X-Forwarded-For` and `X-Forwarded-Proto`, or `Forwarded` (RFC 7239). Only these are read, because a
-   * proxy passes the others on as the client wrote them. Default `x-forwarded`.
+   * The headers that they write: `X-Forwarded-For` and `X-Forwarded-Proto`, or `Forwarded` (RFC 7239). Only these headers are
+   * read, because a proxy passes others on as the client wrote them. Default `x-forwarded`.
    */
   readonly headers?: "x-forwarded" | "forwarded";
   /**
-   * The header in which they pass on the certificate of a client, in lower case: `client-cert` (RFC 9440),
-   * `x-forwarded-client-cert` (Envoy), or one with the certificate in PEM or base64, such as `x-ssl-client-cert`. They must check
-   * the certificate, and remove this header from requests of clients. Default: none is read.
+   * The header with the client's certificate, in lower case: `client-cert` (RFC 9440), `x-forwarded-client-cert` (Envoy), or
+   * a header with the certificate in PEM or base64, such as `x-ssl-client-cert`. They must check the certificate, and remove
+   * this header from requests of clients. Default: no header.
    */
   readonly certificate?: string;
 }
@@ -97,7 +97,7 @@ function isList(option: TrustProxy): option is readonly string[] {
 
 /* Forwarding headers of proxies. Each proxy appends to them, so they are read from the end. */
 
-/** The entry of one proxy: who sent the request to it, and how. */
+/** The entry of one proxy: the sender of the request, and the protocol. */
 export interface Hop {
   /** IP address of the sender. `undefined`: missing, or not an address. */
   readonly address: string | undefined;

@@ -28,7 +28,7 @@ export interface TransportSecurity {
   readonly proxies: Proxies | undefined;
   /** The rule for requests over plain HTTP. Absent: all are answered. */
   readonly plain: PlainRule | undefined;
-  /** The same handler under the rule for plain HTTP, except for probes, with the header for browsers. */
+  /** Wraps a handler: applies the rule for plain HTTP, except to probes, and adds the header for browsers. */
   around(handle: UniversalHandler, isProbe: (url: string) => boolean): UniversalHandler;
   /** Reloads the certificate of ports when its files change. Returns a function that stops this. */
   watch(ports: readonly { renew(tls: TlsOptions): void }[]): () => void;
@@ -239,7 +239,7 @@ async function contents(files: Files): Promise<Record<string, Buffer>> {
   return Object.fromEntries(await Promise.all(read));
 }
 
-/** A text that changes whenever one of the files does, even if a link then points to another file. */
+/** A text that changes when one of the files changes, even if a link then points to another file. */
 async function stateOf(files: Files): Promise<string> {
   const states = Object.values(files).map(async (path) => {
     try {

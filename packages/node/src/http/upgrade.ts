@@ -21,7 +21,7 @@ export interface UpgradeBinding extends ServerBinding {
   readonly http: Omit<HttpBinding, "open"> & { open(host: ServerHost): UpgradeEndpoint };
 }
 
-/** Clients ask for the upgrade by a GET at a path that the binding claims. `answer` gets all other requests to that path. */
+/** Clients request the upgrade by a GET at a path that the binding claims. `answer` gets all other requests to that path. */
 export interface UpgradeEndpoint extends HttpEndpoint {
   /** Takes the connection over, or rejects and closes it. The caller is not authenticated yet. */
   upgrade(connection: UpgradedConnection): void;
@@ -29,7 +29,7 @@ export interface UpgradeEndpoint extends HttpEndpoint {
   close?(): void;
 }
 
-/** A connection whose client has asked for an upgrade. */
+/** A connection whose client has requested an upgrade. */
 export interface UpgradedConnection {
   /** The request for the upgrade. It has been admitted. */
   readonly request: UniversalRequest;

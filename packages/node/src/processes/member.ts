@@ -74,7 +74,7 @@ export class Member implements Siblings {
   share(store: Store): Store {
     if (!store.durable) {
       throw new Error(
-        "`processes` needs a store that all processes share, and this one is in the memory of one process: pass a durable `store`",
+        "`processes` needs a store that all processes share, but this store is in the memory of one process: pass a durable `store`",
       );
     }
     const listen = (listener: (text: string) => void): void => void this.#wakeups.push(listener);
@@ -108,7 +108,7 @@ export class Member implements Siblings {
     return new Promise((resolve) => this.#tell({ parley: "failed", message }, resolve));
   }
 
-  /** Resolves when no more connections come to this process. */
+  /** Resolves when this process gets no more connections. */
   async leave(): Promise<void> {
     const left = new Promise<void>((resolve) => (this.#onLeft = resolve));
     if (process.connected) this.#tell({ parley: "leaving" });

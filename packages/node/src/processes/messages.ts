@@ -19,7 +19,7 @@ export interface Place {
   readonly group: string;
   /** The pids of the processes that ended last. */
   readonly ended: readonly number[];
-  /** The pids of those that were killed from outside. */
+  /** The pids of processes that were killed from outside. */
   readonly killed: readonly number[];
   /** 32 random bytes in base64 that all serving processes share: a key for data that ends with them. */
   readonly secret: string;
@@ -31,7 +31,7 @@ export type Order =
   /** All processes are about to stop: readiness fails from now on, but everything is still served. */
   | { readonly parley: "drain" }
   | { readonly parley: "close"; readonly grace: number }
-  /** No more connections come. */
+  /** The process gets no more connections. */
   | { readonly parley: "left" }
   /** Another process has ended: its leases are free. `isKilled`: it was killed from outside. */
   | { readonly parley: "gone"; readonly pid: number; readonly isKilled: boolean }
@@ -87,7 +87,7 @@ export function receivedError({ code, message }: SentError): A2AError {
   return new A2AError(code, message);
 }
 
-/** Whether a message is one of these, and not one of the user's program. */
+/** Whether a message is of this protocol, not of the user's program. */
 export function isOurs<Message extends Order | Report>(message: unknown): message is Message {
   return typeof message === "object" && message !== null && "parley" in message;
 }

@@ -47,7 +47,7 @@ function countOf(processes: unknown): number {
   throw new TypeError(`The option \`processes\` must be a whole number from 1 to ${maxProcesses}, or "cores"`);
 }
 
-/** Throws if new processes would not run this program, or it already has others. */
+/** Throws if new processes would not run this program, or if it already has other child processes. */
 function refuseElsewhere(): void {
   const why = !isMainThread
     ? "A worker thread cannot start processes that serve: call serve() in the main thread"

@@ -52,7 +52,7 @@ export class Spread<Member extends Taker> {
     this.#next();
   }
 
-  /** Stops giving connections to a process. It still takes one that was sent. */
+  /** Stops giving connections to a process. The process still takes a connection that was sent to it. */
   remove(taker: Member): void {
     const known = this.#takers.get(taker);
     if (known !== undefined) known.takes = false;

@@ -39,8 +39,8 @@ const maxTexts = 8;
 const maxMetadata = 64 << 10;
 
 /**
- * The request of another agent for the own caller: only its link, since a credential in a message would pass through this agent. Metadata stays
- * as it is, because extensions have requests of their own there.
+ * Another agent's request, as shown to the caller of this agent: only its link, since a credential in a message would pass
+ * through this agent. Metadata is unchanged, because extensions put their requests there.
  */
 export function passedOn(message: Message | undefined): AgentMessage {
   const { metadata, extensions } = message ?? {};

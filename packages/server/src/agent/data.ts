@@ -30,7 +30,7 @@ export async function messageData<Output>(
 /** The default of `limits.depth`. */
 const maxDepth = 64;
 
-/** Of a message that is one text, and all of it a JSON object: many clients can send only text. */
+/** The JSON object in a message that is a single text: many clients can send only text. */
 function objectInText({ parts }: TurnBase["message"]): readonly FoundData[] {
   const [part, ...others] = parts;
   const text = part?.text?.trim() ?? "";
@@ -49,14 +49,14 @@ const mediaType = "application/schema+json";
 /** Larger forms could exceed an event. */
 const maxBytes = 64 << 10;
 
-/** Libraries with JSON Schema have this member too (Standard JSON Schema, https://standardschema.dev/json-schema). */
+/** Libraries that export JSON Schema have this member (Standard JSON Schema, https://standardschema.dev/json-schema). */
 interface GivesJsonSchema {
   readonly jsonSchema?: { readonly input?: (options: { readonly target: string }) => unknown };
 }
 
 /**
- * A question with the JSON Schema of its data as one more part, unless it has data already, the library has no JSON Schema, or the client
- * reads only text.
+ * A question, with the JSON Schema of the expected data as an added part. Unchanged if it has data already, if the library
+ * exports no JSON Schema, or if the client reads only text.
  *
  * @param modes - `acceptedOutputModes` of the request.
  */

@@ -23,7 +23,7 @@ export interface AgentDefinition<Types = object, Extensions extends readonly Any
   onMessage(turn: Turn<Types>): AgentOutput;
 }
 
-/** For types without extensions of an agent that lists some: the listed values type `turn.ext()`. */
+/** For type arguments without `extensions` on an agent that lists some: the listed extensions then determine the type of `turn.ext()`. */
 type WithAnyExtension<Types> = Types extends { readonly extensions: unknown }
   ? Types
   : Types & { readonly extensions: readonly AnyExtension[] };

@@ -64,7 +64,7 @@ export async function step(
     const value = await (observed?.step === undefined ? work() : observe(observed.step(name), work));
     const json = jsonOf(name, value);
     checkSize(name, json, memory.room(name));
-    // Also if the turn has begun to wait meanwhile, or another agent has asked: it was done.
+    // Stored even if the turn has begun to wait meanwhile, or another agent has asked a question: the effect has happened.
     turn.signal.throwIfAborted();
     await stored(turn, memory.remember(scope, name, json));
     memory.had.add(id);
@@ -74,7 +74,7 @@ export async function step(
   }
 }
 
-/** `NaN` would retry for ever. */
+/** `NaN` would retry without end. */
 function checkRetry(retry: StepRetry | undefined): void {
   if (retry === undefined) return;
   const { attempts, delay = 0, maxDelay = 0 } = retry;

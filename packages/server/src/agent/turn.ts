@@ -159,8 +159,8 @@ class FactsOfTurn {
 }
 
 /**
- * Identifies the waits of a turn, equally in each attempt: sequential waits by their order. The generators of `turn.all()` race, and stored
- * steps change their order, so there a wait is identified by what it waits for.
+ * Identifies the waits of a turn, with the same names in each attempt. Sequential waits are named by their order. In
+ * `turn.all()` the order may differ between attempts, so a wait is named by its time or event.
  */
 class WaitPlaces {
   readonly #base: Pick<TurnBase, "count">;
@@ -181,7 +181,7 @@ class WaitPlaces {
   }
 
   /**
-   * The identity of a wait. It is numbered when its function starts to wait, so an earlier checkpoint does not count it.
+   * The identity of a wait. The wait gets its number when the function starts to wait, so an earlier checkpoint does not count it.
    *
    * @param ordered - What it waits for, if waits are ordered.
    * @param raced - What it waits for, in `turn.all()`.
@@ -190,7 +190,7 @@ class WaitPlaces {
   place(ordered: string, raced: string, key: string | undefined): () => string {
     if (key !== undefined) return () => `=${key}`;
     const base = this.#base;
-    // Each `turn.all()` has its own numbers: the progress of another one differs between attempts.
+    // Each `turn.all()` has its own numbers, because the progress of other `turn.all()` differs between attempts.
     const of = this.#depth === 0 ? ordered : `a${base.count(races, 0) + 1}.${raced}`;
     return () => `${of}#${base.count(of, 1)}`;
   }
@@ -323,7 +323,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
 
   sleep(until: Date | number, { key }: KeyedWait = {}): AsyncGenerator<AgentYield, void, void> {
     const base = this.base;
-    // Dates are computed, so two of them are identified by their order.
+    // Computed dates differ between attempts, so such waits are identified by their order.
     const place = this.#waitPlaces().place("s", typeof until === "number" ? `s${until}` : "d", key);
     return (async function* () {
       const which = place();

@@ -37,7 +37,7 @@ export interface BlobQuota {
   bytes: number;
   /** Who sends the files, for errors. */
   readonly sender: "client" | "agent";
-  /** Ids of the blobs with a row, or with one that is stored with the record that refers to them. */
+  /** Ids of the blobs with a row, stored already or together with the record that refers to the blob. */
   readonly ids: Set<string>;
   /** Rows of blobs that no record refers to yet, by key. */
   readonly rows: Map<string, FeatureEffect>;
@@ -51,7 +51,7 @@ export interface BlobQuota {
 
 /** A file that is being stored. */
 interface UnfinishedFile extends BlobOwner {
-  /** Whether all files of its owner were deleted meanwhile. */
+  /** Whether all files of the owner were deleted meanwhile. */
   isErased: boolean;
 }
 
@@ -76,7 +76,7 @@ export class Blobs extends BlobReader {
     this.#uploads = new Uploads(settings.uploadBytes, settings.store.uploadBytes ?? 1 << 20, deps.clock);
   }
 
-  /** The files of a task, by its rows. `resumes`: a lost run's files may be stored again. */
+  /** The files of a task, by its rows. `resumes`: a resumed run may store the files of the lost run again. */
   async quotaOf(task: TaskKey, sender: BlobQuota["sender"], resumes = false): Promise<BlobQuota> {
     const rows = await this.#deps.tasks.features(task, task.taskId, blobFeature);
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
@@ -275,7 +275,7 @@ function take(quota: BlobQuota, ref: Pick<BlobRef, "key" | "hash" | "size">): vo
   quota.rows.set(ref.key, rowOf(ref));
 }
 
-/** The key of the same bytes of a lost run. Each key is used for one file. */
+/** The key of a lost run's file with the same bytes. Each key is used for one file. */
 function takeEarlier(quota: BlobQuota, hash: ByteHash): string | undefined {
   const [digest, { size }] = [hash.digest(), hash];
   const at = quota.earlier.findIndex((each) => each.hash === digest && each.size === size);
@@ -301,8 +301,8 @@ interface Waiting {
 }
 
 /**
- * Limits the memory of uploads. An upload that does not fit waits without a timeout, and so does its agent or client. No
- * owner gets more than half of the memory while others wait.
+ * Limits the memory of uploads. An upload beyond the limit waits without a timeout; its agent or client waits, too. No owner
+ * gets more than half of the memory while others wait.
  */
 export class Uploads {
   readonly #most: number;

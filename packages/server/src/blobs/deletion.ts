@@ -63,7 +63,7 @@ export async function marked(
 ): Promise<{ readonly own: string; readonly mark: string | undefined }> {
   const own = marks + (await idOf(store, now));
   if ((await marksOf(files)).length === 0) await files.put(own, nothing());
-  // If another database has marked it concurrently, it belongs to neither.
+  // If another database marks it at the same time, it belongs to neither database.
   const found = await marksOf(files);
   return { own, mark: found.find((key) => key !== own) ?? found[0] };
 }
@@ -92,7 +92,7 @@ async function marksOf(files: BlobStore): Promise<readonly string[]> {
 
 async function* nothing(): AsyncGenerator<never, void, void> {}
 
-/** The id of a database, which is made on first use. */
+/** The id of a database, created on first use. */
 async function idOf(store: Store, now: number): Promise<string> {
   const known = await store.once(database, "id", now);
   if (known !== undefined) return known.hash;
@@ -109,8 +109,8 @@ const pageSize = 500;
 const drift = 60_000;
 
 /**
- * Deletes blobs without a task. Deletion is permanent, so it does nothing in doubt: in a blob store of another database, and after the
- * clock has jumped.
+ * Deletes blobs without a task. Deletion is permanent, so it is skipped in two cases: if the blob store belongs to another
+ * database, and after a clock jump.
  */
 export class Collector {
   readonly #settings: BlobSettings;
@@ -182,7 +182,7 @@ export class Collector {
     return false;
   }
 
-  /** The keys that no row of their task names. Ignores keys that no server has made. */
+  /** The keys that no row of their task names. Ignores keys that no server has created. */
   async #unused(keys: readonly string[]): Promise<readonly string[]> {
     const unused: string[] = [];
     let task = "";

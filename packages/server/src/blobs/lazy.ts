@@ -22,7 +22,7 @@ export interface LazyBlobs {
   linked<T>(payload: Payload<T>, owner: BlobOwner): Promise<Payload<T>>;
   /** Texts for an owner with the files of all of its agents. */
   inlined(texts: AsyncIterable<string>, owner: string): AsyncGenerator<string, void, void>;
-  /** The service with files in its answers: as links, or as the client asks. */
+  /** Wraps a service: files in its answers become links, or bytes if the client requests them. */
   around(service: AgentService, agent: string, ownerOf: (principal: Principal) => string): AgentService;
 }
 

@@ -147,7 +147,7 @@ function closing(close: () => Promise<void>): BodyWriter {
   return () => close();
 }
 
-/** Reserves memory before reading, and takes it from slow readers: the holder of a link could open many connections without reading. */
+/** Reserves memory before reading, and ends slow readers if others need it: a client with a link could open many connections without reading. */
 function writing(body: BlobContent["body"], answers: ByteBudget, owner: string): BodyWriter {
   return async (sink) => {
     const pieces = body[Symbol.asyncIterator]();

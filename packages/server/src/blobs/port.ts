@@ -66,7 +66,7 @@ export interface BlobPage {
 export interface BlobStore {
   /** Maximum memory of one `put`, in bytes. A server stores as many files at a time as fit into its limit. Default 1 MiB. */
   readonly uploadBytes?: number;
-  /** Stores a blob. Resolves when it is durable. If `body` throws, or the process dies, there is no blob. A bounded part of it is in memory. */
+  /** Stores a blob. Resolves when it is durable. If `body` throws, or the process dies, there is no blob. Only a limited part of it may be in memory. */
   put(key: string, body: AsyncIterable<Bytes>): Promise<void>;
   /** Reads a blob, or a range of it. `undefined`: no blob under the key. A range beyond the end has no bytes. */
   get(key: string, range?: BlobRange): Promise<BlobContent | undefined>;
@@ -79,7 +79,7 @@ export interface BlobStore {
   delete(keys: readonly string[]): Promise<void>;
   /** Lists blobs, in any stable order. A blob that exists during the whole list is in exactly one of its pages. */
   list(query: BlobQuery): Promise<BlobPage>;
-  /** A URL at which anyone can read the blob for a while. Absent: the server makes its own URLs. */
+  /** A URL at which anyone can read the blob for a while. Absent: the server creates its own URLs. */
   link?(key: string, about: BlobLink): Promise<string>;
 }
 
@@ -94,8 +94,8 @@ export interface BlobOptions {
   /** Maximum bytes of all files of a task outside of the database. Default 4 GiB. */
   readonly taskBytes?: number;
   /**
-   * Memory for files that are being stored, of all callers together, in bytes. One in `s3Blobs()` takes 25 MiB, one in `fileBlobs()` 1 MiB.
-   * Further files wait until others are stored. Default 200 MiB.
+   * Memory for files that are being stored, of all callers together, in bytes. An upload to `s3Blobs()` takes 25 MiB, an
+   * upload to `fileBlobs()` 1 MiB. Further files wait until others are stored. Default 200 MiB.
    */
   readonly uploadBytes?: number;
   /**
@@ -114,13 +114,13 @@ export interface BlobOptions {
   /** Whether links lead to the store, or to this server, which reads the store. Default: to the store, if it has links. */
   readonly links?: "store" | "server";
   /**
-   * Secrets for links to this server, 32 bytes each in base64. The first one makes links; links of the others still work. Default: those of
-   * `push`, or on a loopback address one that ends with the process.
+   * Secrets for links to this server, 32 bytes each in base64. The first key signs links; links of the other keys still work.
+   * Default: the keys of `push`, or on a loopback address a key that ends with the process.
    */
   readonly keys?: readonly string[];
   /**
-   * How long an unused file is kept, in milliseconds: one of a deleted task, of an aborted upload, or of a message that was answered without a
-   * task. It must exceed any turn and any upload of a message (`requestTimeout`), and a minute. Default 1 day.
+   * How long an unused file is kept, in milliseconds: the file of a deleted task, an aborted upload, or a message that was
+   * answered without a task. It must exceed any turn and any upload of a message (`requestTimeout`), and a minute. Default 1 day.
    */
   readonly keepUnused?: number;
   /** How often the store is searched for unused files, in milliseconds. Default 1 hour. */

@@ -13,7 +13,7 @@ export interface ReceivingPlace {
   readonly owner: string;
   /** The owner of the budget: the message's owner, or the address of an anonymous caller. */
   readonly payer: string;
-  /** The task of the message if it names none. */
+  /** The id for the task of a message without `taskId`. */
   readonly taskId: string;
   /** The announced size of the body in bytes. */
   readonly bytes: number | undefined;

@@ -109,7 +109,7 @@ export async function prefixOf(agent: string, owner?: string, taskId?: string): 
   return `${parts.join("/")}/`;
 }
 
-/** The content of a key. `undefined`: no server has made it. */
+/** The content of a key. `undefined`: it is not a key of a server. */
 export function placeOf(
   key: string,
 ): { readonly agent: string; readonly taskId: string; readonly id: string } | undefined {
@@ -126,7 +126,7 @@ function isSafe(name: string): boolean {
   return name.length <= 120 && /^[A-Za-z0-9_-]+$/.test(name);
 }
 
-/** A name as a segment of a key. One with other characters is in base64url, after a tilde. */
+/** A name as a segment of a key. A name with other characters is in base64url, after a tilde. */
 function segment(name: string): string {
   return isSafe(name) ? name : `~${toBase64Url(new TextEncoder().encode(name))}`;
 }

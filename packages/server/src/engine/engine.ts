@@ -55,13 +55,13 @@ export interface Engine {
   exportOwner(of: Principal | string): AsyncIterable<string>;
   /** Requests for authorizations, for the callback of the host. */
   readonly authorizations: Authorizations | undefined;
-  /** Answers a request for a large file. `undefined`: none. `answers`: the memory that readers may hold. */
+  /** Answers a request for a large file; `undefined` for other requests. `answers`: the memory limit for answers in progress. */
   file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined>;
-  /** How the acts of an operator reach the tasks. */
+  /** Functions through which operators change tasks. */
   operating(): OperatingHost;
   /** Whether an operator drains this process. */
   isDraining(): boolean;
-  /** Begins to receive a message whose large files are stored while it is read, for one of these agents. Only if there is `files`. */
+  /** Begins to receive a message for one of these agents. Its large files are stored while it is read. Requires the option `files`. */
   receive(agents: readonly string[], sender: Omit<FileSender, "services">): Promise<IncomingFiles>;
   /**
    * Starts the periodic work: leases, lost runs, timeouts, retention. Before this, nothing runs and the store is not queried. Without
@@ -70,12 +70,10 @@ export interface Engine {
   start(background?: boolean): void;
   /** Does the due periodic work. `force`: does all of it now, and polls webhooks. */
   round(force?: boolean): Promise<void>;
-  /** Whether a turn runs here that does not wait for an authorization, or a webhook is being delivered. */
+  /** Whether this process runs a turn (other than one that waits for an authorization), or delivers a webhook. */
   isBusy(): boolean;
   isClosed(): boolean;
-  /**
-   * When the next stored work is due, in milliseconds since the Unix epoch: the end of a lease or of a wait, or a webhook. `undefined`: none is.
-   */
+  /** When the next lease end, wait end or webhook is due, in milliseconds since the Unix epoch; `undefined`: nothing. */
   nextDue(): Promise<number | undefined>;
   /**
    * Rejects new calls, lets turns run for `grace` milliseconds (default 0), releases resumable tasks to another process and
@@ -140,7 +138,7 @@ function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage
     holders: {
       own: () => lease.holder,
       isLost: (holder) => liveness.leaseWatch.isLost(holder),
-      // If processes are counted, one that hangs longer than this soon counts as dead.
+      // If the store counts processes, a process that hangs longer than this soon counts as dead.
       fresh: store.nodes === undefined ? Infinity : lease.ttl / 4,
     },
     async extensionsOf(agent, registered) {
@@ -350,7 +348,7 @@ class AgentEngine implements Engine {
     const queued = await first(queueFeature);
     const dues = [webhook, wait].flatMap((row) => row?.due ?? []);
     if (queued !== undefined && supervisor.runs.room > 0) dues.push(clock.now());
-    // If processes are counted, a lease lasts as long as its process, which may already have ended.
+    // If the store counts processes, a lease lasts as long as its process, which may already have ended.
     const latest = store.nodes === undefined ? Infinity : clock.now() + lease.ttl;
     if (run !== undefined) dues.push(Math.min(latest, run.leaseUntil ?? clock.now()));
     return dues.length === 0 ? undefined : Math.min(...dues);

@@ -11,7 +11,7 @@ interface OperatingDeps {
   readonly agents: ReadonlyMap<string, unknown>;
 }
 
-/** How the acts of an operator reach the tasks of this engine. */
+/** Functions through which operators change the tasks of this engine. */
 export function operatingOf({ settings, committer, supervisor, agents }: OperatingDeps): OperatingHost {
   const { lease } = settings;
   const causeOf = (by: Principal | undefined) => (by === undefined ? undefined : { by });

@@ -13,8 +13,8 @@ export type { Erasure } from "../store/owner-data.ts";
 /** Options of `deleteOwner()`. */
 export interface DeleteOwnerOptions {
   /**
-   * Rewrites the files of the database, so that they contain none of the deleted data. SQLite copies its whole file and
-   * blocks all writes: runs of any owner in other processes that wait for more than 5 seconds are given up. Default false.
+   * Rewrites the files of the database, so that they contain none of the deleted data. SQLite copies its whole file and blocks
+   * all writes meanwhile. After 5 seconds, other processes give up the runs of any owner that wait to write. Default false.
    */
   readonly scrub?: boolean;
 }

@@ -36,7 +36,7 @@ export function createAuthorizations(settings: InTaskSettings, host: InTaskHost)
 
 /* A credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5) is taken out before anything is stored. */
 
-/** Takes the credential out of a message. `answer`: the part that has it. */
+/** Takes the credential out of a message. `answer`: the part with the credential or the denial. */
 export async function takeAnswer(parts: InTaskParts, message: Message, answer: Part): Promise<TakenAnswer> {
   const at = message.parts.indexOf(answer);
   const { id, credential, denied } = memberOf(answer) ?? {};
@@ -76,7 +76,7 @@ export async function takeAnswer(parts: InTaskParts, message: Message, answer: P
   };
 }
 
-/** A retry has the same receipt, a message with another credential has another one. */
+/** A retry has the same receipt; a message with another credential has a different receipt. */
 function receipt({ settings }: InTaskParts, credential: JsonValue): Promise<string> {
   return receiptOf(settings.keys()[0], "parley authorization receipt 1")(JSON.stringify(credential));
 }

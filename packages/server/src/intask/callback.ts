@@ -190,7 +190,7 @@ async function openLink(
   return head === undefined || isTerminal(head.state) ? undefined : { ...linked, contextId: head.contextId, found };
 }
 
-/** Whether the sender is the principal of the task, or not known to be someone else. */
+/** Whether the sender may be the principal of the task: false only if the sender is known to be another user. */
 async function isOfPrincipal(
   { settings, host }: InTaskParts,
   request: UniversalRequest,
@@ -223,7 +223,7 @@ async function sentOn(parts: InTaskParts, token: string, target: string): Promis
   };
 }
 
-/** The cookie of a browser that has seen the page. Redirects in another browser are rejected: a forwarded authorization URL gains nothing. */
+/** The cookie of a browser that has seen the page. Redirects in another browser are rejected, so a forwarded authorization URL is useless. */
 async function browserCookie({ settings }: InTaskParts, token: string) {
   const hex = toHex(await sha256(token));
   const secure = settings.url.startsWith("https:");

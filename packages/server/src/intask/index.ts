@@ -19,7 +19,7 @@ export function lazyAuthorizations(settings: InTaskSettings, host: InTaskHost): 
     open: async (init, turn) => (await load()).open(init, turn),
     isAwaited: async (task) => (await host.store.features(task, task.taskId, inTaskFeature)).length > 0,
     take: async (message, answer) => (await load()).take(message, answer),
-    // Before it is loaded, nothing waits.
+    // Before the module is loaded, no turn waits.
     changed: (task) => loaded?.changed(task),
     callback: async (request, bodies) => (await load()).callback(request, bodies),
   };

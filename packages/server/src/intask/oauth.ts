@@ -46,7 +46,7 @@ interface Redirected extends Started {
   readonly signal: AbortSignal;
 }
 
-/** Exchanges the code. Errors have no part of an answer. */
+/** Exchanges the code. Errors do not contain any part of an answer. */
 export async function exchangeCode(init: OAuthInit, redirected: Redirected): Promise<OAuthTokens> {
   try {
     return await exchange(init, redirected);
@@ -132,6 +132,6 @@ function authenticationOf({ clientSecret }: OAuthInit, server: oauth.Authorizati
 function withoutAnswer(error: unknown): Error {
   if (error instanceof oauth.ResponseBodyError) return new Error(`The authorization server answered ${error.error}`);
   if (error instanceof oauth.AuthorizationResponseError)
-    return new Error(`The authorization server said ${error.error}`);
+    return new Error(`The authorization server answered with the error ${error.error}`);
   return new Error(error instanceof Error ? `${error.name}: ${error.message}` : "The code could not be exchanged");
 }

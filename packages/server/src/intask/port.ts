@@ -20,10 +20,10 @@ import { defined } from "@parley/a2a/internal/base/defined";
 /** How agents of a server get authorizations for their tasks, by `turn.authorize()`. */
 export interface InTaskOptions {
   /**
-   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They sign links and seal credentials. The first one is used; the others
-   * still open what they sealed. All processes on one store need the same keys. Default: `push.keys`; with `serve()` those of the environment
-   * variable `PARLEY_KEYS`, separated by commas; then a key that ends with the process, if `publicUrl` is a loopback address; otherwise
-   * `turn.authorize()` fails.
+   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They sign links and seal credentials. The first key
+   * is used. The others only open values that they sealed earlier. All processes on one store need the same keys. Default:
+   * `push.keys`; with `serve()` those of the environment variable `PARLEY_KEYS`, separated by commas; then a key that ends
+   * with the process, if `publicUrl` is a loopback address; otherwise `turn.authorize()` fails.
    */
   readonly keys?: readonly string[];
   /**
@@ -36,7 +36,7 @@ export interface InTaskOptions {
 
 /** The options with their defaults. `server/features.ts` makes them. */
 export interface InTaskSettings extends Pick<InTaskOptions, "identify"> {
-  /** 32 bytes each. Throws if the server has none, and says what to set. */
+  /** 32 bytes each. Throws if the server has no keys; the error names the option to set. */
   readonly keys: () => readonly [Bytes, ...Bytes[]];
   /** The URL of the callback, as clients reach it. */
   readonly url: string;
@@ -50,7 +50,7 @@ export interface InTaskHost {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ownerOf: (principal: Principal) => string;
-  /** How often waiting turns poll for what another process has stored, in milliseconds. */
+  /** How often waiting turns poll for answers that another process has stored, in milliseconds. */
   readonly pollInterval: number;
   readonly audit?: Audit | undefined;
 }
@@ -67,11 +67,11 @@ export interface AuthorizingTurn {
   makeId(): string;
   /** Stores rows with the task, and creates the task if necessary. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
-  /** Whether the turn only waits: a process that stops then leaves it to the next one. */
+  /** Whether the turn only waits: a stopping process then releases it to another process. */
   rest(resting: boolean): void;
 }
 
-/** What the engine and the host call. */
+/** Functions for the engine and the host. */
 export interface Authorizations {
   /** Opens a request of a turn, or finds the one that it opened before a restart. */
   open<Init extends AuthorizationInit>(init: Init, turn: AuthorizingTurn): Promise<OpenAuthorization<Init["form"]>>;
@@ -91,11 +91,11 @@ export interface Authorizations {
 
 /** A message without its credential. */
 export interface TakenAnswer {
-  /** The message as it may be stored. */
+  /** The message without the credential. */
   readonly message: Message;
   /** Id of the request that it answers. */
   readonly id: string;
-  /** What to store with the message. Rejects with `InvalidParams` if the task has no such open request. */
+  /** Effects to store with the message. Rejects with `InvalidParams` if the task has no such open request. */
   effects(task: TaskKey): Promise<readonly FeatureEffect[]>;
   /** Called after it was stored with the message. */
   stored(task: TaskKey): void;

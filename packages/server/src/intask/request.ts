@@ -205,7 +205,7 @@ const sentences = {
   message: "The caller sent another message.",
 } as const;
 
-/** `left`: milliseconds until the request expires. An answer takes precedence over a message, and a message over the expiry. */
+/** `left`: milliseconds until the request expires. An answer takes precedence over a message, and a message over expiry. */
 function problemOf({ row, request }: FoundRequest, left: number): AuthorizationNotGiven["kind"] | undefined {
   if (request.state === "given") return undefined;
   if (request.state === "denied") return "denied";
@@ -299,7 +299,7 @@ export class Waits {
     } catch (cause) {
       logger.warn("Authorization poll failed; retrying", { cause });
     }
-    // Unless the last wait ended meanwhile: a later one has its own timer.
+    // Unless the last wait ended meanwhile: a later wait has its own timer.
     if (this.#timer === timer) this.#timer = this.#later();
   }
 }

@@ -10,7 +10,7 @@ import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */
 
-/** The feature of authorization requests. An answer sets `due`, and so does a message to a waiting turn, which then reads the row. */
+/** The feature of authorization requests. An answer, or a message to a waiting turn, sets `due`. The turn then reads the row. */
 export const inTaskFeature = "authorization";
 
 /** Largest credential, in bytes of JSON. */
@@ -28,7 +28,7 @@ export interface StoredRequest {
   readonly inMessage?: true;
   /** In milliseconds since the Unix epoch. */
   readonly expires: number;
-  /** Random: a request that is opened again under the same id gets another link. */
+  /** Random, so that a request that is opened again under the same id gets another link. */
   readonly nonce: string;
   /** In the callback and the status message. */
   readonly token: string;
@@ -69,7 +69,7 @@ export function setRequest(id: string, request: StoredRequest): FeatureEffect {
   return { effect: "feature", op: "set", feature: inTaskFeature, key: id, value: requestJson.write(request) };
 }
 
-/** Changes a request, if it is as it was read. `due` wakes the waiting turn, in any process. */
+/** Changes a request, if it has not changed since it was read. `due` wakes the waiting turn, in any process. */
 function changeRequest({ row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
   const value = requestJson.write(request);
   return { effect: "feature", op: "set", feature: inTaskFeature, key: row.key, value, due, if: stateOf(row) };

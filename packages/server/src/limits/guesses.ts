@@ -3,14 +3,14 @@ import { A2AError, hasCode } from "@parley/a2a/internal/model/index";
 import { hasWrongCredentials, type UniversalRequest } from "@parley/a2a/internal/protocol/index";
 import type { Rate } from "./port.ts";
 
-/** Requests of one address that may wait for others of it. */
+/** Maximum requests of one address that wait for earlier requests of that address. */
 const maxWaiting = 1_000;
 
 /** Counts failed attempts of addresses. */
 export interface Failures {
   /** In how many milliseconds an address may fail this many times. 0: now. */
   wait(address: string, failures: number): number;
-  /** Whether an address may have this many concurrent attempts. If that depends on other attempts, `onReport` tells when they have ended. */
+  /** Whether an address may have this many concurrent attempts. If the answer depends on other attempts, `onReport` is called when they have ended. */
   isOpen(address: string, attempts: number): boolean;
   add(address: string): void;
 }

@@ -5,7 +5,7 @@ import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
 
 /* Limits in the memory of this process. */
 
-/** Memory for callers, in bytes: about 60,000 callers. When it is full, drops the oldest ones, which then have their whole budget again. */
+/** Memory for callers, in bytes: about 60,000 callers. When it is full, drops the oldest callers, who then have their whole budget again. */
 const memory = 16 << 20;
 
 export const enough: RateAnswer = { ok: true, retryAfter: 0 };

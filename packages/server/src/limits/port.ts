@@ -3,7 +3,7 @@ export interface RateLimiter {
   /**
    * Takes `cost` from the budget of `key`, or nothing if the rest is not enough.
    *
-   * @param key - Who is limited, and by what: `principal ["acme","ada"]`, `address 192.0.2.1`.
+   * @param key - The caller and the kind of limit: `principal ["acme","ada"]`, `address 192.0.2.1`.
    * @returns Whether it was enough, and if not, in how many milliseconds it will be.
    */
   take(key: string, cost: number): RateAnswer | Promise<RateAnswer>;
@@ -46,8 +46,8 @@ export interface RateLimits {
    */
   readonly failures?: Rate | false;
   /**
-   * Whether all processes on one store count together, if the store can do that, as PostgreSQL can: a caller then has its requests once, and
-   * not once per process. `false`: each process counts alone. Default true.
+   * Whether all processes on one store count together, if the store can do that, as PostgreSQL can: a caller then has its
+   * requests once, and not once per process. `false`: each process counts separately. Default true.
    */
   readonly shared?: boolean;
 }

@@ -27,7 +27,7 @@ export interface LimitsHost {
   isClosed(): boolean;
 }
 
-/** The same authentication, within the limits. Limits by address need a host that knows addresses (`UniversalRequest.facts`). */
+/** Wraps the authentication with the limits. Limits by address need a host that knows addresses (`UniversalRequest.facts`). */
 export function limitRequests(authenticate: Authenticate, limits: RateLimits, host: LimitsHost): Authenticate {
   const { rates } = host;
   const reports = rates === undefined || limits.shared === false ? undefined : new Reports({ ...host, rates });
@@ -69,7 +69,7 @@ function addressOf({ facts }: UniversalRequest): string {
   return addressBlock(facts?.remoteAddress ?? gone);
 }
 
-/** Takes a request from a budget. Throws, or rejects, if none is left. */
+/** Takes a request from a budget. Throws or rejects if the budget is used up. */
 type Take = (key: string) => void | Promise<void>;
 
 function limiterOf(
@@ -114,7 +114,7 @@ function then<From, To>(value: From | Promise<From>, next: (value: From) => To |
 /**
  * A caller: its name, or its address if it has no name.
  *
- * @param address - Its IP address. `undefined`: the host does not know it, so all anonymous callers share one limit.
+ * @param address - Its IP address. `undefined`: the host does not know the address, so all anonymous callers share one limit.
  */
 export function callerKey({ organization, subject }: Principal, address: string | undefined): string {
   return subject === anonymous.subject && organization === undefined && address !== undefined

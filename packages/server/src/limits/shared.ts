@@ -7,14 +7,14 @@ import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
 
 /* Limits across all processes with the same store (docs/decisions/rate-limits.md). */
 
-/** Time limit for a request's wait, from its arrival, and for a call, in milliseconds. After that, this process decides alone. */
+/** Time limit for a request's wait, from its arrival, and for a call, in milliseconds. After this time, this process decides without the store. */
 const patience = 1_000;
 /** Time without calls to the store after a failure, in milliseconds. */
 const awayFor = 1_000;
 /** How long usage is collected before it is reported, in milliseconds, unless a request waits for it. */
 const gatherMs = 100;
 const maxInCall = 500;
-/** Maximum budgets that wait for a call. The usage of further ones is reported when they are used again. */
+/** Maximum budgets that wait for a call. The usage of further callers is reported on their next request. */
 const maxQueued = 20_000;
 /** Time between two lines of the log, in milliseconds. */
 const quiet = 60_000;
@@ -72,12 +72,12 @@ function use(budget: Budget, now: number): void {
 }
 
 /**
- * Reports the usage of budgets to the store, and requests more: one call at a time, for all budgets together. While the store does not
- * answer, this process counts alone, and reports that usage later.
+ * Reports the usage of budgets to the store, and requests more: one call at a time, for all budgets together. While the store
+ * does not answer, this process counts without it, and reports the usage later.
  */
 export class Reports {
   readonly #host: ReportsHost;
-  /** Budgets that requests wait for. They take precedence. */
+  /** Budgets that requests wait for. These budgets take precedence. */
   readonly #urgent = new Set<Budget>();
   readonly #queue = new Set<Budget>();
   /** Whether a call is in progress or scheduled. */
@@ -92,7 +92,7 @@ export class Reports {
     this.#host = host;
   }
 
-  /** Whether this process counts alone. */
+  /** Whether this process counts without the store. */
   get isAway(): boolean {
     return this.#awayUntil !== undefined || this.#host.isClosed();
   }
@@ -259,7 +259,7 @@ export class Reports {
     }
     if (now < this.#quietUntil || this.#host.isClosed()) return;
     this.#quietUntil = now + quiet;
-    logger.error("Shared rate limits unavailable; this process counts alone", { cause });
+    logger.error("Shared rate limits unavailable; counting in this process only", { cause });
   }
 }
 
@@ -270,7 +270,7 @@ const budgetBytes = 200;
 
 /** A process may use one in this many requests of a budget before it reports to the store. */
 const creditOfRequests = 50;
-/** The same for failed attempts. It allows more unreported ones, because running attempts count, too, and most of them succeed. */
+/** As `credit`, for failed attempts. It allows more unreported ones, because running attempts count, too, and most of them succeed. */
 const creditOfFailures = 10;
 
 /** The budgets of the callers of a limit. A dropped caller gains nothing, because the store knows its usage. */

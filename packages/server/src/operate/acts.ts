@@ -20,12 +20,12 @@ import {
   type TaskHead,
 } from "../store/index.ts";
 import { explain, short } from "./explain.ts";
-import type { ActContext, ActResult, PausedAgent, Resumed, TaskTarget } from "./port.ts";
-import { factsOf, pausedAgent, turnOf, type ReadDeps } from "./read.ts";
+import { nodeWord, type ActContext, type ActResult, type PausedAgent, type Resumed, type TaskTarget } from "./port.ts";
+import { factsOf, pausedAgent, servedAgents, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
-/* The acts of operators. The audit stores each act, in the same append as its change, if any. */
+/* The acts of operators. Stores an audit entry for each act, in the same append as the change. */
 
 export interface ActDeps extends ReadDeps {
   readonly ids: Ids;
@@ -34,6 +34,9 @@ export interface ActDeps extends ReadDeps {
 
 /** The row of a failed task that names the task that continues it. */
 const continuedFeature = "continued";
+
+/** Maximum number of agents in a message. */
+const maxNamed = 20;
 
 /** Maximum attempts of an act without `seq`, if the task changes meanwhile. */
 const maxTries = 5;
@@ -178,7 +181,7 @@ export class Acts {
       create: { contextId: head.contextId },
       records: [record],
       effects: [
-        // Ahead of all others, because it has already waited.
+        // Before all other tasks, because it has already waited.
         queueRow({ turn: 1, input: 1 }, 0),
         ...copiedSteps(kept, turn),
         ...(head.taskState === undefined ? [] : [{ effect: "taskState", value: head.taskState } as const]),
@@ -208,9 +211,25 @@ export class Acts {
   }
 
   async pause(agent: string, context: ActContext): Promise<ActResult<{ readonly paused: PausedAgent }>> {
+    const about: ActAbout = { act: "pause", agent };
+    const unknown = await this.#unknownAgent(agent);
+    if (unknown !== undefined) return this.#refuse(about, context, undefined, unknown);
     const order = this.#orderText(context);
-    const given = await this.#order(orderNames.pause(agent), order, { act: "pause", agent }, context);
+    const given = await this.#order(orderNames.pause(agent), order, about, context);
     return given ?? { ok: true, paused: pausedAgent(agent, order) };
+  }
+
+  /** Why no agent has this name: it has no task, and no node serves it. Without a node, any name may be right. */
+  async #unknownAgent(agent: string): Promise<Refused | undefined> {
+    const { host, operators } = this.#deps;
+    if (host.agents() === undefined) return undefined;
+    const { agents, isWhole } = await servedAgents(this.#deps);
+    if (agents.length === 0 || agents.includes(agent) || !isWhole) return undefined;
+    const { heads } = await operators.tasks({ agent, order: "newest", limit: 1 });
+    if (heads.length > 0) return undefined;
+    const rest = agents.length - maxNamed;
+    const names = agents.slice(0, maxNamed).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+    return notPossible(`No node serves agent ${agent}, and it has no tasks. Served agents: ${names}`);
   }
 
   async unpause(agent: string, context: ActContext): Promise<ActResult<{ readonly agent: string }>> {
@@ -246,7 +265,7 @@ export class Acts {
   ): Promise<Extract<ActResult, { readonly ok: false }> | undefined> {
     const { operators, host } = this.#deps;
     const before = (await operators.orders()).find((each) => each.name === name)?.value ?? null;
-    const what = about.agent === undefined ? `Node ${about.node}` : `Agent ${about.agent}`;
+    const what = about.agent === undefined ? `Node ${nodeWord(about.node ?? "")}` : `Agent ${about.agent}`;
     const word = about.agent === undefined ? "draining" : "paused";
     if (order === null && before === null) {
       return this.#refuse(about, context, undefined, notPossible(`${what} is not ${word}`));

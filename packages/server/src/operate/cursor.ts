@@ -14,7 +14,7 @@ export function cursorOf(filter: string, position: Position): string {
   return toBase64Url(new TextEncoder().encode(`${checksum(`${filter}\n${text}`)}${text}`));
 }
 
-/** @throws A2AError `InvalidParams` unless `cursorOf` has made it for this filter. */
+/** @throws A2AError `InvalidParams` unless `cursorOf` created it for this filter. */
 export function positionOf(filter: string, cursor: string): Position {
   let position: unknown;
   try {

@@ -6,7 +6,7 @@ import { isOver, isQueued, isWaitOf } from "../engine/run/task-rows.ts";
 import { seenTurn, waitingRun } from "../engine/run/turn-input.ts";
 import type { FeatureRow, OrderText, StoredRun, TaskHead } from "../store/index.ts";
 import type { StoredRequest } from "../intask/row.ts";
-import type { Explanation } from "./port.ts";
+import { nodeWord, type Explanation } from "./port.ts";
 import { stepsOf } from "./steps.ts";
 
 /* Explains why a task waits. */
@@ -79,7 +79,7 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
   const silentMs = nodes.size === 0 ? Math.max(0, now - leaseUntil) : (nodes.get(holder) ?? Infinity);
   if (nodes.size === 0 ? silentMs > 0 : silentMs >= host.silence) {
     const ms = Number.isFinite(silentMs) ? silentMs : now - head.statusTime;
-    const text = `Node ${holder} has been silent for ${ms} ms; another node takes the task over`;
+    const text = `Node ${nodeWord(holder)} has been silent for ${ms} ms; another node takes the task over`;
     const held = heldBack(facts);
     const silent = { kind: "nodeSilent", text, node: holder, silentMs: ms } as const;
     return held === undefined ? [silent] : [held, silent];
@@ -91,7 +91,7 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
   const begun = stepsOf(steps, run.turn).flatMap(({ name, state }) => (state === "begun" ? [name] : []));
   const doing = begun.length === 0 ? "" : `, in step ${begun.map((name) => JSON.stringify(name)).join(", ")}`;
   const since = iso(head.statusTime);
-  const text = `Node ${holder} executes turn ${run.turn}, attempt ${run.attempt}${doing}. The last status is of ${since}; cancel the task only if it is stuck`;
+  const text = `Node ${nodeWord(holder)} executes turn ${run.turn}, attempt ${run.attempt}${doing}. The last status is of ${since}; cancel the task only if it is stuck`;
   return [{ kind: "running", text, help: commandFor("cancel", head), node: holder, since, steps: begun }];
 }
 

@@ -63,6 +63,7 @@ function requirementOf({ schemes = {} }: SecurityRequirement): JsonSchema {
 
 function operationOf(route: OperatorRoute): JsonSchema {
   const { id, summary, method, inputs, answer } = route;
+  const { conflict = "The task is not as it was, or cannot do this" } = route;
   const refusal = refusalOf(route);
   const responses: Record<string, JsonSchema> = {
     200: { description: "Done", content: json(ref(answer)) },
@@ -70,12 +71,10 @@ function operationOf(route: OperatorRoute): JsonSchema {
       Object.entries(failures).map(([status, description]) => [status, { description, content: json(ref("Error")) }]),
     ),
   };
-  if (refusal !== undefined) {
-    responses["404"] = { description: "There is no such task", content: json(refusal) };
-    responses["409"] = { description: "Refused: the task is not as it was, or cannot do this", content: json(refusal) };
-  } else if (route.inputs["taskId"] !== undefined) {
-    responses["404"] = { description: "There is no such task", content: json(ref("Error")) };
+  if (inputs["taskId"] !== undefined) {
+    responses["404"] = { description: "There is no such task", content: json(refusal ?? ref("Error")) };
   }
+  if (refusal !== undefined) responses["409"] = { description: `Refused: ${conflict}`, content: json(refusal) };
   const members = Object.entries(inputs);
   const described = members.map(
     ([name, input]) => [name, { ...schemaOf(input), description: input.description }] as const,

@@ -19,7 +19,7 @@ export interface OperatorInit {
 }
 
 /**
- * What operators can do on a store. It checks no permissions.
+ * Creates the operations of operators on a store. It checks no permissions.
  *
  * @throws A2AError `UnsupportedOperation` if the store has no `operators`.
  */
@@ -46,8 +46,8 @@ export function createOperator({ ids = timeOrderedIds(), ...init }: OperatorInit
   };
 }
 
-/** The `operators` of a store. Throws if it has none. */
+/** The `operators` of a store. Throws if the store does not support operators. */
 export function operatorsOf({ operators }: Store): StoreOperators {
   if (operators !== undefined) return operators;
-  throw new A2AError("UnsupportedOperation", "This store keeps nothing for operators: it has no `operators`");
+  throw new A2AError("UnsupportedOperation", "This store does not support operators: it has no `operators`");
 }

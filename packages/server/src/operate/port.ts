@@ -1,7 +1,7 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 
-/* The interface for operators. All data is JSON: the same in a program, over HTTP and in the terminal. Times are ISO 8601 in UTC. */
+/* The interface for operators. All data is JSON, with the same form in a program, over HTTP and in the terminal. Times are ISO 8601 in UTC. */
 
 /** The operators' view of a task: without its messages and artifacts. */
 export interface OperatedTask {
@@ -53,7 +53,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly steps: readonly string[];
     }
   | {
-      /** Its node has been silent for `silentMs`, and another one takes it over. */
+      /** Its node has been silent for `silentMs`; another node takes the task over. */
       readonly kind: "nodeSilent";
       readonly node: string;
       readonly silentMs: number;
@@ -142,7 +142,7 @@ export interface ShownTask {
   }[];
   /** Finished waits of its turn, by their names. */
   readonly waited: readonly { readonly name: string; readonly begun: string; readonly ended: string }[];
-  /** Which process took a lost run over, the newest 16. `from`: the one that died or hung. Absent: it has released the run. */
+  /** Which process took a lost run over: at most 16, newer ones replace older ones. `from`: the one that died or hung. Absent: it has released the run. */
   readonly takeovers: readonly {
     readonly turn: number;
     readonly attempt: number;
@@ -163,7 +163,7 @@ export interface ShownTask {
     readonly url: string;
     readonly state: "idle" | "due" | "delivering" | "parked";
     readonly delivered: number;
-    /** The last record of the log whose events were delivered or given up. */
+    /** The last record whose event was delivered or given up. */
     readonly seq: number;
     /** Failed attempts at the next event. */
     readonly attempts: number;
@@ -201,7 +201,7 @@ export interface LogEntry {
 /** A page of the log of a task. */
 export interface TaskLog {
   readonly task: OperatedTask;
-  /** Oldest first. Records before those of the first page were deleted (`retention`). */
+  /** Oldest first. Records before the first page were deleted (`retention`). */
   readonly entries: readonly LogEntry[];
   /** The `after` of the next page. Absent on the last page. */
   readonly next?: number;
@@ -224,7 +224,7 @@ export interface Act {
   readonly number: number;
   readonly act: ActName;
   readonly time: string;
-  /** Who did it: subject of the operator. Absent: the server has no authenticator, and anyone on this machine is an operator. */
+  /** Subject of the operator. Absent: the server has no authenticator, and anyone on this machine is an operator. */
   readonly by?: string;
   /** Organization of the operator. */
   readonly organization?: string;
@@ -283,7 +283,7 @@ export interface Counts {
   }[];
   /** Tasks in the queue, and how long the first has waited. */
   readonly queue: CappedCount & { readonly oldestMs: number };
-  /** Runs: those that a node holds, and those that no node holds. */
+  /** Runs, with and without a node that holds them. */
   readonly runs: CappedCount & { readonly suspended: number; readonly free: number };
 }
 
@@ -302,7 +302,7 @@ export interface OperatedNode {
   /** How long it has been silent, in milliseconds. Absent: the store does not count nodes. */
   readonly silentMs?: number;
   readonly draining: boolean;
-  /** Whether it has been silent for longer than a lease and holds no run: then it has most likely stopped. `undrain` withdraws its order. */
+  /** Whether it has been silent for longer than a lease and holds no run, so it has most likely stopped. `undrain` withdraws its order. */
   readonly gone?: true;
   /** The agents that it runs. Absent: unknown. */
   readonly agents?: readonly string[];
@@ -318,7 +318,7 @@ export interface PausedAgent {
   readonly reason?: string;
 }
 
-/** Who acts, and why. */
+/** The operator, and the reason. */
 export interface ActContext {
   /** The operator. Absent: unknown. */
   readonly principal?: Principal;
@@ -386,4 +386,27 @@ export interface Operator {
   /** Drains a node: until `undrain`, it begins and resumes no turns, and its readiness probe fails. Its running turns end normally. */
   drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
   undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
+}
+
+/** A short name of a node, `web-1/4711/3f2a`: host, process and random id of its default name. Names by `lease.holder` stay. */
+export function nodeWord(name: string): string {
+  const parts = listIn(name).map(String);
+  const [place = "", process = "", , id = ""] = parts;
+  return parts.length < 4 ? name : `${place.split(" ", 1)[0]}/${process}/${id.slice(0, 4)}`;
+}
+
+/** An owner as `tenant/subject` or `subject`. Names by `ownerOf` stay. */
+export function ownerWord(owner: string): string {
+  const [organization, subject, ...more] = listIn(owner);
+  if (typeof subject !== "string" || more.length > 0) return owner;
+  return typeof organization === "string" ? `${organization}/${subject}` : subject;
+}
+
+function listIn(json: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(json);
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
 }

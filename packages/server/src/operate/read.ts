@@ -107,7 +107,7 @@ async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, lim
     let page = await read(runsPerPage);
     const places = page.heads.flatMap((head, at) => (fits(head) ? [at + 1] : []));
     const last = places[limit - tasks.length - 1];
-    // The position after a task is known if it is the last one of a page.
+    // The position after a task is known if the task is the last of a page.
     if (last !== undefined && last < page.heads.length) page = await read(last);
     tasks.push(...page.heads.filter(fits).map(viewOf));
     after = page.next;
@@ -140,15 +140,26 @@ export async function factsOf(deps: ReadDeps, head: TaskHead): Promise<Facts> {
   return { head, waits, steps, delegations, requests, pause, served, host, now, ...place };
 }
 
-/** Whether a node that is not silent runs an agent. `undefined`: it is not known. */
-async function isServed({ store, host, clock }: ReadDeps, agent: string): Promise<boolean | undefined> {
-  if (host.agents()?.includes(agent) !== false) return true;
+/** Whether a node that is not silent runs an agent. `undefined`: unknown. */
+async function isServed(deps: ReadDeps, agent: string): Promise<boolean | undefined> {
+  if (deps.host.agents()?.includes(agent) !== false) return true;
+  const { agents, isWhole } = await servedAgents(deps);
+  if (agents.includes(agent)) return true;
+  return deps.store.nodes !== undefined && isWhole ? false : undefined;
+}
+
+/** The agents of all nodes that are not silent. `isWhole`: whether each known node has told which agents it runs. */
+export async function servedAgents({
+  store,
+  host,
+  clock,
+}: ReadDeps): Promise<{ readonly agents: readonly string[]; readonly isWhole: boolean }> {
   const others = [...host.nodes()].flatMap(([name, silentMs]) =>
     name === host.node || silentMs >= host.silence ? [] : [name],
   );
   const noted = await notedAgents(store, others, clock.now());
-  if ([...noted.values()].some((agents) => agents.includes(agent))) return true;
-  return store.nodes !== undefined && noted.size === others.length ? false : undefined;
+  const agents = new Set([...(host.agents() ?? []), ...[...noted.values()].flat()]);
+  return { agents: [...agents].sort(), isWhole: noted.size === others.length };
 }
 
 function orderText(orders: readonly StandingOrder[], name: string): OrderText | undefined {
@@ -323,7 +334,7 @@ async function* runPages(deps: ReadDeps): AsyncGenerator<readonly TaskHead[], vo
   }
 }
 
-/** The nodes that the store counts, those that hold runs, and those with an order to drain. */
+/** All nodes that the store counts, that hold runs, or that have an order to drain. */
 export async function nodesOf(deps: ReadDeps): Promise<readonly OperatedNode[]> {
   const { operators, host } = deps;
   const known = host.nodes();

@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { invalidParams, type TaskState } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { ActContext, ActName, ActResult, Operator, TaskFilter } from "./port.ts";
@@ -43,6 +44,8 @@ export interface OperatorRoute {
   readonly inputs: Inputs;
   /** Name of the schema of the answer. */
   readonly answer: string;
+  /** When an act is rejected with 409. Absent: of a task that has changed, or cannot do it. */
+  readonly conflict?: string;
   /** `undefined`: 404. */
   run(operator: Operator, given: Given, context: ActContext): Promise<object | undefined>;
 }
@@ -87,9 +90,10 @@ function actRoute(
   answer: string,
   inputs: Inputs,
   run: (operator: Operator, given: Given, context: ActContext) => Promise<ActResult<object>>,
+  conflict?: string,
 ): OperatorRoute {
   const id = act.replaceAll(/-(.)/g, (_dash, letter: string) => letter.toUpperCase());
-  return { method: "POST", path: `/v1/acts/${act}`, id, summary, act, inputs, answer, run };
+  return { method: "POST", path: `/v1/acts/${act}`, id, summary, act, inputs, answer, run, ...defined({ conflict }) };
 }
 
 function reading(
@@ -194,7 +198,7 @@ export const operatorRoutes: readonly OperatorRoute[] = [
       return { acts: await operator.acts(page) };
     },
   },
-  actRoute("cancel", "Cancels a task, in whatever process it runs", "TaskActed", onTask, (operator, given, context) =>
+  actRoute("cancel", "Cancels a task in any process", "TaskActed", onTask, (operator, given, context) =>
     operator.cancel(targetOf(given), context),
   ),
   actRoute(
@@ -224,9 +228,15 @@ export const operatorRoutes: readonly OperatorRoute[] = [
     "AgentPaused",
     { agent, reason },
     (operator, given, context) => operator.pause(textOf(given, "agent"), context),
+    "The agent is paused already, or no node serves it and it has no tasks",
   ),
-  actRoute("unpause", "Ends the pause of an agent", "AgentUnpaused", { agent, reason }, (operator, given, context) =>
-    operator.unpause(textOf(given, "agent"), context),
+  actRoute(
+    "unpause",
+    "Ends the pause of an agent",
+    "AgentUnpaused",
+    { agent, reason },
+    (operator, given, context) => operator.unpause(textOf(given, "agent"), context),
+    "The agent is not paused",
   ),
   actRoute(
     "drain",
@@ -234,9 +244,15 @@ export const operatorRoutes: readonly OperatorRoute[] = [
     "NodeActed",
     { node, reason },
     (operator, given, context) => operator.drain(textOf(given, "node"), context),
+    "The node is draining already, or the nodes are known and none has this name",
   ),
-  actRoute("undrain", "Lets a node begin turns again", "NodeActed", { node, reason }, (operator, given, context) =>
-    operator.undrain(textOf(given, "node"), context),
+  actRoute(
+    "undrain",
+    "Lets a node begin turns again",
+    "NodeActed",
+    { node, reason },
+    (operator, given, context) => operator.undrain(textOf(given, "node"), context),
+    "The node is not draining",
   ),
 ];
 
@@ -265,7 +281,7 @@ export const refusalOf = (route: OperatorRoute): JsonSchema | undefined =>
   actNames.includes(route.act) ? ref("Refusal") : undefined;
 
 /**
- * The inputs of a request, checked. Those of a query are texts.
+ * The inputs of a request, checked. Inputs of a query are texts.
  *
  * @throws A2AError `InvalidParams` with the names of the invalid inputs.
  */
@@ -273,7 +289,7 @@ export function readInputs(route: OperatorRoute, values: ReadonlyMap<string, unk
   const given: Record<string, Given[string]> = {};
   const fields: { field: string; description: string }[] = [];
   for (const name of values.keys()) {
-    if (!Object.hasOwn(route.inputs, name)) fields.push({ field: name, description: "is not known" });
+    if (!Object.hasOwn(route.inputs, name)) fields.push({ field: name, description: "is unknown" });
   }
   for (const [name, input] of Object.entries(route.inputs)) {
     const value = values.get(name);

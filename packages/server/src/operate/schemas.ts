@@ -1,6 +1,6 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 
-/* JSON Schemas of the operators' API: the components of its OpenAPI document, whose names are those of the types of `port.ts`. */
+/* JSON Schemas of the operators' API: the components of its OpenAPI document, named after the types in `port.ts`. */
 
 /** A JSON Schema (2020-12). */
 export type JsonSchema = Readonly<Record<string, unknown>>;

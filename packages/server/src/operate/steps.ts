@@ -81,7 +81,7 @@ function nameOfLine(line: string): string {
   return (JSON.parse(line) as Line)[0];
 }
 
-/** The effects that delete the result of a step. Each row keeps its place, without its part of the line. */
+/** The effects that delete the result of a step. Each row keeps its key, but loses its part of the line. */
 export function forgetStep(rows: readonly FeatureRow[], { scope, name }: FoundStep): readonly FeatureEffect[] {
   const results = resultRows(rows, scope);
   const all = results.map(({ text }) => text).join("");

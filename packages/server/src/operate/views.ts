@@ -23,7 +23,7 @@ export function viewOf({
   return { agent, owner, taskId, contextId, state, statusTime: iso(statusTime), seq, bytes, ...defined({ node, run }) };
 }
 
-/** A task in a few words, for the audit. */
+/** A short description of a task, for the audit. */
 export function inWords({ state, seq, run }: TaskHead): string {
   const doing = run === undefined ? "" : run.suspended === true ? ", suspended" : `, turn ${run.turn}`;
   return `${short(state)}${doing}, seq ${seq}`;

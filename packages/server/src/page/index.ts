@@ -72,7 +72,7 @@ function skillOf({ name, description, tags, examples = [] }: AgentSkill): string
   ].join("");
 }
 
-/** What callers need, in the alternatives of the card. */
+/** The authentication that callers need: the alternatives of the card. */
 function schemesOf({ securityRequirements = [], securitySchemes = {} }: AgentCard): string {
   if (securityRequirements.length === 0) return "";
   const alternatives = securityRequirements.slice(0, max.schemes).map(({ schemes = {} }) => {
@@ -116,7 +116,7 @@ function fact(name: string, value: string): string {
   return `<dt>${name}</dt><dd dir="auto">${value}</dd>`;
 }
 
-/* What all pages for browsers share. They have no script and load nothing. */
+/* Shared parts of all pages for browsers. Pages have no script and load nothing. */
 
 const style =
   ":root{color-scheme:light dark;--line:#8886;--soft:#8881}" +
@@ -162,7 +162,7 @@ function link(url: string, text: string = url): string {
   return isWeb ? `<a href="${html(new URL(url).href, 6000)}" rel="noreferrer nofollow">${shown}</a>` : shown;
 }
 
-/** Text that a stranger may have written, as a paragraph. */
+/** Untrusted text as a paragraph. */
 function paragraph(text: string, limit: number): string {
   return `<p class="text" dir="auto">${html(text, limit)}</p>`;
 }
@@ -178,7 +178,7 @@ interface Sample {
 /**
  * The ways to call an agent.
  *
- * @param address - The address that its card is found below.
+ * @param address - The base URL of its card.
  */
 function samplesOf(card: AgentCard, address: string): readonly Sample[] {
   const command = curl(card);
@@ -197,7 +197,7 @@ function samplesOf(card: AgentCard, address: string): readonly Sample[] {
   ];
 }
 
-/** Uses REST if the agent speaks it, else JSON-RPC. `undefined`: it speaks neither in version 1.0. */
+/** Uses REST if the agent speaks it, else JSON-RPC. `undefined`: the agent supports neither binding in version 1.0. */
 function curl(card: AgentCard): string | undefined {
   const spoken = card.supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === "1.0");
   const rest = spoken.find(({ protocolBinding }) => protocolBinding === "HTTP+JSON");

@@ -2,9 +2,9 @@ import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import type { Clock } from "@parley/a2a/internal/base/index";
 
 /*
- * A circuit breaker and an adaptive concurrency limit per origin. An origin begins with one request at a time, gets more with each
- * success, and one after a failure. After several failures its circuit is open: it gets none for a while. Other processes are told what is
- * learned (`receivers.ts`).
+ * A circuit breaker and an adaptive concurrency limit per origin. An origin begins with one request at a time. The limit
+ * grows with each success, and falls back to one after a failure. After several failures the circuit opens: no request for a
+ * while. Processes share this knowledge (`receivers.ts`).
  */
 
 /** Failures in a row that open the circuit. */
@@ -16,7 +16,7 @@ const longestPause = 5 * 60_000;
 const jitter = 0.2;
 /** An origin whose requests take longer, in milliseconds, may not use the half of all requests that is reserved for the others. */
 const slowMs = 2_000;
-/** Jobs that may wait here for an origin that answers, and for one that has not answered yet. */
+/** Maximum waiting jobs in this process: of an origin that answers, and of one that has not answered yet. */
 const maxWaiting = 256;
 const maxWaitingForNew = 8;
 /**
@@ -28,7 +28,7 @@ const outlierSlackMs = 200;
 /** Memory for origins without a job, in bytes. */
 const rememberedBytes = 2 << 20;
 
-/** What a request showed about its origin. `unclear`: it answered, but not as it should. */
+/** What a request showed about its origin. `unclear`: it answered with an error. */
 export type Health = "alive" | "dead" | "unclear";
 
 /** The end of a job's turn. */
@@ -39,7 +39,7 @@ export interface TurnEnd {
   readonly took?: number;
 }
 
-/** What is known of an origin, as other processes read it. Times are of the wall clock, in milliseconds. */
+/** The state of an origin that processes share. Times are of the wall clock, in milliseconds. */
 export interface Known {
   /** When it was learned. */
   readonly at: number;
@@ -71,9 +71,9 @@ export class Origin<Job> {
   allowed = 1;
   /** Jobs that were deferred since the last poll began. */
   deferred = 0;
-  /** When this process last asked what others know. */
+  /** When this process last read what others know. */
   askedAt: number = -Infinity;
-  /** What others know, as far as it matters, and since when, on the wall clock. */
+  /** The important part of the state that was last shared, and when it was shared, on the wall clock. */
   #told = "";
   #toldAt = -Infinity;
   /** When the last of this was learned, on the wall clock, and whether by a request of this process. */
@@ -118,7 +118,7 @@ export class Origin<Job> {
     return Math.ceil(Math.min(longestPause, Math.max(20, turns * takes)));
   }
 
-  /** What others do not know yet, and what they were told longer than `repeatMs` ago. It then counts as told. `undefined`: nothing. */
+  /** The state to share, if it has changed or was shared longer than `repeatMs` ago. It then counts as shared. `undefined`: nothing to share. */
   news({ wall, elapsed }: Now, repeatMs: number): Known | undefined {
     const known: Known = {
       at: this.#learnedAt,
@@ -137,8 +137,8 @@ export class Origin<Job> {
   }
 
   /**
-   * Takes over what another process has learned since. A receiver that one process cannot reach may be reached by another, so a process
-   * that has asked the origin itself tries one more request before it opens the circuit.
+   * Takes over newer knowledge of another process. A receiver that one process cannot reach may be reached by another, so a
+   * process that has asked the origin itself tries one more request before it opens the circuit.
    */
   learn(known: Known, { wall, elapsed }: Now, maxRequests: number): void {
     const at = Math.min(known.at, wall);
@@ -187,7 +187,7 @@ export class Origin<Job> {
   }
 }
 
-/** What others should know at once. */
+/** The part of the state whose change is shared immediately. */
 function gistOf({ failures, pause, allowed, succeeded, takes }: Known): string {
   return JSON.stringify([failures, pause, allowed, succeeded && takes < slowMs]);
 }
@@ -198,7 +198,7 @@ interface Ended extends Now {
   readonly random: number;
 }
 
-/** What a request took, limited for outliers. */
+/** The duration of a request, limited for outliers. */
 function likely(took: number, takes: number): number {
   return Math.min(took, outlierFactor * takes + outlierSlackMs);
 }
@@ -215,9 +215,9 @@ export interface Running<Job> {
   end(result: TurnEnd): void;
 }
 
-/** Gives the requests of a process to origins in turn, so that none waits for another. */
+/** Divides the requests of a process among origins in turn, so that no origin waits for another. */
 export class Origins<Job extends Owned> {
-  /** Those with jobs, in the order of their turns. */
+  /** Origins with jobs, in the order of their turns. */
   readonly #active = new Map<string, Origin<Job>>();
   readonly #idle = new BoundedMap<Origin<Job>>({ bytes: rememberedBytes, bytesOf: (name) => memoryOf(name) });
   readonly #clock: Clock;
@@ -227,7 +227,7 @@ export class Origins<Job extends Owned> {
   /** Requests to untrusted origins: at most half of all. */
   #untrusted = 0;
   readonly #untrustedOf = new Map<string, number>();
-  /** About how long they take, in milliseconds. */
+  /** About how long requests to untrusted origins take, in milliseconds. */
   #untrustedTakes = 20;
 
   /** `maxRequests`: at a time. `maxPerOrigin`: to one origin. */
@@ -245,7 +245,7 @@ export class Origins<Job extends Owned> {
     return { wall: this.#clock.now(), elapsed: this.#clock.elapsed() };
   }
 
-  /** Remembers that others were asked about an origin, and what they know. */
+  /** Stores what other processes know about an origin, and that this process has asked. */
   learn(origin: Origin<Job>, known: Known | undefined): void {
     const now = this.now();
     origin.askedAt = now.elapsed;
@@ -281,8 +281,8 @@ export class Origins<Job extends Owned> {
   }
 
   /**
-   * The origin whose turn it is. Of untrusted ones it is one of the owner with the fewest requests to such origins, so one owner's dead
-   * endpoints cannot starve another's.
+   * The origin whose turn it is. Among untrusted origins, it prefers the owner with the fewest requests to such origins, so
+   * one owner's dead endpoints cannot starve another's.
    */
   #choose(elapsed: number): Origin<Job> | undefined {
     let best: Origin<Job> | undefined;
@@ -328,12 +328,12 @@ export class Origins<Job extends Owned> {
     else this.#untrustedOf.delete(owner);
   }
 
-  /** About how long one of so many jobs of untrusted origins waits for its turn, in milliseconds. */
+  /** About how long a job waits for its turn among `jobs` jobs of untrusted origins, in milliseconds. */
   turnAfter(jobs: number): number {
     return Math.ceil(Math.min(longestPause, Math.max(100, (jobs / this.#maxUntrusted) * this.#untrustedTakes)));
   }
 
-  /** Moves an origin without jobs to those that are only remembered. */
+  /** Moves an origin without jobs to the remembered origins. */
   settle(origin: Origin<Job>): void {
     if (origin.waiting.length > 0 || origin.running.length > 0) return;
     this.#active.delete(origin.name);

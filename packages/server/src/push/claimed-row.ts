@@ -65,7 +65,7 @@ export class ClaimedRow {
     this.#config = change(this.#config);
   }
 
-  /** Claims the row for so many milliseconds, or extends its claim, and stores a change. `false`: the row was lost. */
+  /** Claims the row for `lasts` milliseconds, or extends its claim, and stores a change. `false`: the row was lost. */
   async hold(lasts: number, change: Change = unchanged): Promise<boolean> {
     const { clock, holders } = this.#host;
     const since = clock.elapsed();
@@ -81,8 +81,8 @@ export class ClaimedRow {
   }
 
   /**
-   * Releases the row with a change. `due`: absent if nothing is left to deliver. `expect`: the `seq` that the task must be at. `stale`: the
-   * task is further, and nothing changed.
+   * Releases the row with a change. `due`: absent if nothing is left to deliver. `expect`: the `seq` that the task must be
+   * at. `stale`: the task has newer events, and nothing changed.
    */
   async release(
     due: number | undefined,
@@ -118,7 +118,7 @@ export class ClaimedRow {
     return Math.floor(this.#host.clock.now());
   }
 
-  /** Stores a change. If an operator has changed the row and left its claim, the change is applied to what is stored. */
+  /** Stores a change. If an operator has changed the row but not its claim, the change is applied to the stored row. */
   async #change(
     decide: (config: StoredConfig) => { readonly config: StoredConfig; readonly effects: readonly FeatureEffect[] },
     expect?: number,

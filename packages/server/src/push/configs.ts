@@ -86,7 +86,7 @@ export class PushConfigs {
       if (!ids.has(config.id) && ids.size >= this.#settings.configsPerTask) throw this.#tooMany(field);
       const now = this.#host.clock.now();
       const nonce = this.#host.ids.next();
-      // After all others, even if the clock was set back.
+      // Later than all other configs, even if the clock was set back.
       const created = Math.max(now, (all.at(-1)?.stored.created ?? 0) + 1);
       const begin = { cursor: seq, generation, state, created, nonce };
       const row = rowOf(config, replaced === undefined ? begin : continued(replaced, config.url, nonce), now);
@@ -157,7 +157,7 @@ export class PushConfigs {
     if ((await this.#host.store.head(task, task.taskId)) === undefined) throw notFound(task.taskId);
   }
 
-  /** All configs of a task, by creation. None for the task of another owner. */
+  /** All configs of a task, by creation. Empty for the task of another owner. */
   async #all(task: TaskKey): Promise<readonly Listed[]> {
     const { store } = this.#host;
     // Sequentially: a config that is parked in between is read twice instead of missed.
@@ -180,8 +180,8 @@ function rowOf(
 }
 
 /**
- * The position of a replaced config, in lists and in the log. At the same address its delivery numbers and ids continue, too, so the
- * receiver can deduplicate. `nonce`: for another address.
+ * The position of a replaced config, in lists and in the log. If the address is the same, delivery numbers and ids continue,
+ * so the receiver can deduplicate. `nonce`: used for a new address.
  */
 function continued(replaced: StoredConfig, to: string, nonce: string) {
   const { attempts: _a, problem: _p, ...kept } = unclaimed(replaced);

@@ -34,7 +34,7 @@ function carrying(request: Request, { trace, headers }: Pick<DeliveryObservation
   return { body, headers: { ...headers, ...request.headers, ...(trace !== undefined && { traceparent: trace }) } };
 }
 
-/** What all deliveries of a process share. */
+/** Dependencies that all deliveries of a process share. */
 export interface DeliveryContext
   extends
     Post,
@@ -53,7 +53,7 @@ export interface DeliveryContext
   readonly stopping: () => boolean;
 }
 
-/** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
+/** How much longer a claim lasts than a request, in milliseconds: for reading the event and storing the outcome. */
 export const claimMargin = 40_000;
 
 export interface Step extends TurnEnd {
@@ -230,7 +230,7 @@ export class Delivery {
     return answer;
   }
 
-  /** Records that a credential was sent: that of the config, or one of the server. */
+  /** Audits that a credential was sent: of the config or of the server. */
   #audit({ kind }: Answer, trace: string | undefined): void {
     const { audit, clock } = this.#context;
     const { scheme, sealed } = this.#row.config;
@@ -309,7 +309,7 @@ export class Delivery {
   }
 
   async #unreadable(error: unknown): Promise<Step> {
-    // The store is down, or there is no memory for the task now: neither is the event's fault.
+    // The store is down, or the process has no memory for the task now. The event is not the cause.
     if (error instanceof A2AError && error.code === "Unavailable") throw error;
     this.#context.logger.error("Failed to read webhook events", { ...this.fields, cause: error });
     return this.#failed(this.#problem(unread), undefined);

@@ -40,7 +40,7 @@ export type Next =
   | { readonly kind: "again" }
   /** No event up to the end of the log, at `position`. */
   | { readonly kind: "none"; readonly position: Position }
-  /** `position`: of the config after the event. `last`: nothing else is in the log. */
+  /** `position`: of the config after the event. `last`: no later event is in the log. */
   | { readonly kind: "event"; readonly event: PushEvent; readonly position: Position; readonly last: boolean };
 
 /** Where events are read, and which are sent. */
@@ -74,7 +74,7 @@ export async function nextEvent(
     if (head.seq > at.cursor && head.firstSeq > at.cursor + 1) {
       return found === undefined ? whole(source, task) : { kind: "again" };
     }
-    // The head tells the generation at its own record, so at the end of the log it tells that of each record.
+    // The head has the generation of the last record, from which the generations of earlier records follow.
     if (at.generation === undefined && (records.at(-1)?.seq ?? at.cursor) === head.seq) {
       at = { ...at, generation: head.generation - records.filter(({ kind }) => countsInGeneration(kind)).length };
     }
@@ -191,7 +191,7 @@ const maxOpen = 1000;
 export class OpenArtifacts {
   /** Artifacts that began since the cursor, and are not complete: the `seq` before each. */
   readonly #begun = new Map<string, number>();
-  /** The beginning of those before the cursor. */
+  /** The start of the artifacts that began before the cursor. */
   #before: number;
   #mayHaveBefore: boolean;
 
@@ -207,7 +207,7 @@ export class OpenArtifacts {
     return { chunks: this.#oldest ?? record.seq };
   }
 
-  /** The one that was put in first. */
+  /** The artifact that was added first. */
   get #oldest(): number | undefined {
     return this.#begun.values().next().value;
   }

@@ -6,7 +6,7 @@ export type { AcceptedConfig } from "./accept.ts";
 export type { PushConfigs } from "./configs.ts";
 export type { PushSettings } from "./port.ts";
 
-/** Loads the configs of a server when it is called first, and then returns the same. */
+/** Loads the configs of a server on the first call, and returns the same object later. */
 export type LazyConfigs = () => Promise<PushConfigs>;
 
 /** Their code, with that of signatures, is not loaded by servers whose callers have no webhooks. */

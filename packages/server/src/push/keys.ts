@@ -16,7 +16,7 @@ import type { TaskKey } from "../store/index.ts";
 import type { OpenSecrets, PushSecrets, PushSigner } from "./port.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
-/* Keys derived from `PushOptions.keys`, what seals the secrets of configs with them, and what signs deliveries. */
+/* Keys derived from `PushOptions.keys`: for sealing the secrets of configs, and for signing deliveries. */
 
 /** The keys of one element of `PushOptions.keys`. `id` is the `kid` of its public key. */
 export interface PushKey extends SealKey {
@@ -26,7 +26,7 @@ export interface PushKey extends SealKey {
   readonly jwk: PublicJwk;
 }
 
-/** Derives the keys once. The first one seals; the others open what they sealed. */
+/** Derives the keys once. The first key seals. The others only open values that they sealed earlier. */
 export type PushKeyring = () => Promise<readonly [PushKey, ...PushKey[]]>;
 
 /** Keys from 32 bytes each. */
@@ -60,7 +60,7 @@ export interface Sealer {
 
 const secretsJson = storedJson<PushSecrets>();
 
-/** Secrets are bound to agent, owner, task and config: those that are copied into another row do not open. */
+/** Secrets are bound to agent, owner, task and config: a secret that is copied into another row cannot be opened. */
 export function createSealer(keyring: PushKeyring): Sealer {
   const { seal, open } = createSeal(keyring);
   const boundTo = ({ agent, owner, taskId }: TaskKey, configId: string): readonly string[] => [

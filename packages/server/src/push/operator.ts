@@ -202,7 +202,7 @@ function set(key: string, config: StoredConfig, due: number | undefined): Extrac
   return { effect: "feature", op: "set", feature: pushFeature, key, value, ...defined({ due }) };
 }
 
-/** Sets the row of a config, if it is what was read. */
+/** Sets the row of a config, if it has not changed since it was read. */
 function replace({ feature, row }: Found, config: StoredConfig, due: number | undefined): FeatureEffect {
   return { ...set(row.key, config, due), feature, if: stateOf(row) };
 }

@@ -280,7 +280,7 @@ function keyOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key"
   return JSON.stringify([agent, taskId, key]);
 }
 
-/** Rows that a process holds: they wait for their turn, or are being delivered. */
+/** Maximum rows that a process holds: waiting for their turn, or being delivered. */
 const maxRows = 1024;
 const maxBytes = 4 << 20;
 
@@ -297,8 +297,8 @@ interface Usage {
 const unused: Usage = { rows: 0, bytes: 0 };
 
 /**
- * The rows that a process holds. Those of untrusted origins take half of it at most, and those of one owner half of that, so one owner's
- * dead endpoints cannot starve another's.
+ * The rows that a process holds. Rows of untrusted origins take at most half of this number, and rows of one owner at most
+ * half of that, so one owner's dead endpoints cannot starve another's.
  */
 export class HeldRows {
   readonly #held = new Map<string, Held>();
@@ -331,7 +331,7 @@ export class HeldRows {
     for (const held of this.#held.values()) this.#count(held);
   }
 
-  /** Holds a row. `full`: no room. `later`: no room for this row, but for others. */
+  /** Holds a row. `full`: no room for any row. `later`: no room for this row, but for other rows. */
   add(key: string, held: Held): "held" | "full" | "later" {
     const { bytes, task } = held.delivery;
     if (!held.origin.trusted) {

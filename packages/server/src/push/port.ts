@@ -57,7 +57,7 @@ export interface PushOptions {
 
 /** The options with their defaults. `server/features.ts` makes them. */
 export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" | "dialer" | "mutualTls">> {
-  /** 32 bytes each. The first one is used, the others open what they sealed. */
+  /** 32 bytes each. The first key is used. The others only open values that they sealed earlier. */
   readonly keys: readonly [Bytes, ...Bytes[]];
   /** The public URL of the server: the issuer of JWTs. */
   readonly issuer: string;
@@ -96,7 +96,7 @@ export interface OutboxHost {
 export interface ClaimHolders {
   /** The current name of this process. */
   readonly own: () => string;
-  /** Whether a process is gone. An unknown one may live. */
+  /** Whether a process is gone. An unknown process counts as alive. */
   isLost(holder: string): boolean;
   /** A claim older than this is extended before a request, in milliseconds: this process may have been suspended, and count as gone. */
   readonly fresh: number;
@@ -152,7 +152,7 @@ export interface PushSigner {
   jwt(signed: PushSigned, claims: { readonly audience: string; readonly taskId: string }): Promise<string>;
 }
 
-/** A config as an operator sees it: no secret, and of the address only origin and path. */
+/** A config for operators: without secrets, and with only origin and path of its URL. */
 export interface PushEntry {
   /** The task, with its agent and owner. */
   readonly task: TaskKey;
@@ -202,8 +202,8 @@ export interface RefusedDelivery extends PushProblem {
 /** Operators' control of webhooks, independent of the process that delivers them. */
 export interface PushOperator {
   /**
-   * Configs that are due, being delivered or parked: first those that are not parked, by `due`, then the parked ones, oldest first.
-   * `agent`: only of this agent. `state`: only `parked`, or only those that are not (`due`). `limit`: from 1 to 1000; default 100.
+   * Configs that are due, being delivered or parked: by `due`, with parked configs last. `agent`: only of this agent.
+   * `state`: only `parked`, or only others (`due`). `limit`: from 1 to 1000; default 100.
    */
   list(query?: {
     readonly agent?: string;

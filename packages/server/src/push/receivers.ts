@@ -5,13 +5,13 @@ import type { OutboxHost } from "./port.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
 /*
- * What processes tell each other about receivers, by notes of the store: a new process begins with what the others know. Notes are hints:
- * nothing waits until they are stored, and a store that fails does not fail a delivery (docs/decisions/webhooks.md).
+ * Processes share what they learn about receivers as notes in the store, so a new process begins with that knowledge. Notes
+ * are hints: no delivery waits for them or fails because of them (docs/decisions/webhooks.md).
  */
 
 /** How often this process asks about an origin with rows that are due, in milliseconds. */
 const askEvery = 5_000;
-/** News wait for those that follow, in milliseconds: an origin that answers has several at once. */
+/** How long to gather changes before storing them, in milliseconds: an origin that answers again has several at once. */
 const tellAfter = 250;
 /** How long a note counts, and how often one is repeated, in milliseconds. */
 const noteMs = 60 * 60_000;
@@ -19,7 +19,7 @@ const repeatMs = noteMs / 4;
 /** Notes of one call (`StoreNotes`). */
 const maxNotes = 1_000;
 
-/** Tells other processes what this one learns about origins, and asks what they have learned. */
+/** Shares what this process learns about origins, and reads what others have learned. */
 export class Receivers<Job extends { readonly task: { readonly owner: string } }> {
   readonly #host: Pick<OutboxHost, "clock" | "logger" | "store">;
   readonly #origins: Origins<Job>;
@@ -31,7 +31,7 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     this.#origins = origins;
   }
 
-  /** Whether others were not told everything yet. */
+  /** Whether some changes are not shared yet. */
   get hasNews(): boolean {
     return this.#changed.size > 0;
   }
@@ -87,12 +87,12 @@ async function noteOf(name: string, known: Known, now: number): Promise<StoreNot
   return { key: await keyOf(name), value: knownJson.write(known), until: Math.ceil(now + noteMs) };
 }
 
-/** Hashed: a host name may identify a person, and notes outlive what is deleted of an owner. */
+/** Hashed, because a host name may identify a person, and notes outlive the deleted data of an owner. */
 async function keyOf(name: string): Promise<string> {
   return `push ${toBase64Url(await sha256(name))}`;
 }
 
-/** `undefined`: a note of a release that writes others. */
+/** `undefined`: a note of a release with another format. */
 function readKnown(value: string | undefined): Known | undefined {
   if (value === undefined) return undefined;
   const known = knownJson.read(value);

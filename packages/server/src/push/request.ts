@@ -22,7 +22,7 @@ import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* A delivery attempt: body, headers, request, the meaning of its answer, and when to retry (docs/decisions/webhooks.md). */
 
-/** The part of a version that writes bodies. */
+/** The part of a version's codec that writes bodies. */
 export type WebhookCodec = Pick<Codec, "shapes" | "webhook" | "version" | "aliases">;
 
 /** The body of an event. One of more than `maxBytes` is replaced by a reference. */
@@ -71,7 +71,7 @@ function empty({ artifactId }: Artifact): Artifact {
 export interface PushMessage {
   /** The `webhook-id`. */
   readonly id: string;
-  /** The number of the delivery among those of its config. */
+  /** The number of the delivery among the deliveries of its config. */
   readonly sequence: number;
   /** From 1. */
   readonly attempt: number;

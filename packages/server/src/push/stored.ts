@@ -5,7 +5,7 @@ import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 
 /* How a config is stored: as a row of a feature, with its task (docs/decisions/webhooks.md). */
 
-/** The rows of configs. Each record of their task wakes those that are idle. */
+/** The rows of configs. Each record of the task makes idle configs due. */
 export const pushFeature = "push";
 
 /** The rows of parked configs. No record wakes them. Their `due` is when they were parked. */
@@ -27,7 +27,7 @@ export interface StoredConfig {
   readonly sealed?: string | undefined;
   /** Creation time in milliseconds since the Unix epoch: the position in lists. A replacement keeps it. */
   readonly created: number;
-  /** Random: a config that is registered again gets other delivery ids. */
+  /** Random, so that a config gets other delivery ids when it is registered again. */
   readonly nonce: string;
   /** The `seq` up to which events were delivered or refused. */
   readonly cursor: number;
@@ -35,7 +35,7 @@ export interface StoredConfig {
   readonly generation?: number | undefined;
   /** The `seq` before the oldest artifact that may be incomplete at the cursor. Absent: the beginning of the log. */
   readonly chunks?: number | undefined;
-  /** The state of the task at the cursor, which tells whether the next status is a change. Absent: unknown. */
+  /** The state of the task at the cursor: the next status is a change if its state differs. Absent: unknown. */
   readonly state?: string | undefined;
   /** The number of the last delivery. */
   readonly sequence: number;
@@ -60,7 +60,7 @@ export interface StoredConfig {
 
 export const configJson: StoredJson<StoredConfig> = storedJson();
 
-/** How far a config has come. */
+/** The position of a config in the log. */
 export type Position = Pick<StoredConfig, "cursor" | "state" | "generation" | "chunks">;
 
 /** Reads a value. `undefined`: not that of a config. */

@@ -3,21 +3,21 @@ import { fromCanonicalBase64 } from "@parley/a2a/internal/base/bytes";
 import { toBase64 } from "@parley/a2a/internal/model/index";
 import type { StoredJson } from "@parley/a2a/internal/base/json";
 
-/* Secrets are stored sealed with AES-256-GCM, so that a copy of the database does not reveal them. Keys are derived from those of the server. */
+/* Secrets are stored sealed with AES-256-GCM, so that a copy of the database does not reveal them. Its keys are derived from the server's keys. */
 
 export interface SealKey {
-  /** May be stored with what the key sealed. */
+  /** May be stored with the sealed value. */
   readonly id: string;
   /** AES-256-GCM. */
   readonly seal: WebKey;
 }
 
-/** Derives the keys once. The first one seals; the others open what they sealed. */
+/** Derives the keys once. The first key seals. The others only open values that they sealed earlier. */
 export type SealKeyring = () => Promise<readonly [SealKey, ...SealKey[]]>;
 
 /** Seals values, and opens them. */
 export interface Seal {
-  /** Seals a value with the first key, bound to what it belongs to. The text is key id, initialization vector and sealed bytes, separated by dots. */
+  /** Seals a value with the first key, bound to the given names. The text is key id, initialization vector and sealed bytes, separated by dots. */
   seal(value: unknown, bound: readonly string[]): Promise<string>;
   /** Opens with the key that sealed; `json` reads the value. Rejects if the text was changed, was bound to something else, or its key is unknown. */
   open<Value>(text: string, bound: readonly string[], json: StoredJson<Value>): Promise<Value>;
@@ -25,7 +25,7 @@ export interface Seal {
 
 const ivBytes = 12;
 
-/** A sealed value does not open in another place than the one it is bound to. */
+/** A sealed value can only be opened with the names that it is bound to. */
 export function createSeal(keyring: SealKeyring): Seal {
   return {
     async seal(value, bound) {
@@ -75,7 +75,7 @@ interface HkdfParameters {
   readonly info: Bytes;
 }
 
-/** The parameters for one purpose. */
+/** The HKDF parameters for one purpose. */
 export function hkdf(purpose: string): HkdfParameters {
   return { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: new TextEncoder().encode(purpose) };
 }
@@ -91,8 +91,8 @@ function algorithm(iv: Bytes, bound: readonly string[]): Algorithm {
 }
 
 /**
- * Makes a function to compare texts without storing them: HMAC-SHA256 under a key that is derived for this purpose. Without the key, short texts
- * cannot be found by trying all.
+ * Makes a function to compare texts without storing them: HMAC-SHA256 under a key that is derived for this purpose. Without
+ * the key, nobody can find short texts by trying all of them.
  */
 export function receiptOf(bytes: Bytes, purpose: string): (text: string) => Promise<string> {
   let key: Promise<WebKey> | undefined;

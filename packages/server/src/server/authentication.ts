@@ -144,7 +144,7 @@ function placesOf(
   };
 }
 
-/** The schemes that skills demand, and cards with other requirements than the authenticator's. */
+/** The schemes that skills demand, or cards whose requirements differ from the authenticator's. */
 function demandedBy(agents: readonly MountedAgent[]): readonly string[] {
   const requirements = agents.flatMap(({ card, description }) => [
     ...(description.securityRequirements === undefined ? [] : (card.securityRequirements ?? [])),

@@ -51,7 +51,7 @@ export function cardSignerOf(
     const written = host.codecs.map((codec) => codec.encodeCard(card));
     const signed = await Promise.all(written.map((form) => signCard(form, keys, { jku, reduced }))).catch(
       (cause: unknown) => {
-        // An internal error, because the caller has made no mistake.
+        // An internal error, because the caller is not the cause.
         throw new Error("The card cannot be signed: see signCards", { cause });
       },
     );
@@ -85,7 +85,7 @@ const types: readonly unknown[] = ["EC", "OKP", "RSA"];
 /** Rejects anything but private keys at start, without showing them. Signing the first card finds the rest. */
 function checkKeys({ keys, retired = [] }: SignCards): void {
   if (!areKeys(keys, true) || keys.length === 0) {
-    const made = "makeCardKey() of @parley/a2a/cards makes one";
+    const made = "Create one with makeCardKey() of @parley/a2a/cards";
     throw cannotServe("signCards.keys", `must be a list of private keys as JWKs. ${made}`);
   }
   if (!areKeys(retired, false)) {

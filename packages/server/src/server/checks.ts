@@ -258,7 +258,7 @@ const storeMethods = [
   "close",
 ] as const satisfies readonly (keyof Store)[];
 
-/** Rejects anything but a store, such as a spread of one, which lacks the methods of its class. */
+/** Rejects a value that is not a store, such as `{ ...store }`, which lacks the methods of the class. */
 export function checkStore(store: Partial<Store> | undefined): void {
   if (store === undefined)
     throw cannotServe("store", "is required. Pass memoryStore(), or sqliteStore() of @parley/sql");

@@ -231,7 +231,7 @@ export function inTaskSettingsOf(
   };
 }
 
-/** A temporary key that ends with the process. It is made when an agent first requests an authorization. */
+/** A temporary key that ends with the process. It is created when an agent first requests an authorization. */
 function ownInTaskKey(publicUrl: string, logger: Logger): Bytes {
   if (!isLoopback(new URL(publicUrl).hostname)) {
     throw new A2AError("InvalidAgentResponse", `turn.authorize() needs a key: set authorization.keys to ${makeKeys}`);
@@ -314,7 +314,7 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): Bl
   };
 }
 
-/** The default of `limits.unfinishedBytes` if incoming files take a part of it; `undefined` without files. */
+/** The default of `limits.unfinishedBytes` with a blob store, because incoming files use a part of this memory; `undefined` without one. */
 export function unfinishedBytesOf(options: BlobOptions | undefined, bodyBytes: number): number | undefined {
   const buffer = options?.store.uploadBytes ?? mebi;
   return options && Math.max(64 * mebi, 4 * bodyBytes, 16 * buffer);

@@ -77,7 +77,7 @@ export function attendant({
   };
 }
 
-/** The same handler. Without background work, the first request starts the engine. */
+/** Wraps a handler so that the engine starts on the first request. Without background work, the first request starts the engine. */
 export function startedBy(onDemand: Attend | undefined, engine: OwnEngine, handle: UniversalHandler): UniversalHandler {
   if (onDemand === undefined) return handle;
   return (request) => {

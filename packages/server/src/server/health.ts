@@ -24,7 +24,7 @@ type StoreHearing = NonNullable<StoreCondition["changes"]>;
 /** The readiness of a server, for probes. */
 export type Readiness = "ready" | "closing" | "unavailable";
 
-/** The answer to a readiness probe. `changes`: how a ready server learns of appends by other processes. */
+/** The answer to a readiness probe. `changes`: how the server is notified of appends by other processes. */
 interface ReadinessReport {
   readonly status: Readiness;
   readonly changes?: StoreHearing;
@@ -37,8 +37,8 @@ const fresh = 1_000;
 const patience = 900;
 
 /**
- * How long the last answer is valid while the store does not respond, in milliseconds. An overloaded store is not broken: if every node
- * left its load balancer, none would remain.
+ * How long the last answer is valid while the store does not respond, in milliseconds. How long a slow store does not make
+ * the server unready: an overloaded store would otherwise take all nodes out of the load balancer.
  */
 const benefit = 5_000;
 
@@ -104,7 +104,7 @@ export class ReadinessCheck {
     if (left > 0) await endsWithin(this.#clock, Math.min(patience, left), checking.end);
     if (this.#checking !== checking || this.#clock.elapsed() - checking.begun < benefit) return;
     checking.giveUp.abort();
-    this.#learn("The store takes too long");
+    this.#learn("The store does not answer in time");
   }
 
   #begin(): Checking {

@@ -47,7 +47,7 @@ import { besideRoutes, routesOf } from "./routes.ts";
 import type { Callers, Services } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
-/* The last stage: services behind bindings, cards, routes and probes. This code does not know the engine. */
+/* The last stage: services behind bindings, cards, routes and probes. This module does not use the engine. */
 
 export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly settings: HostSettings;
@@ -79,7 +79,7 @@ export type SharedMemory = Required<Pick<RequestLimits, "answers" | "unfinished"
 /**
  * Serves agents.
  *
- * @throws A2AError `InvalidParams` if two agents or two bindings have one address or one name.
+ * @throws A2AError `InvalidParams` if two agents or two bindings have the same address or name.
  */
 export function openHost<Mount extends AnyMount>(agents: readonly MountedAgent[], parts: HostParts): Host<Mount> {
   const { settings, callers, readiness, services, attend } = parts;

@@ -16,8 +16,8 @@ import type { Codec, JsonRpcWire, RestRoute, RestWire } from "@parley/a2a/intern
  * The methods of the extensions of all agents. Agents may have the same extension.
  *
  * @param codecs - Every known version, even those that the server does not speak: it may do so later, and a proxy may speak them.
- * @throws A2AError `InvalidParams` for a method without `onCall`, for two with the same name or path, and for one that conflicts with the
- * protocol.
+ * @throws A2AError `InvalidParams` for a method without `onCall`, for two methods with the same name or path, and for a
+ * method that conflicts with the protocol.
  */
 export function methodRoutes(
   agents: readonly (readonly AnyExtension[])[],
@@ -51,7 +51,7 @@ function isSame(one: MethodRoute, other: MethodRoute): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Reserved services of gRPC: those of A2A, and those that every server of gRPC has. */
+/** Reserved services of gRPC: A2A's own, and those of every gRPC server. */
 const grpcServices = /^\/(?:lf\/|(?:lf\.a2a|a2a|grpc|google)[./])/;
 
 /** Rejects a method that conflicts with the protocol. The REST binding rejects a tenant whose paths conflict with a method. */
@@ -66,7 +66,7 @@ function checkProtocol({ uri, route }: OwnedMethod, codecs: readonly Codec[]): v
       if (overlap(rest.path, path)) refused(uri, name, `${rest.path} is a path of A2A ${version}: ${path}`);
     }
   }
-  if (/^\/\.well-known(?:\/|$)/.test(rest.path)) refused(uri, name, `${rest.path} is where cards are`);
+  if (/^\/\.well-known(?:\/|$)/.test(rest.path)) refused(uri, name, `${rest.path} is reserved for cards`);
   if (grpcServices.test(grpc)) refused(uri, name, `${grpc} is in a package of A2A or of gRPC`);
 }
 
@@ -75,7 +75,7 @@ function checkOther(own: OwnedMethod, other: OwnedMethod): void {
   const [mine, theirs] = [own.route, other.route];
   const whose =
     own.uri === other.uri && mine.name === theirs.name
-      ? `another value of the same extension has it elsewhere`
+      ? `another value of the same extension has it at another route`
       : `${theirs.name} of the extension ${other.uri} has it too`;
   const refuse = (what: string): never => refused(own.uri, mine.name, `${what}: ${whose}`);
   if (mine.name === theirs.name) refuse("its name is taken");

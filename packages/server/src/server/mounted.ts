@@ -21,7 +21,7 @@ export interface ServedBy {
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
   readonly bindings: readonly ServerBinding[];
-  /** The versions that cards name. */
+  /** One codec for each protocol version on cards. */
   readonly codecs: readonly Codec[];
   readonly authenticator?: Authenticator | undefined;
   /** Extensions that every card declares, in addition to those of its agent. */
@@ -36,9 +36,9 @@ export interface ServedBy {
 
 export interface MountedAgent extends ServedAgent {
   readonly mount: AnyMount;
-  /** The source of its part of the card. */
+  /** The agent's own part of the card. */
   readonly description: HostedCard;
-  /** Its name for bindings without paths. */
+  /** The agent's name in bindings without paths. */
   readonly label: string | undefined;
 }
 
@@ -50,13 +50,13 @@ export function isRun(mount: AnyMount): mount is AgentMount {
   return "agent" in mount;
 }
 
-/** An agent at its address, with its card. */
+/** Builds the card of an agent, and its addresses. */
 export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   const { path = "", tenant, id } = mount;
   const { authenticator } = by;
   const description: HostedCard = isRun(mount) ? mount.agent : mount.card;
   const extendedCard = isRun(mount) ? mount.extendedCard : undefined;
-  // JavaScript callers can pass it.
+  // The type forbids `true` without `push`, but JavaScript callers can pass it.
   if (isRun(mount) && by.push === undefined && description.capabilities?.pushNotifications === true) {
     throw cannotServe(
       "capabilities.pushNotifications",
@@ -95,7 +95,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   };
 }
 
-/** Extensions that the server implements, and the case in which it cannot. */
+/** Extensions that the server implements, each with the settings under which it cannot. */
 const promises: readonly (readonly [string, string])[] = [
   [resumeExtension, "of an agent that does not stream (`capabilities.streaming`)"],
   [idempotentSendExtension, "with `dedupe: false`"],
@@ -119,7 +119,7 @@ function extensionsOf(
   if (blobs) {
     extensions.push({
       uri: inlineFilesExtension,
-      description: "Large files are links, or bytes where a request asks for it",
+      description: "Large files are links, or bytes if the request demands them",
     });
   }
   if (push !== undefined && agent.capabilities?.pushNotifications !== false) {

@@ -44,7 +44,7 @@ export class ForeignCalls {
     this.#open = open;
   }
 
-  /** The same service. It rejects calls once the host closes, and `cut` ends its streams. */
+  /** Wraps a service so that its open calls are counted. It rejects calls once the host closes, and `cut` ends its streams. */
   readonly of: Interceptor = (service) => ({
     call: (operation, request, context) => this.#counted(() => service.call(operation, request, context)),
     stream: (operation, request, context) =>

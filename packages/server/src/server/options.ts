@@ -50,8 +50,8 @@ export interface MountAddress {
   /** The protocol's routing label, for agents that share a path (A2A 1.0 §8.3.2). Default: none. */
   readonly tenant?: string;
   /**
-   * The name that its tasks are stored under. Default: its path and tenant. Set it before an agent gets another path, so that it
-   * keeps its tasks.
+   * The name that its tasks are stored under. Default: its path and tenant. Set it before you change the agent's path, so
+   * that the agent keeps its tasks.
    */
   readonly id?: string;
 }
@@ -83,10 +83,10 @@ export interface HostLimits {
   /** Largest request body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
   /**
-   * Memory for all incoming request bodies, in bytes. Default 64 MiB, or four times `bodyBytes` if that is more.
-   * A large file that is stored while it arrives takes a part of it: 1.5 MiB with a folder, 25.5 MiB with S3 (with S3, the default is 400 MiB).
-   * At least twice `bodyBytes`. When it is full, large bodies wait for room for up to 10 seconds, then fail (`Unavailable`).
-   * A quarter is reserved for bodies of up to 64 KiB.
+   * Memory for all incoming request bodies, in bytes. Default 64 MiB, or four times `bodyBytes` if that is more. A large file
+   * in a message uses a part of this memory while it is stored: 1.5 MiB with a folder, 25.5 MiB with S3 (with S3, the default
+   * is 400 MiB). At least twice `bodyBytes`. When it is full, large bodies wait for room for up to 10 seconds, then fail
+   * (`Unavailable`). A quarter is reserved for bodies of up to 64 KiB.
    */
   readonly unfinishedBytes?: number;
   /**
@@ -132,7 +132,7 @@ export interface CardReader {
  * Who may read the public cards.
  * - `anyone`: everyone who can reach the server.
  * - `authenticated`: callers that the authenticator accepts for the agent. Others get 401.
- * - a function: of these callers, those for which it returns true. Others get 403; unauthenticated ones get 401.
+ * - a function: those authenticated callers for which it returns true. Others get 403; unauthenticated ones get 401.
  */
 export type CardReaders = "anyone" | "authenticated" | ((reader: CardReader) => boolean | Promise<boolean>);
 
@@ -201,7 +201,7 @@ export interface HostOptions<Version extends string = string> extends Pick<
   readonly basePath?: string;
   /** The bindings, in the order of the cards. Default: `[jsonRpcBinding(), restBinding()]`. */
   readonly bindings?: readonly ServerBinding[];
-  /** Finds the caller of a request. Absent: everyone is the same anonymous caller. */
+  /** Finds the caller of a request. Absent: all callers are the same anonymous principal. */
   readonly authenticator?: Authenticator;
   /**
    * Finds the skill that a message is for. The server rejects callers that do not satisfy the `securityRequirements` of that skill. Default:
@@ -211,8 +211,8 @@ export interface HostOptions<Version extends string = string> extends Pick<
   /** Authorizes calls, after the authenticator and before the interceptors. Absent: everything is allowed. */
   readonly authorizer?: Authorizer;
   /**
-   * Host names that requests may use (`agents.internal`; ports are not compared), in addition to loopback names and the host of
-   * `publicUrl`. Requests to other hosts get 403, and so do requests of pages from other hosts unless `cors` allows
+   * Host names that requests may use (`agents.internal`; ports are not compared), in addition to loopback names and the host
+   * of `publicUrl`. Requests to other hosts get 403. Requests from pages of other hosts also get 403, unless `cors` allows
    * them. An element `"*"` allows any host. Default: any.
    */
   readonly allowedHosts?: readonly string[];

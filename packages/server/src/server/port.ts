@@ -31,7 +31,7 @@ export interface Mounts<Mount = HostedService> {
   /** The served agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
   /**
-   * Adds agents: all of them from the next request on, or none.
+   * Adds all of these agents from the next request on, or none of them if one is invalid.
    *
    * @throws A2AError `InvalidParams` if an address or an id is taken or invalid, or if an agent has an extension that neither the host nor
    * an agent had when the host was created. `Unavailable` after `close`.
@@ -52,7 +52,7 @@ export interface Mounts<Mount = HostedService> {
   remove(id: string): Promise<void>;
 }
 
-/** Agents behind all bindings. `createHost()` makes one without an engine. */
+/** Agents behind all bindings. `createHost()` creates a host without an engine. */
 export interface Host<Mount = HostedService> {
   /** For hosts: answers a request. */
   readonly handle: UniversalHandler;
@@ -67,7 +67,7 @@ export interface Host<Mount = HostedService> {
   find(this: void, url: string): Found | undefined;
   /** For hosts: whether a request belongs to a binding that recognizes its requests by their headers at any path, as gRPC does. */
   claims(this: void, request: UniversalRequest): boolean;
-  /** For hosts: whether a URL of `UniversalRequest` is one of `health`, which any sender may read. */
+  /** For hosts: whether a URL of `UniversalRequest` is a health check, which any sender may read. */
   isProbe(this: void, url: string): boolean;
   /** The agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
@@ -87,7 +87,7 @@ export interface Host<Mount = HostedService> {
   close(options?: { readonly grace?: number }): Promise<void>;
 }
 
-/** Agents with the engine that runs them. `createHandler()` makes one. */
+/** Agents with the engine that runs them. Created by `createHandler()`. */
 export interface Handler extends Host<AgentMount | HostedService> {
   /**
    * Sends an external event to a task: `turn.waitFor(name)` continues with the data. Events that arrive early are kept until the task
@@ -112,7 +112,7 @@ export interface Handler extends Host<AgentMount | HostedService> {
    * secrets, idempotency keys, the search index, and its name. Open tasks are canceled first, and messages that
    * this process is answering are aborted. Revoke the caller's access first. Your code must check who requests it.
    *
-   * @param owner - The caller, or the name that `ownerOf` gives to it.
+   * @param owner - The caller, or its name as returned by `ownerOf`.
    * @throws A2AError `Unavailable` if the caller keeps creating tasks, or the store fails; data that is already deleted stays deleted.
    * `UnsupportedOperation` if the store has no `upkeep`.
    *
@@ -127,7 +127,7 @@ export interface Handler extends Host<AgentMount | HostedService> {
    * Exports all data of a caller, for all agents in the store, as JSON Lines in chunks of any length: conversations with their direct replies, and
    * tasks with history, artifacts and files. The last line has the type `end`; without it the export is incomplete.
    *
-   * @param owner - The caller, or the name that `ownerOf` gives to it.
+   * @param owner - The caller, or its name as returned by `ownerOf`.
    *
    * @example
    * ```ts

@@ -28,7 +28,7 @@ export function callersOf(settings: HostSettings, rates?: LimitsHost["rates"]): 
   return { ...authentication, admitted };
 }
 
-/** The same authentication, within the rate limits, whose code is loaded with the first request. */
+/** Wraps the authentication with rate limits, whose code is loaded with the first request. */
 function withinRates(authenticate: Authenticate, limits: RateLimits | undefined, host: LimitsHost): Authenticate {
   if (limits === undefined) return authenticate;
   let limited: Authenticate | undefined;

@@ -1,16 +1,16 @@
 import type { NewRecord, TaskState } from "@parley/a2a/internal/model/index";
 
-/* What is stored: keys, the state of a task, changes and their outcomes. */
+/* Stored data: keys, the state of a task, changes and their outcomes. */
 
-/** Who owns stored data. It is part of the key of everything that is stored. */
+/** The owner of stored data. It is part of all keys. */
 export interface Owner {
   /** The agent, by its `id`. */
   readonly agent: string;
-  /** The caller, by the name that the engine gives it. */
+  /** The caller, as named by the engine's `ownerOf`. */
   readonly owner: string;
 }
 
-/** What a reader may see. A task outside of the scope does not exist for it. */
+/** The tasks that a reader may see. A task outside of the scope does not exist for it. */
 export interface Scope {
   /** The agent. */
   readonly agent: string;
@@ -48,7 +48,7 @@ export interface StoredRun {
   readonly suspended?: true;
 }
 
-/** What is known about a task without its messages and artifacts. */
+/** The state of a task, without its messages and artifacts. */
 export interface TaskHead {
   /** The task. */
   readonly task: TaskKey;
@@ -105,7 +105,7 @@ export interface TaskAppend {
   readonly records: readonly NewRecord[];
   /** Largest size of the task with these records, in bytes (`TaskHead.bytes`). Else it fails as `full`. */
   readonly maxBytes?: number;
-  /** What else is stored in the same transaction. */
+  /** Further changes in the same transaction. */
   readonly effects?: readonly TaskEffect[];
 }
 
@@ -113,11 +113,11 @@ export interface TaskAppend {
 export interface ContextAppend {
   /** The conversation. */
   readonly context: ContextKey;
-  /** What is stored. */
+  /** The changes to store. */
   readonly effects: readonly ContextEffect[];
 }
 
-/** What can be stored together with the records of a task. */
+/** Changes that can be stored together with the records of a task. */
 export type TaskEffect =
   | LeaseEffect
   | RunEffect
@@ -127,22 +127,22 @@ export type TaskEffect =
   | ContextStateEffect
   | FeatureEffect
   | ActEffect;
-/** What can be stored with a conversation. */
+/** Changes that can be stored with a conversation. */
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
 /**
  * Changes who executes a task.
  *
  * - `acquire` takes a lease that is free or has expired (`until` ≤ `now`), and raises the fence by one. Else it fails as `leased`.
- * - `renew` extends the lease. It goes with `fence`, and fails as `fenced` if the lease was released.
- * - `release` releases the lease. It goes with `fence`.
+ * - `renew` extends the lease. It requires `fence`, and fails as `fenced` if the lease was released.
+ * - `release` releases the lease. It requires `fence`.
  * - `revoke` takes the lease away from its holder, and raises the fence by one.
  */
 export type LeaseEffect =
   | {
       /** Always `lease`. */
       readonly effect: "lease";
-      /** What to do with the lease. */
+      /** The operation on the lease. */
       readonly op: "acquire";
       /** The process that takes it. */
       readonly holder: string;
@@ -188,7 +188,7 @@ export interface OnceEffect {
   readonly effect: "once";
   /** The key. */
   readonly key: string;
-  /** Hash of the content under the key, to tell a retry from another message. */
+  /** Hash of the content under the key, to distinguish a retry from another message. */
   readonly hash: string;
   /** The time now, in milliseconds since the Unix epoch. */
   readonly now: number;
@@ -207,23 +207,23 @@ export interface ContextStateEffect {
 }
 
 /**
- * Changes rows that a feature of the server keeps with a task: webhooks, an extension. The key of a row is unique in its task and feature. A
- * row is deleted with its task. A row with `due` is returned by `dueFeatures` from then on.
+ * Changes rows that a feature of the server stores with a task, such as webhooks or an extension. The key of a row is unique
+ * in its task and feature. A row is deleted with its task. A row with `due` is returned by `dueFeatures` from then on.
  *
- * - `set` stores a row. Without `due` it has none afterwards.
+ * - `set` stores a row. Without `due`, the row is not due afterwards.
  * - `delete` deletes a row, if there is one.
- * - `wake` sets `due` of each row of the feature in this task that has none. It costs nothing if the task has no rows.
+ * - `wake` sets `due` of each row of the feature in this task that has no `due`. It costs nothing if the task has no rows.
  *
- * `if` is the row as it was read; `null`: there was none. If the row has changed since, the item fails as `changed`. An item that adds rows
- * beyond `featureBounds.rows` fails as `full`.
+ * `if` is the row as it was read; `null`: no such row. If the row has changed since, the item fails as `changed`. An item
+ * that adds rows beyond `featureBounds.rows` fails as `full`.
  */
 export type FeatureEffect =
   | {
       /** Always `feature`. */
       readonly effect: "feature";
-      /** What to do. */
+      /** The operation on the row. */
       readonly op: "set";
-      /** The name of the feature. An extension takes its URI. At most `featureBounds.name` bytes. */
+      /** The name of the feature. An extension uses its URI. At most `featureBounds.name` bytes. */
       readonly feature: string;
       /** At most `featureBounds.key` bytes. */
       readonly key: string;
@@ -231,7 +231,7 @@ export type FeatureEffect =
       readonly value: string;
       /** When the row has to be looked at, in whole milliseconds since the Unix epoch. */
       readonly due?: number;
-      /** The row as it must be before the item. */
+      /** The expected row before the item. */
       readonly if?: FeatureState | null;
     }
   | {
@@ -243,7 +243,7 @@ export type FeatureEffect =
     }
   | { readonly effect: "feature"; readonly op: "wake"; readonly feature: string; readonly due: number };
 
-/** What can change of a row of a feature. */
+/** The state of a feature's row. */
 export interface FeatureState {
   /** The JSON text that was set. */
   readonly value: string;
@@ -253,7 +253,7 @@ export interface FeatureState {
 
 /** An act to store in the audit. */
 export interface AuditedAct {
-  /** What it is about, such as a task. 1 to `operatorBounds.name` bytes. */
+  /** The subject, such as a task. 1 to `operatorBounds.name` bytes. */
   readonly subject: string;
   /** JSON text. At most `operatorBounds.value` bytes. */
   readonly json: string;
@@ -289,7 +289,7 @@ export type AppendOutcome =
     }
   | {
       readonly ok: false;
-      /** Why nothing was stored: the condition that did not hold. */
+      /** The condition that failed, so that nothing was stored. */
       readonly reason:
         | "missing"
         | "exists"
@@ -302,11 +302,11 @@ export type AppendOutcome =
         | "changed";
       /** The task, if it exists and belongs to the owner of the item. */
       readonly head?: TaskHead;
-      /** For `duplicate`: what is stored under the key. */
+      /** For `duplicate`: the stored record of the key. */
       readonly once?: OnceRecord;
     };
 
-/** What is stored under an idempotency key. */
+/** The record of an idempotency key. */
 export interface OnceRecord {
   /** The key. */
   readonly key: string;

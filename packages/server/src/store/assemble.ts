@@ -14,13 +14,13 @@ import { storedJson } from "@parley/a2a/internal/base/json";
 import { updateJson } from "./json.ts";
 
 /*
- * The fold of a log as JSON text, with the same result as `TaskFold`. The texts of the records are concatenated, and only what has to be merged
- * is parsed. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list`.
+ * The fold of a log as JSON text, with the same result as `TaskFold`. The texts of the records are concatenated. Only texts
+ * that must be merged are parsed. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list`.
  */
 
-/** The parts of a log that a task is assembled from: as much as the options ask for. */
+/** The parts of a log that a task is assembled from: as many as the options request. */
 export interface TaskPieces {
-  /** What is known about the task. */
+  /** The state of the task. */
   readonly head: TaskHead;
   /** The task as it was created (`baseOf`). A history in it is ignored. */
   readonly base: string;
@@ -72,7 +72,7 @@ export function assembleLog(log: readonly NewRecord[], options: LoadOptions): Ta
   return taskFrom(joinTask(task, status, history, { base, metadata, artifacts }, options));
 }
 
-/** `task`: the members of the task as it was created. `history`: as many messages as the options ask for, or more. */
+/** `task`: the members of the task as it was created. `history`: at least as many messages as the options request. */
 function joinTask(
   task: Map<string, string>,
   status: string | undefined,
@@ -97,7 +97,7 @@ const baseJson = storedJson<Task>();
 const statusJson = storedJson<TaskStatusUpdateEvent>();
 const idJson = storedJson<string>();
 
-/** The metadata of a task after all its status records, as JSON text. `undefined`: it has none. */
+/** The metadata of a task after all its status records, as JSON text. `undefined`: the task has no metadata. */
 function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">): string | undefined {
   const fold = new TaskFold(baseJson.read(base));
   for (const json of metadata) fold.apply({ statusUpdate: statusJson.read(json) });
@@ -105,7 +105,7 @@ function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">
   return merged && JSON.stringify(merged);
 }
 
-/** The same task in fewer pieces: metadata in the base, and one record per artifact. In addition, only history and the last status are needed. */
+/** Compacts a task: metadata in the base, and one record per artifact. In addition, only history and the last status are needed. */
 export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifacts"> {
   const { task, contextId } = pieces.head;
   const artifacts = joinArtifacts(pieces.artifacts).map((artifact) =>
@@ -169,7 +169,7 @@ interface Update {
   readonly artifact: Map<string, string>;
 }
 
-/** The updates that change a task, in order. `TaskFold` ignores the others too. */
+/** The updates that change a task, in order. `TaskFold` ignores other updates too. */
 function* countingUpdates(updates: readonly string[]): Generator<Update, void> {
   const ledger = new ArtifactLedger();
   for (const [index, json] of updates.entries()) {
@@ -235,7 +235,7 @@ interface PartTexts {
   texts(): readonly (Fragments | string)[];
 }
 
-/** Parts as they were added: their arrays are concatenated. */
+/** Unchanged parts: their arrays are concatenated. */
 class JoinedParts implements PartTexts {
   readonly #insides: string[] = [];
 
@@ -249,7 +249,7 @@ class JoinedParts implements PartTexts {
   }
 }
 
-/** Adjacent texts that are one part. */
+/** Adjacent texts that become one part. */
 interface TextRun {
   readonly first: string;
   /** Without their quotes. */

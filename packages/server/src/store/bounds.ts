@@ -1,11 +1,11 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { defaultPageBytes, roomless, type ListQuery, type Room } from "./queries.ts";
 
-/* How much a store reads and returns at once, and the errors of what cannot be returned. */
+/* How much a store reads and returns at once, and the errors for larger data. */
 
-/** What a store returns or builds at once, in bytes. */
+/** Limits for data that a store returns or builds at once, in bytes. */
 export interface StoreBounds {
-  /** Largest task that is returned, with what the query asks for. */
+  /** Largest task that is returned, with the requested history and artifacts. */
   readonly text: number;
   /** Tasks with larger logs are not compacted, because compaction holds a whole task in memory. */
   readonly compaction: number;
@@ -41,7 +41,7 @@ export class PageBudget {
     this.#left = bytes;
   }
 
-  /** How many bytes are left. */
+  /** The remaining bytes. */
   get left(): number {
     return this.#left;
   }
@@ -83,7 +83,7 @@ export class NeedsRoom extends Error {
   }
 }
 
-/** Counts the bytes of a page while it is read. Beyond `most` bytes it throws `NeedsRoom` for all that the page may take. */
+/** Counts the bytes of a page while it is read. Beyond `most` bytes it throws `NeedsRoom` with the maximum bytes of the page. */
 export class PageRoom {
   readonly #logs: readonly number[];
   readonly #bytes: number;
@@ -112,7 +112,7 @@ export class PageRoom {
   }
 }
 
-/** Calls `read`. If it throws `NeedsRoom`, reserves the bytes and calls it again. The data may grow meanwhile, so that may happen several times. */
+/** Calls `read`. If it throws `NeedsRoom`, reserves the bytes and calls it again. The data may grow meanwhile, so `NeedsRoom` may be thrown several times. */
 export async function withRoom<T>(room: Room | undefined, read: (most: number) => T | Promise<T>): Promise<T> {
   for (let most = room === undefined ? Infinity : roomless; ;) {
     try {

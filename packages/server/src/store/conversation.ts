@@ -32,11 +32,11 @@ export interface ChunkPlace {
   readonly bytes: number;
 }
 
-/** The artifact records of one task, newest first. `Wait`: what a store that cannot read at once has to do first. */
+/** The artifact records of one task, newest first. `Wait`: the preparation of a store that reads asynchronously. */
 export interface Chunks<Wait = never> {
-  /** Called before `peek` and before `take`, with its `room`. Returns what must be done first. A store that reads at once leaves it out. */
+  /** Called before `peek` and before `take`, with its `room`. Returns the preparation. Absent in a store that reads synchronously. */
   ready?(room?: number): Wait | undefined;
-  /** The next record; `undefined`: none. */
+  /** The next record; `undefined`: no more records. */
   peek(): ChunkPlace | undefined;
   /** JSON text of the record that `peek` returned. The store may read further records with it, up to `room` bytes in all. */
   take(room: number): string;
@@ -55,7 +55,7 @@ interface Bounds {
   readonly bytes: number;
 }
 
-/** Selects entries. `messages`: newest first. `chunks`: of each task whose artifacts are wanted. */
+/** Selects entries. `messages`: newest first. `chunks`: the chunks of each requested task. */
 export function pickNewest<TaskRef>(
   messages: readonly MessagePlace<TaskRef>[],
   chunks: ReadonlyMap<TaskRef, Chunks>,
@@ -66,7 +66,7 @@ export function pickNewest<TaskRef>(
   return step.value;
 }
 
-/** The same for a store that cannot read at once: yields what must be done before it continues. */
+/** As `pickNewest`, for a store that reads asynchronously: yields each preparation before it continues. */
 export function* pickNewestSteps<TaskRef, Wait>(
   messages: readonly MessagePlace<TaskRef>[],
   chunks: ReadonlyMap<TaskRef, Chunks<Wait>>,

@@ -1,6 +1,6 @@
 export * from "./port.ts";
 export * from "./memory/store.ts";
-// For those who write a store: the rules, and the fold as text.
+// For authors of stores: the rules, and the fold as text.
 export {
   artifactStarts,
   assemble,

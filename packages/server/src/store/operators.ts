@@ -25,7 +25,7 @@ export interface OperatorQuery {
   readonly after?: OperatorPosition;
 }
 
-/** A position in the list of an operator. It does not name a task, so it stays valid when the task that was there changes. */
+/** A position in the list of an operator. It does not name a task, so it stays valid when the task at this position changes. */
 export interface OperatorPosition {
   /** Status time of the last task of the page, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
@@ -63,9 +63,9 @@ export interface StoredAct extends AuditedAct {
   readonly number: number;
 }
 
-/** What an operator changes other than tasks. Stored in one transaction. */
+/** Changes of an operator that are not on tasks. Stored in one transaction. */
 export interface OperatorChange {
-  /** An order to set. `value: null` withdraws it. `if` is the value that it must have before; `null`: there must be none. */
+  /** An order to set. `value: null` withdraws it. `if` is the expected value; `null`: no order. */
   readonly order?: {
     readonly name: string;
     readonly value: string | null;
@@ -93,7 +93,7 @@ export const operatorBounds: {
   readonly value: number;
   /** How many orders there are at most. */
   readonly orders: number;
-  /** How many acts the audit keeps: the newest ones. */
+  /** How many of the newest acts the audit keeps. */
   readonly acts: number;
 } = { name: 2_048, value: 32 << 10, orders: 1_000, acts: 100_000 };
 
@@ -157,7 +157,7 @@ function checkJson(what: string, text: string): void {
 
 /** The `value` of an order. */
 export interface OrderText {
-  /** Who set it. Absent: unknown. */
+  /** The operator who set it. Absent: unknown. */
   readonly by?: string;
   /** Why. Absent: no reason. */
   readonly reason?: string;

@@ -14,7 +14,7 @@ import {
 
 /* Deletion and export of all that an owner has, over any store with `upkeep`. */
 
-/** What was deleted of an owner. */
+/** The deleted data of an owner. */
 export interface Erasure {
   /** Deleted tasks. */
   readonly tasks: number;
@@ -28,7 +28,7 @@ export interface EraseOptions {
   readonly cancel?: (head: TaskHead) => Promise<boolean>;
   /** Called after tasks were canceled, before they are deleted. */
   readonly onCanceled?: () => Promise<void>;
-  /** Called after each step, with how many tasks were deleted so far. */
+  /** Called after each step, with the number of deleted tasks so far. */
   readonly onProgress?: (tasks: number) => void;
 }
 
@@ -46,7 +46,7 @@ const active: readonly TaskState[] = [
   "TASK_STATE_AUTH_REQUIRED",
 ];
 
-/** The `upkeep` of a store. Throws if it has none. */
+/** The `upkeep` of a store. Throws if the store has no `upkeep`. */
 export function upkeepOf({ upkeep }: Store): Upkeep {
   if (upkeep !== undefined) return upkeep;
   throw new A2AError(

@@ -57,9 +57,9 @@ export interface Store {
   connections?(): { readonly total: number; readonly idle: number; readonly waiting: number };
 
   /**
-   * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item fails. If several
-   * conditions do not hold, `duplicate` takes precedence, then the order of the members of `TaskAppend`, then features. Resolves after the
-   * commit: the data then survives a crash of the process, and every later read sees it. Calls take effect in call order.
+   * Applies the items in order, in one transaction. An item whose conditions fail changes nothing, and only this item fails. If
+   * several conditions fail, `duplicate` takes precedence, then the conditions in the order of `TaskAppend`, then features. Resolves
+   * after the commit: the data then survives a crash of the process, and every later read sees it. Calls take effect in call order.
    *
    * @throws TypeError if an item is malformed, or has an effect that the store does not know.
    */
@@ -91,9 +91,9 @@ export interface Store {
   once(owner: Owner, key: string, now: number): Promise<OnceRecord | undefined> | OnceRecord | undefined;
 
   /**
-   * The state of a conversation and its newest entries, oldest first: the messages of the histories of its tasks, direct replies
-   * with the messages that they answer, and artifacts, by time. An artifact is one entry, at the time of its first chunk. Only
-   * tasks with one of the newest messages contribute artifacts. The cost depends only on what is returned.
+   * The state of a conversation and its newest entries, oldest first: the messages of the histories of its tasks, direct
+   * replies with the messages that they answer, and artifacts, by time. An artifact is one entry, at the time of its first
+   * chunk. Only tasks with one of the newest messages contribute artifacts. The cost depends only on the size of the result.
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
@@ -122,13 +122,13 @@ export interface Store {
   /** Budgets of callers, shared by all processes. Absent: each process counts separately. */
   readonly rates?: StoreRates;
 
-  /** Notes that processes share. Absent: they share none. */
+  /** Notes that processes share. Absent: processes share no notes. */
   readonly notes?: StoreNotes;
 
-  /** Deletion and export for operators. Absent: not supported, nor is retention by agent and state. */
+  /** Deletion and export for operators. Absent: not supported, and no retention by agent and state. */
   readonly upkeep?: Upkeep;
 
-  /** Queries, orders and the audit of operators. Absent: not supported, nor is the option `operators`. */
+  /** Queries, orders and the audit of operators. Absent: not supported, and no option `operators`. */
   readonly operators?: StoreOperators;
 
   /** Deletes and compacts old tasks, at most `limit` in one call. */
@@ -153,13 +153,13 @@ export interface Store {
 
 /** The condition of a readable store. */
 export interface StoreCondition {
-  /** Whether it can be written, as far as that shows without writing. */
+  /** Whether it can be written, checked without a write. */
   readonly writable: boolean;
   /** Why it cannot, in a sentence for the log of the server. */
   readonly reason?: string;
   /**
-   * How this process learns of appends of other processes. `told`: by wake-ups. `polled`: later, by polling. `unseen`: neither works now.
-   * Absent: always, or there are no others.
+   * How this process learns of appends of other processes. `told`: by wake-ups. `polled`: later, by polling. `unseen`:
+   * neither works now. Absent: immediately, or no other process exists.
    */
   readonly changes?: "told" | "polled" | "unseen";
 }
@@ -172,11 +172,11 @@ export interface StoreNodes {
   /**
    * Records a heartbeat. Resolves to all known processes, including this one. It need not survive a crash of the store.
    *
-   * @param within - Time limit in milliseconds. A store with a second database connection then tries that one, with the same limit, and
-   * rejects if it does not answer either. Default: no limit.
+   * @param within - Time limit in milliseconds. If the connection does not answer, a store tries its second connection with
+   * the same limit, and rejects if that fails, too. Default: no limit.
    */
   beat(node: string, within?: number): Promise<readonly StoreNode[]>;
-  /** Removes processes: a stopping one, or long-dead ones. */
+  /** Removes processes that are stopping or long dead. */
   forget(nodes: readonly string[]): Promise<void>;
 }
 
@@ -225,18 +225,18 @@ export interface StoreNote {
  */
 export interface StoreRates {
   /**
-   * Reports usage of budgets, and requests more. Returns one answer each, in the same order. An unused budget is full. Budgets need not survive
-   * a crash of the store, which refills them.
+   * Reports usage of budgets, and requests more. Returns one answer for each, in the same order. An unused budget is full.
+   * Budgets need not survive a crash of the store, which refills them.
    *
-   * Usage counts even if it exceeds what is left. The debt is repaid as the budget refills, and never exceeds one budget, so a caller waits
-   * at most twice `per`.
+   * Usage counts even if it exceeds the remaining budget. The debt is repaid as the budget refills, and never exceeds one
+   * budget, so a caller waits at most twice `per`.
    *
    * @param uses - At most 1,000, of different budgets.
    */
   take(uses: readonly RateUse[]): Promise<readonly RateTaken[]>;
 }
 
-/** What a process has used of a budget, and what it requests. */
+/** The usage of a budget by a process, and its request. */
 export interface RateUse {
   /** Names the budget: any text. */
   readonly key: string;
@@ -250,17 +250,17 @@ export interface RateUse {
   readonly wanted: number;
 }
 
-/** What a process was granted of a budget. */
+/** The granted part of a budget. */
 export interface RateTaken {
-  /** How much of `wanted` it was. */
+  /** The granted part of `wanted`. */
   readonly taken: number;
   /** Time until the budget is full again, in milliseconds. At most twice `per`. */
   readonly back: number;
 }
 
-/* What operators do with stored data: delete some of it, delete or export all data of an owner. */
+/* Operations on stored data: delete tasks, delete or export all data of an owner. */
 
-/** Selects tasks. An absent member excludes none. */
+/** Selects tasks. An absent member excludes no task. */
 export interface TaskSelection {
   /** Only tasks of this agent. */
   readonly agent?: string;
@@ -278,7 +278,7 @@ export interface OwnerQuery {
   readonly agent?: string;
   /** Only owners of this name, which several agents may have. */
   readonly owner?: string;
-  /** Only owners after this one: the last of the page before. */
+  /** Only owners after this one: the last owner of the previous page. */
   readonly after?: Owner;
   /** Maximum owners. */
   readonly limit: number;
@@ -302,13 +302,13 @@ export interface KnownReply {
   readonly json: string;
 }
 
-/** What a call deleted. */
+/** The number of deleted rows. */
 export interface RemovedTasks extends Removed {
   /** How many conversations without a task. */
   readonly conversations: number;
 }
 
-/** What a call deleted. */
+/** The number of deleted rows. */
 export interface Removed {
   /** How many tasks, or conversations. */
   readonly deleted: number;
@@ -317,8 +317,8 @@ export interface Removed {
 }
 
 /**
- * Retention, deletion and export, for operators. Each call that deletes is one short transaction, so servers continue meanwhile. Every method
- * rejects as those of `Store`.
+ * Retention, deletion and export, for operators. Each call that deletes is one short transaction, so servers keep working.
+ * Methods reject like those of `Store`.
  */
 export interface Upkeep {
   /** Owners that have data, by agent and name, in an order of the store. */

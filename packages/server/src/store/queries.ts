@@ -20,13 +20,13 @@ export interface LoadOptions {
   readonly history?: number;
   /** Whether to load the artifacts. */
   readonly artifacts: boolean;
-  /** Whether adjacent texts of an artifact are one part, as `TaskFold` merges them. Default: parts are as they were added. */
+  /** Whether adjacent texts of an artifact are one part, as `TaskFold` merges them. Default: parts are not merged. */
   readonly mergeTextParts?: boolean;
 }
 
 /** A task as the fold of its log. */
 export interface Snapshot extends ListedTask {
-  /** What is known about the task at the same moment. */
+  /** The state of the task at the same moment. */
   readonly head: TaskHead;
 }
 
@@ -34,9 +34,9 @@ export interface Snapshot extends ListedTask {
 export interface ListedTask {
   /** The task. */
   readonly task: Task;
-  /** `task` as JSON text, if the store could make it without parsing; `task` is then parsed only when asked for. */
+  /** `task` as JSON text, if the store could build it without parsing. `task` is then parsed only on access. */
   readonly json?: string;
-  /** Of a large task: the same text in pieces, to write it without joining it. Reading `json` or `task` joins it again each time. */
+  /** For a large task: `json` in pieces, to write it without joining. Reading `json` or `task` joins it again each time. */
   readonly pieces?: readonly string[];
 }
 
@@ -123,7 +123,7 @@ export interface ConversationOptions {
   readonly before?: { readonly taskId: string; readonly turn: number; readonly seq: number };
 }
 
-/** A conversation as it is stored. */
+/** A stored conversation. */
 export interface StoredConversation {
   /** The state of the conversation, as JSON text. */
   readonly state?: string;
@@ -155,7 +155,7 @@ export interface SaidArtifact {
 export interface ClaimQuery {
   /** The time now, in milliseconds since the Unix epoch. A lease that has expired by then does not count. `Infinity`: no lease counts. */
   readonly now: number;
-  /** Only tasks of these agents: those that this process can run. */
+  /** Only tasks of these agents, which this process can run. */
   readonly agents: readonly string[];
   /** Only tasks that these processes hold. Absent: all tasks. */
   readonly holders?: readonly string[];
@@ -165,7 +165,7 @@ export interface ClaimQuery {
   readonly after?: ClaimPosition;
 }
 
-/** A position among the runs. It does not name a task, so it stays valid when the task that was there is taken over. */
+/** A position among the runs. It does not name a task, so it stays valid when the task at this position is taken over. */
 export interface ClaimPosition {
   /** When the lease expires, in milliseconds since the Unix epoch. Absent for tasks without a lease, which come first. */
   readonly leaseUntil?: number;
@@ -189,7 +189,7 @@ export interface StrandedRuns {
   readonly tasks: number;
 }
 
-/** A row that a feature keeps with a task. */
+/** A row that a feature stores with a task. */
 export interface FeatureRow extends FeatureState {
   /** Its key, unique in its task and feature. */
   readonly key: string;
@@ -199,7 +199,7 @@ export interface FeatureRow extends FeatureState {
 export interface FeatureQuery {
   /** The feature. */
   readonly feature: string;
-  /** Only rows with tasks of these agents: those that this process hosts. Absent: of every agent, as operators need it. */
+  /** Only rows with tasks of these agents, which this process hosts. Absent: of every agent, as operators need it. */
   readonly agents?: readonly string[];
   /** Only rows with a `due` of this time or earlier, in milliseconds since the Unix epoch. `Infinity`: all rows with a `due`. */
   readonly now: number;
@@ -217,14 +217,14 @@ export interface DueFeature extends FeatureRow {
   readonly due: number;
 }
 
-/** What to delete and compact. Times are in milliseconds since the Unix epoch. */
+/** The data to delete and compact. Times are in milliseconds since the Unix epoch. */
 export interface SweepOptions {
   /**
    * Deletes terminal tasks with an older status, with their keys, and conversations that have no task and were not changed since. A
    * conversation without a task stays until its own keys have expired. Default: none.
    */
   readonly deleteBefore?: number;
-  /** Other times for some tasks. The first that fits a task takes precedence over `deleteBefore`. Only for stores with `upkeep`. */
+  /** Other times for some tasks. The first matching rule takes precedence over `deleteBefore`. Only for stores with `upkeep`. */
   readonly rules?: readonly SweepRule[];
   /** Compacts logs of terminal tasks with an older status: `load` returns the same, and `read` begins at `firstSeq`. Default: none. */
   readonly compactBefore?: number;
@@ -244,7 +244,7 @@ export interface SweepRule {
   readonly deleteBefore: number;
 }
 
-/** What a sweep did. */
+/** The result of a sweep. */
 export interface SweepReport {
   /** How many tasks it deleted. */
   readonly deleted: number;

@@ -9,9 +9,9 @@ import { storedJson } from "@parley/a2a/internal/base/json";
  */
 export interface TaskSearch {
   /**
-   * Switches the index on or off, for every process that shares the store. Resolves when all stored tasks are indexed. From
-   * then on each append updates the index in its transaction: messages immediately, and artifacts when their task is interrupted or
-   * terminal. Deleted tasks leave the index. While it is off, nothing is indexed; switching it on again adds what is missing.
+   * Switches the index on or off, for every process that shares the store. Resolves when all stored tasks are indexed. From then
+   * on each append updates the index in its transaction: messages immediately, and artifacts when their task is interrupted or
+   * terminal. Deleted tasks leave the index. While it is off, nothing is indexed. Switching it on again indexes the missing texts.
    *
    * @throws A2AError `Unavailable` if the store cannot have an index.
    */
@@ -78,7 +78,7 @@ export interface SearchSnippet {
 
 /** The points of a task for a text that has a term. */
 export const searchPoints: {
-  /** If the term is a main word of the text. */
+  /** Points if the term is a main word of the text. */
   readonly main: number;
   /** Otherwise: `most / (least + words)`, rounded down. `words`: the number of words in the text. */
   readonly most: number;
@@ -136,7 +136,7 @@ export function pointsOf({ words, count, main }: KeptWords, { words: wanted, pre
 
 /** How much of a task is searched, in bytes of UTF-8. */
 export const searchBounds: {
-  /** Maximum of one text: a message, or the part of an artifact that was stored at once. */
+  /** Maximum of one text: a message, or a part of an artifact that was stored in one record. */
   readonly text: number;
   /** Of all texts of a task. */
   readonly task: number;

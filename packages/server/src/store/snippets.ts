@@ -9,7 +9,7 @@ import {
 } from "./search.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/* The positions of words in a text, and what of a text is shown. */
+/* Positions of words in a text, and snippets of a text. */
 
 /** A word, and where it is in its text. */
 interface Word {
@@ -38,7 +38,7 @@ function* findTerm(
 const snippetLength = 160;
 const maxMarks = 20;
 
-/** A part of a text around the first position of a term. `undefined`: it has none. */
+/** A part of a text around the first position of a term. `undefined`: the task has no metadata. */
 function snippetOf(
   { text, messageId, artifactId }: SearchText,
   terms: readonly SearchTerm[],
@@ -61,7 +61,7 @@ function snippetOf(
   };
 }
 
-/** The beginning of a word, at or after a position that may be within one. */
+/** The beginning of a word, at or after a position that may be inside a word. */
 function beginning(text: string, at: number): number {
   if (at === 0) return 0;
   const gap = /[^\p{L}\p{N}\p{M}]/u.exec(text.slice(at, at + snippetLength / 4));
@@ -91,13 +91,13 @@ function merged(marks: readonly { readonly start: number; readonly end: number }
 /** Texts of a task with snippets. */
 export const maxSnippets = 3;
 
-/** Makes the snippets of a page, of a bounded amount of text: it takes no longer than some milliseconds. */
+/** Makes the snippets of a page from a limited amount of text, so that it takes only some milliseconds. */
 export class Snippets {
   readonly #terms: readonly SearchTerm[];
   /** Characters that may still be read. */
   #left: number = searchBounds.page;
 
-  /** `terms`: what was looked for. */
+  /** `terms`: the terms of the query. */
   constructor(terms: readonly SearchTerm[]) {
     this.#terms = terms;
   }

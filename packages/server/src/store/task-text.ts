@@ -69,7 +69,7 @@ class TextSnapshot extends TextTask implements SnapshotText {
   }
 }
 
-/** A large task. A joined text is not kept: it would take as much memory again. */
+/** A large task. A joined text is not cached, because it would need the same memory again. */
 class PiecedTask implements TaskText {
   readonly pieces: readonly string[];
   #task: Task | undefined;

@@ -92,7 +92,7 @@ const times = ["time", "until"] as const;
 
 type Times = { readonly [Name in (typeof times)[number]]?: unknown };
 
-/** Returns the same list if all times are whole, which is nearly always the case. */
+/** Returns the same list if all times are whole, as nearly always. */
 function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
   return list.some(hasFraction) ? list.map(rounded) : list;
 }

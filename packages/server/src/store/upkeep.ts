@@ -2,7 +2,7 @@ import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { EraseOptions, Erasure } from "./owner-data.ts";
 import type { Owner, Store, StoreOperators, SweepOptions, Upkeep } from "./port.ts";
 
-/* What operators do with a store: retention, the data of an owner, and suspended tasks. */
+/* Operations on a store: retention, the data of an owner, and suspended tasks. */
 
 /** The states in which a sweep deletes tasks. */
 export const sweptStates: readonly TaskState[] = [
@@ -44,7 +44,7 @@ export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
   };
 }
 
-/** The same for `operators`. */
+/** As `lazyUpkeep`, for `operators`. */
 export function lazyOperators(load: () => Promise<StoreOperators>): StoreOperators {
   return {
     tasks: async (query) => (await load()).tasks(query),
@@ -56,8 +56,8 @@ export function lazyOperators(load: () => Promise<StoreOperators>): StoreOperato
 }
 
 /**
- * Deletes all that an owner has: its tasks, after canceling those that are not over, its conversations, keys, and its name. Each transaction is
- * short. Files of the database may still have remains: see `Upkeep.scrub`.
+ * Deletes all data of an owner: its tasks, after canceling those that are not over, its conversations, keys, and its name.
+ * Each transaction is short. Files of the database may still have remains: see `Upkeep.scrub`.
  *
  * @throws A2AError `Unavailable` if the owner keeps creating tasks: withdraw its access first.
  */

@@ -24,14 +24,14 @@ export interface Wakeup {
    * connection. The returned function stops it.
    */
   subscribe(listener: WakeupListener): () => void;
-  /** Sends what was published, if this is possible immediately, and closes the connection. Later calls do nothing. */
+  /** Sends published messages, if possible immediately, and closes the connection. Later calls do nothing. */
   close(): Promise<void>;
 }
 
 /** Receives which task has changed; `undefined`: any may have. */
 export type WakeupListener = (taskId: string | undefined) => void;
 
-/** Published instead of a task id when a stopping process releases a run: the others then poll for free runs. */
+/** Published instead of a task id when a stopping process releases a run: other processes then poll for free runs. */
 export const freeRuns = "\u0000runs";
 
 /** Published instead of a task id when a task is queued: processes with capacity then poll for it. */
@@ -56,21 +56,21 @@ export function changedBy(items: readonly AppendItem[], outcomes: readonly Appen
 export interface WakeupBatchOptions {
   /** Time. */
   readonly clock: Clock;
-  /** Sends messages of at most `messageBytes` each, one call at a time. What it throws is passed to `onError`. */
+  /** Sends messages of at most `messageBytes` each, one call at a time. Its errors are passed to `onError`. */
   readonly send: (messages: readonly string[]) => Promise<void>;
-  /** The messages of one call are dropped. The next call then says that any task may have changed. */
+  /** The messages of one call are dropped. The next message then reports that any task may have changed. */
   readonly onError: (cause: unknown) => void;
   /** Maximum bytes of a message. */
   readonly messageBytes: number;
   /** Minimum time from the start of one call to the next, in milliseconds. Default 10. */
   readonly interval?: number;
-  /** Maximum bytes of waiting ids. Beyond them, one message says that any task may have changed. Default 64 KiB. */
+  /** Maximum bytes of waiting ids. Beyond this limit, one message reports that any task may have changed. Default 64 KiB. */
   readonly pendingBytes?: number;
 }
 
 /**
- * Batches published ids: the first one is sent at once. Those that follow during a call, or within the interval after it, wait for the next.
- * Each id is sent once in a call. What waits is bounded in bytes.
+ * Batches published ids: the first id is sent immediately. Those that follow during a call, or within the interval after it,
+ * wait for the next. Each id is sent once in a call. What waits is bounded in bytes.
  */
 export class WakeupBatch {
   readonly #options: Required<WakeupBatchOptions>;
@@ -110,7 +110,7 @@ export class WakeupBatch {
     this.#schedule();
   }
 
-  /** After a lost connection: says that any task may have changed. */
+  /** After a lost connection: reports that any task may have changed. */
   resume(): void {
     if (!this.#isClosed) this.#schedule();
   }
@@ -136,7 +136,7 @@ export class WakeupBatch {
     return { isOwn: node === this.#node, taskIds: ids.includes(null) ? [undefined] : ids.map((id) => id ?? undefined) };
   }
 
-  /** Sends what waits, and accepts no more. */
+  /** Sends waiting ids, and accepts no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancel?.();

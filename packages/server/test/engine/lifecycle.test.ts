@@ -279,7 +279,7 @@ describe("a faulty agent", () => {
     ],
     [
       "no event",
-      'What was yielded, {"kind":"dance"}, event 1 of turn 1: it is not an event: yield what the builders of the turn give',
+      'The yielded value, {"kind":"dance"}, event 1 of turn 1: it is not an event: yield the result of a builder of the turn',
       async function* () {
         yield { kind: "dance" } as never;
       },

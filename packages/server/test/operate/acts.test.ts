@@ -23,7 +23,7 @@ const waitsFor = (on: Served, taskId: string, kind: string): Promise<void> =>
   until(async () => (await on.why(taskId)).kind === kind);
 
 describe("cancel", () => {
-  it("cancels a task that runs, whatever its agent does, and stores the act with it", async () => {
+  it("cancels a running task even if its agent ignores it, and stores the act with it", async () => {
     const hold = gate();
     const on = serve(async function* (turn) {
       yield turn.working("On it");
@@ -41,7 +41,7 @@ describe("cancel", () => {
     expect((await on.why(taskId)).kind).toBe("done");
   });
 
-  it("refuses a task that has changed meanwhile with what it is now, and one that is over", async () => {
+  it("rejects a task that has changed, with its current state, and a task that has ended", async () => {
     const on = serve(async function* (turn) {
       yield turn.inputRequired("Which one?");
     });
@@ -84,7 +84,7 @@ describe("resume", () => {
     await until(async () => (await on.stateOf(taskId)) === "TASK_STATE_COMPLETED");
   });
 
-  it("continues a failed task in a new one, with its state, its message and the results of its steps", async () => {
+  it("continues a failed task in a new task, with its state, its message and the results of its steps", async () => {
     const done: string[] = [];
     let fails = true;
     const on = serve(async function* (turn) {
@@ -115,7 +115,7 @@ describe("resume", () => {
     expect(unknown).toMatchObject({ status: 409, body: { reason: "notPossible" } });
   });
 
-  it("continues a failed task once, however often and by however many operators at once", async () => {
+  it("continues a failed task only once, even if several operators repeat the act concurrently", async () => {
     const on = serve(async function* (turn) {
       yield turn.working("On it");
       throw new Error("the printer burns");
@@ -150,7 +150,7 @@ describe("resume", () => {
 });
 
 describe("retry a step", () => {
-  it("does a step of a waiting task again, and no other", async () => {
+  it("repeats one step of a waiting task, and no other step", async () => {
     const done: string[] = [];
     const on = serve(async function* (turn) {
       yield turn.working("On it");
@@ -183,7 +183,7 @@ describe("retry a step", () => {
     expect(done).toHaveLength(4);
   });
 
-  it("refuses a task that runs", async () => {
+  it("rejects a running task", async () => {
     const hold = gate();
     const on = serve(async function* (turn) {
       yield turn.working("On it");
@@ -267,6 +267,23 @@ describe("pause and resume an agent", () => {
     ]);
   });
 
+  it("rejects an agent that no node serves, with the served ones, unless it has tasks", async () => {
+    const on = serve(async function* (turn) {
+      yield turn.completed("Done");
+    });
+    const refused = await on.ops("/v1/acts/pause", { agent: "/typo" });
+    const message = "No node serves agent /typo, and it has no tasks. Served agents: /";
+    expect(refused).toMatchObject({ status: 409, body: { ok: false, reason: "notPossible", message } });
+    expect((await actsOf(on))[0]).toMatchObject({ act: "pause", outcome: "refused", agent: "/typo", after: message });
+    expect((await on.ops("/v1/paused")).body).toEqual({ agents: [] });
+    const state = "TASK_STATE_SUBMITTED";
+    const json = JSON.stringify({ id: "t", contextId: "c", status: { state }, history: [] });
+    const record = { kind: "task", state, json, time: 1, actor: "user", turn: 1, attempt: 1 } as const;
+    const task = { agent: "/crashed", owner: "o", taskId: "t" };
+    await on.store.append([{ task, create: { contextId: "c" }, records: [record] }]);
+    expect((await on.ops("/v1/acts/pause", { agent: "/crashed" })).status).toBe(200);
+  });
+
   it("does not wake a waiting task of a paused agent, and keeps its event", async () => {
     const on = serve(async function* (turn) {
       yield turn.working("On it");
@@ -285,7 +302,7 @@ describe("pause and resume an agent", () => {
 });
 
 describe("drain a node", () => {
-  it("begins nothing more, fails the probe of readiness, and begins again afterwards", async () => {
+  it("starts no turns and fails the readiness probe, and starts turns again after undrain", async () => {
     const on = serve(
       async function* (turn) {
         yield turn.completed("Done");

@@ -32,13 +32,13 @@ const byName = {
 };
 
 describe("who may operate", () => {
-  it("is nobody where the option is off", async () => {
+  it("is nobody if the option is off", async () => {
     const on = serve(done, { operators: false });
     const response = await on.handler.fetch(new Request("http://127.0.0.1:4000/ops/v1/counts"));
     expect(response.status).toBe(404);
   });
 
-  it("is refused at the start beyond loopback without an authenticator, and with one without an authorization", () => {
+  it("is rejected at the start beyond loopback without an authenticator, and with an authenticator but no authorization", () => {
     const make = (operators: object | boolean) => () =>
       createHandler(agent, { publicUrl, store: memoryStore(), operators });
     expect(make(true)).toThrow("operators.authenticator is required where publicUrl is not a loopback address");
@@ -66,7 +66,7 @@ describe("who may operate", () => {
     if (!("origin" in headers)) expect(new Set(refused)).toEqual(new Set(["authorization refused"]));
   });
 
-  it("is whom the authorization lets do it, and nobody who only calls agents", async () => {
+  it("is anyone whom `authorize` permits, and no caller of agents", async () => {
     const asked: OperatorRequest[] = [];
     const on = serve(done, {
       operators: {
@@ -90,8 +90,8 @@ describe("who may operate", () => {
   });
 });
 
-describe("what is refused", () => {
-  it("is an input that is not known, missing, or wrong, with its name", async () => {
+describe("the API rejects", () => {
+  it("an unknown, missing or invalid input, with its name", async () => {
     const on = serve(done);
     const wrong: readonly (readonly [path: string, body: object | undefined, field: string])[] = [
       ["/v1/tasks?limit=0", undefined, "limit"],
@@ -125,7 +125,7 @@ describe("what is refused", () => {
     expect((await fetched({ method: "PUT", body: "{}", headers: json })).status).toBe(405);
   });
 
-  it("is a cursor with any other byte, and that of another filter", () => {
+  it("a cursor with a changed byte, and a cursor of another filter", () => {
     fc.assert(
       fc.property(
         fc.string(),
@@ -171,8 +171,8 @@ describe("the list", () => {
   });
 });
 
-describe("acts at the same time", () => {
-  it("are done by one operator, and refused to the others with what the task is now", async () => {
+describe("concurrent acts", () => {
+  it("succeed for one operator, and are rejected for the others with the current task", async () => {
     const on = serve(async function* (turn) {
       yield turn.inputRequired("Which one?");
     });
@@ -199,6 +199,20 @@ describe("the OpenAPI document", () => {
     expect(validator.version).toBe("3.1");
     const broken = { ...structuredClone(document), paths: { "/x": { get: { responses: 7 } } } };
     expect((await new Validator().validate(broken)).valid).toBe(false);
+  });
+
+  it("says for each act when it is rejected, and 404 only for acts on tasks", () => {
+    const acts = Object.entries(document.paths).flatMap(([path, { post }]) => {
+      const responses = post?.responses;
+      return responses === undefined
+        ? []
+        : [[path.split("/").at(-1), responses["409"]?.description, "404" in responses]];
+    });
+    expect(acts).toContainEqual(["cancel", "Refused: The task is not as it was, or cannot do this", true]);
+    const conflict = "Refused: The agent is paused already, or no node serves it and it has no tasks";
+    expect(acts).toContainEqual(["pause", conflict, false]);
+    expect(acts).toHaveLength(8);
+    expect(acts.every(([, description]) => typeof description === "string")).toBe(true);
   });
 
   it("is served, and has every route with its inputs", async () => {

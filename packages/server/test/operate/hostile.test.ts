@@ -106,7 +106,7 @@ async function send(on: Served, { route, method, inputs }: Sent): Promise<Respon
 }
 
 describe("any request", () => {
-  it("gets an answer that the document has, and one with wrong inputs is refused", async () => {
+  it("gets a documented answer, and is rejected if its inputs are invalid", async () => {
     const { on, ids } = await busy();
     const seen = new Map<number, number>();
     await fc.assert(
@@ -132,7 +132,7 @@ describe("any request", () => {
     for (const status of [200, 400, 404, 405, 409]) expect([status, seen.get(status) ?? 0]).not.toEqual([status, 0]);
   });
 
-  it("that is no request of the API is refused as the document says", async () => {
+  it("that the API does not have is rejected as documented", async () => {
     const { on } = await busy();
     const json = { "content-type": "application/json" };
     const large = JSON.stringify({ agent: "/", taskId: "t", reason: "x".repeat(70_000) });

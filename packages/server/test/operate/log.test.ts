@@ -85,7 +85,7 @@ describe("a task", () => {
     ]);
   });
 
-  it("shows which process a run was taken from", async () => {
+  it("shows the process that lost the run", async () => {
     const completes: Parameters<typeof serve>[0] = async function* (turn) {
       yield turn.completed("Done");
     };
@@ -109,5 +109,33 @@ describe("a task", () => {
     expect(log.entries.map(({ attempt }) => attempt)).toEqual([1, 2]);
     const { task }: { readonly task: OperatedTask } = log;
     expect(task.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("shows the takeovers of each of its turns", async () => {
+    const on = serve(
+      async function* (turn) {
+        yield turn.number < 2 ? turn.inputRequired("And then?") : turn.completed("Done");
+      },
+      { lease: { ttl: 500 } },
+    );
+    let taskId: string | undefined;
+    for (let number = 1; number <= 2; number += 1) {
+      await on.ops("/v1/acts/pause", { agent });
+      const id = (taskId = await on.send("Go", taskId === undefined ? {} : { taskId }));
+      const { entries } = await logOf(on, id);
+      const input = entries.findLast(({ kind }) => kind === "task" || kind === "message")?.seq ?? 0;
+      const key = { agent, owner: (await on.store.head({ agent }, id))?.task.owner ?? "", taskId: id };
+      const run = { turn: number, attempt: 1, input };
+      const leave = { effect: "feature", op: "delete", feature: "queue", key: "run" } as const;
+      const lease = { effect: "lease", op: "acquire", holder: "node-that-died", now: 1, until: 2 } as const;
+      await on.store.append([{ task: key, records: [], effects: [{ effect: "run", run }, leave, lease] }]);
+      await on.ops("/v1/acts/unpause", { agent });
+      await until(async () => (await on.why(id)).kind === (number < 2 ? "input" : "done"));
+    }
+    const { takeovers } = await shownOf(on, taskId ?? "");
+    expect(takeovers.map(({ turn, attempt }) => [turn, attempt])).toEqual([
+      [1, 2],
+      [2, 2],
+    ]);
   });
 });

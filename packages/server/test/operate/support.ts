@@ -27,9 +27,11 @@ interface Operation {
   readonly responses: Responses;
   readonly requestBody?: { readonly content: { readonly "application/json": { readonly schema: object } } };
 }
-type Responses = Readonly<
-  Record<string, { readonly content: { readonly "application/json": { readonly schema: object } } }>
->;
+interface ApiResponse {
+  readonly description: string;
+  readonly content: { readonly "application/json": { readonly schema: object } };
+}
+type Responses = Readonly<Record<string, ApiResponse>>;
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);

@@ -139,7 +139,7 @@ class Batch implements Changes<LockedTask> {
       this.#log.write(sql),
       this.features.write(sql),
       this.#acts?.write(sql) ?? Promise.resolve(),
-      // Other transactions wait for these rows, so they come last.
+      // Written last, because other transactions wait for these rows.
       this.#grown.size === 0 ? counts() : Promise.resolve(),
     ]);
     if (!contexts || !newKeys || !newTasks) throw new Overtaken("A task, a context or a key was created meanwhile");

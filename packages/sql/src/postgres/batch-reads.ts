@@ -34,9 +34,9 @@ const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContext
   JOIN parley.contexts c ON c.owner = v.owner AND c.name = v.name`;
 
 /**
- * What every append reads: whether search is on (waits for a transaction that switches it); a number of `places`, by which nodes detect
- * writes; how many of the scopes exist; blocks of `said` for new messages; and how many owners with new data exist. It locks these owners
- * against deletion.
+ * Data that every append reads: whether search is on (waits for a transaction that switches it); a number of `places`, by
+ * which nodes detect writes; how many of the scopes exist; blocks of `said` for new messages; and how many owners with new
+ * data exist. It locks these owners against deletion.
  */
 const selectShared = `SELECT is_on, nextval('parley.places'),
   (SELECT count(*)::int FROM parley.scopes WHERE id = ANY($1::bigint[])),

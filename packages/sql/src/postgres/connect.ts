@@ -145,7 +145,7 @@ async function loadPg(): Promise<PgModule> {
 }
 
 export interface Target {
-  /** The URL as `pg` takes it. */
+  /** The URL for `pg`. */
   readonly connectionString: string;
   /** Whether TLS is optional: `sslmode=prefer`, or a remote host and no `sslmode`. */
   readonly prefersTls: boolean;
@@ -170,7 +170,7 @@ export function readUrl(url: string): Target {
     if (!modes.has(mode)) throw refused("its sslmode is not one of PostgreSQL");
     searchParams.set("sslmode", mode);
     searchParams.set("uselibpqcompat", "true");
-    // Node's default certificates stand for those of the system.
+    // Node's default certificates replace those of the system.
     if (searchParams.get("sslrootcert") === "system") {
       searchParams.delete("sslrootcert");
       searchParams.set("sslmode", "verify-full");
@@ -185,7 +185,7 @@ function withoutTls(url: string): string {
   return parsed.href;
 }
 
-/** libpq settings that `pg` ignores: the program would connect to another server than the URL says. */
+/** libpq settings that `pg` ignores: the program would connect to a server other than the one in the URL. */
 function refuseUnknown(searchParams: URLSearchParams): void {
   for (const name of ["target_session_attrs", "hostaddr", "load_balance_hosts", "service"]) {
     if (searchParams.has(name)) throw refused(`pg does not support ${name}`);

@@ -38,7 +38,7 @@ interface StatementResult {
 }
 
 interface Known {
-  /** Names of the statements that are prepared. Absent: none is. */
+  /** Names of the statements that are prepared. Absent: no prepared statements. */
   readonly names?: StatementNames;
   /** Receives evidence that the connection works or does not. */
   readonly liveness?: Liveness;
@@ -94,7 +94,7 @@ export function connectionOver(client: PoolClientLike, most: number, { names, li
 }
 
 function resultOf(result: StatementResult | undefined): Result {
-  // The parsers only make values.
+  // The configured parsers return only values of this type.
   return { rows: (result?.rows ?? []) as Row[], count: result?.rowCount ?? 0 };
 }
 
@@ -167,8 +167,8 @@ function elements(text: string): readonly (string | null)[] {
 const doubtAfter = 5000;
 
 /**
- * Tracks when the connections of a pool last answered. NATs, firewalls and lost machines drop connections silently. If one connection is
- * silent, those that have not answered since then are not used, either.
+ * Tracks when the connections of a pool last answered. NATs, firewalls and lost machines drop connections silently. If one
+ * connection is silent, other connections that have not answered since then are not used, either.
  */
 export class Liveness {
   readonly #answered = new WeakMap<PoolClientLike, number>();
@@ -207,7 +207,7 @@ const maxTexts = 500;
 export class StatementNames {
   readonly #texts = new Map<string, { runs: number; name?: string }>();
   #isOn = false;
-  /** Part of each name: with another one, every statement is parsed again. */
+  /** Part of each name. With a new generation, the server parses every statement again. */
   #generation = 0;
 
   use(): void {
@@ -224,7 +224,7 @@ export class StatementNames {
     }
     if (known.name !== undefined) return known.name;
     if ((known.runs += 1) < soon) return undefined;
-    // Another store may use the same connections: the same name is the same text.
+    // Another store may use the same connections, so equal names have equal texts.
     const digest = createHash("sha256").update(text).digest("hex").slice(0, 32);
     return (known.name = `parley_${this.#generation}_${digest}`);
   }
@@ -238,7 +238,7 @@ export class StatementNames {
   }
 }
 
-/** Whether a statement failed because of its name: the session does not know it, has another of that name, or the table has changed. */
+/** Whether a statement failed because of its name: the session does not know the name, uses it for another statement, or the table has changed. */
 export function isStale(thrown: unknown): boolean {
   const state = sqlState(thrown);
   return state === "26000" || state === "42P05" || isOldPlan(thrown);

@@ -8,7 +8,7 @@ import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from
 import { Patience, type PatientConnection } from "./patience.ts";
 import { CommitLost, readFacts, settle, Witnesses, type ServerFacts, type Witness } from "./transaction.ts";
 
-/** The store's database: retries what can be retried, and rejects with errors that clients may see. */
+/** The store's database: retries statements and transactions if that is safe, and rejects with errors that clients may see. */
 export interface Database {
   /**
    * Runs one statement. It is retried after a lost connection, so it must be idempotent; use a transaction for other statements.
@@ -75,7 +75,7 @@ const oldest = 15;
 const maxConflicts = 8;
 /** Milliseconds that a write transaction may be idle: a paused process must not keep rows locked that another node needs. */
 const idleTimeout = 2000;
-/** The same for a read transaction, which locks no rows and may fold a large task meanwhile. */
+/** As `idleTimeout`, for a read transaction, which locks no rows and may fold a large task meanwhile. */
 const idleReadTimeout = 60_000;
 
 /** Checks the version of the server. */

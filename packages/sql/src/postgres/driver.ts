@@ -12,7 +12,7 @@ export interface PostgresDriver extends Queries {
   hold<T>(body: (connection: Connection) => Promise<T>, silence?: number): Promise<T>;
   /** Subscribes once to a NOTIFY channel on a separate connection. Absent if the driver cannot: readers poll. */
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
-  /** The maximum number of connections. Absent: unknown, and none is kept for longer than a call. */
+  /** The maximum number of connections. Absent: unknown, and no connection is kept longer than a call. */
   readonly connections?: number;
   /** The use of the pool now. Absent: unknown. */
   readonly use?: Store["connections"];

@@ -117,7 +117,7 @@ export class FeatureRows {
         if (row.state.due === undefined) row.state = { value: row.state.value, due: effect.due };
       }
       const path = nameOf(task, feature, "");
-      // The first one wakes every row without due.
+      // The first wake of a feature sets `due` of every row without one, so later wakes have no effect.
       if (!this.#wakes.has(path)) this.#wakes.set(path, [task, feature, effect.due]);
       return;
     }
@@ -127,7 +127,7 @@ export class FeatureRows {
     const by = Number(effect.op === "set") - Number(before?.state !== undefined);
     this.#counts.set(task, (this.#counts.get(task) ?? 0) + by);
     if (effect.op === "delete") this.#deleted.set(name, [task, encodeName(feature), indexName(key)]);
-    // A new row comes last.
+    // A new row is last in the order.
     if (before?.state === undefined) this.#rows.delete(name);
     const { value, due } = effect.op === "set" ? effect : {};
     const state = value === undefined ? undefined : { value, ...(due !== undefined && { due }) };
@@ -197,7 +197,7 @@ export class Keys {
     ]);
     for (const row of locked) this.#locked.add(`${int(row, 0)}/${text(row, 1)}`);
     for (const row of found) {
-      // The key itself is the requested one.
+      // The requested key is known, so the record omits it.
       const record = onceRecord("", row);
       const until = optional(row, 4);
       const path = `${int(row, 5)}/${text(row, 6)}`;

@@ -126,7 +126,7 @@ function isMissingFile(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
 }
 
-/** A certificate that Node rejects. Its codes are those of OpenSSL, and one for host names. */
+/** A certificate that Node rejects. The codes are those of OpenSSL, and one code for host names. */
 function isCertificateError(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return false;
   return /CERT|LEAF_SIGNATURE|ISSUER/.test(thrown.code);

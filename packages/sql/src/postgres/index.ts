@@ -129,7 +129,7 @@ export interface PostgresVersion {
   readonly newest: number;
 }
 
-/** What `migratePostgres()` would do. */
+/** The plan of `migratePostgres()`. */
 export interface PostgresPlan extends PostgresVersion {
   /** Whether this release works with the current tables: they have its version, or the next one. */
   readonly usable: boolean;
@@ -150,7 +150,7 @@ export function migratePostgres(options: PostgresStoreOptions): Promise<Postgres
   });
 }
 
-/** Reads the version of the tables, and plans what `migratePostgres()` would do, without changing anything. */
+/** Reads the version of the tables, and returns what `migratePostgres()` would do, without changing anything. */
 export function postgresPlan(options: PostgresStoreOptions): Promise<PostgresPlan> {
   return withDatabase(options, async (database, schema) => {
     const found = await versionOf(database, schema);

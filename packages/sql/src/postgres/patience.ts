@@ -127,7 +127,7 @@ export const answerMargin = 1000;
 /** Milliseconds after which a connection with a cheap statement is lost: a node whose heartbeats wait must not seem dead. */
 export const quickSilence = 1500;
 
-/** The same for the connection that listens, which has no spare. */
+/** As `quickSilence`, for the listening connection, which has no spare. */
 export const listenSilence = 5000;
 
 /** The largest timeout of PostgreSQL, in milliseconds. */

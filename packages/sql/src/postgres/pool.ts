@@ -19,7 +19,7 @@ export interface PoolLike {
   readonly totalCount?: number;
   /** How many of them are idle. */
   readonly idleCount?: number;
-  /** How many callers wait for one. */
+  /** How many callers wait for a client. */
   readonly waitingCount?: number;
   /** `max`: the maximum number of connections. `connectionTimeoutMillis`: how long lending one may take; 0 or absent: no limit. */
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };

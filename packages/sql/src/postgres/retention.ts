@@ -79,8 +79,8 @@ export class Retention {
   }
 
   /**
-   * Drops partitions without tasks. Those in use are left for the next call. PostgreSQL detaches one partition at a time, so pending
-   * ones come first.
+   * Drops partitions without tasks. Partitions in use are left for the next call. PostgreSQL detaches one partition at a
+   * time, so pending ones come first.
    */
   async drop(): Promise<void> {
     if (!(await this.#dropDetached())) return;

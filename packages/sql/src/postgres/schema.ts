@@ -103,7 +103,7 @@ export const ownerName: string = wholeName("o");
 /** Columns of the task and of its context. */
 export const ownColumns: string = sharedColumns.replace("c.name", wholeName("c")).replace("t.id", taskId);
 
-/** The same with the names of its agent and its owner, for a caller that does not know them. */
+/** As `ownColumns`, with the names of agent and owner, for a caller that does not know them. */
 export const taskColumns: string = `${ownColumns}, ${agentName}, ${ownerName}`;
 
 export const ownTables: string = "parley.tasks t JOIN parley.contexts c ON c.id = t.context";
@@ -132,7 +132,7 @@ export function rowsOf(columns: readonly Column[], first = 1): string {
   return `unnest(${arrays.join(", ")}) AS v (${columns.map(([name]) => name).join(", ")})`;
 }
 
-/** A statement that inserts rows. `rest`: what follows, such as `ON CONFLICT`. `where`: which of the rows `v`. Default: all. */
+/** A statement that inserts rows. `rest`: the end of the statement, such as `ON CONFLICT`. `where`: which of the rows `v`. Default: all. */
 export function insertInto(
   table: string,
   columns: readonly Column[],

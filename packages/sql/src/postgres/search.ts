@@ -69,7 +69,7 @@ export const search: SearchDialect = {
 /** Values of each term, after the five of a page. */
 const valuesPerTerm = 3;
 
-/** The words of a term as a `tsquery`; its phrase; and the main words of which a text must have all. */
+/** The words of a term as a `tsquery`; its phrase; and the main words, all of which a text must have. */
 function matchOf(owner: number, { words, prefix = false }: SearchTerm): Query["values"] {
   const last = words.length - 1;
   const ending = prefix ? "" : " ";

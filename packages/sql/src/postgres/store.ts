@@ -204,7 +204,7 @@ async function checkDatabase(
   }
 }
 
-/** Why nothing can be stored. */
+/** The reason why nothing can be stored. */
 async function whyReadOnly(connection: Connection, schema: Schema, database: Database): Promise<string | undefined> {
   const [row] = (await connection.query(schema.text(read))).rows;
   if (int(row, 0) === 1) return "The database is read-only: the server is a replica";

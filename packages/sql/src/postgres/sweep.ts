@@ -123,7 +123,7 @@ async function deleteExpired(sql: Sql, options: Sweeping): Promise<boolean> {
 
 const named = columns("owner bigint, name text");
 
-/** Terminal tasks with an older status, the oldest first. Compacted ones and others are separate lists. */
+/** Terminal tasks with an older status, the oldest first. Compacted and other tasks are separate lists. */
 async function lockOver(sql: Sql, before: number, limit: number, loose: boolean): Promise<readonly TaskRow[]> {
   const numbers: { number: number; time: number }[] = [];
   for (const compacted of loose ? [0] : [0, 1]) {

@@ -28,7 +28,7 @@ import {
   type Sql,
 } from "./schema.ts";
 
-/** A task that is locked, as a transaction knows it. */
+/** A locked task, with the state that the transaction knows. */
 export interface LockedTask extends KnownTask {
   /** The time of its newest status, in milliseconds since the Unix epoch. A status can be older than the previous one. */
   touched: number;

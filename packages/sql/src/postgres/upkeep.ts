@@ -140,7 +140,7 @@ function ownerId(sql: Sql, { agent, owner }: Owner): Promise<number | undefined>
 
 const hasTasks = "SELECT EXISTS (SELECT 1 FROM parley.tasks WHERE owner = $1)::int";
 
-/** Deletes what an owner has except tasks, at most `limit` rows of a kind. */
+/** Deletes the data of an owner except tasks, at most `limit` rows of a kind. */
 async function clearOwner(sql: Sql, owner: Owner, limit: number): Promise<Removed> {
   const id = await ownerId(sql, owner);
   if (id === undefined) return { deleted: 0, more: false };

@@ -9,12 +9,12 @@ import { int, type Schema } from "./schema.ts";
 const calmer = 10;
 /** The maximum duration of another node's write in milliseconds: all its timeouts together. */
 const longestWrite = 60_000;
-/** The maximum number of own places remembered between two polls. Others count as those of other nodes. */
+/** The maximum number of own places remembered between two polls. Further places count as those of other nodes. */
 const maxPlaces = 100_000;
 
 /**
- * The number of write transactions so far, the oldest running one, and the next one: in this order, so that everything counted began
- * before the next one. The sequence is read by a function, which needs USAGE or SELECT.
+ * The number of write transactions so far, the oldest running one, and the next one: in this order, so that every counted
+ * transaction began before the next one. The sequence is read by a function, which needs USAGE or SELECT.
  */
 const look = `WITH places AS MATERIALIZED (SELECT coalesce(pg_sequence_last_value('parley.places'), 0) AS last),
     snapshot AS MATERIALIZED (SELECT last, pg_current_snapshot() AS now FROM places)

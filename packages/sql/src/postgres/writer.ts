@@ -123,7 +123,7 @@ export class Writer {
     }
   }
 
-  /** One by one: an item that the server rejects must not fail the calls of others. Calls past their deadline fail. */
+  /** Commits one by one, because an item that the server rejects must not fail other calls. Calls past their deadline fail. */
   async #commitEach(calls: readonly Call[], thrown: unknown): Promise<void> {
     const isRefused = !(thrown instanceof A2AError);
     for (const call of calls) {
@@ -165,7 +165,7 @@ export class Writer {
   }
 }
 
-/** Whether one call of several may have caused an error: by what it stores, or by a lock that it waits for. */
+/** Whether a single one of several calls may have caused an error: by its data, or by a lock that it waits for. */
 function isOfOne(thrown: unknown): boolean {
   return !(thrown instanceof A2AError) || isLocked(thrown.cause) || isConflict(thrown.cause);
 }

@@ -25,7 +25,7 @@ import {
   type Value,
 } from "./rows.ts";
 
-// For operators: reads tasks of all owners, stores orders, and keeps the audit of their acts.
+// For operators: reads tasks of all owners, and stores their orders and the audit of their acts.
 
 type Position = Required<OperatorQuery>["after"];
 

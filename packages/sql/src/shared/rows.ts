@@ -104,7 +104,7 @@ export const ownColumns: string = `t.number, t.agent, t.owner, t.context, t.stat
 /** The number of `ownColumns`: the index of a column that a query adds. */
 export const ownWidth = 22;
 
-/** The same, with the names of agent and owner, for callers that do not know them. */
+/** As `ownColumns`, with the names of agent and owner, for callers that do not know them. */
 export const taskColumns: string = `${ownColumns}, a.name, o.name`;
 
 /** The number of `taskColumns`: the index of a column that a query adds. */

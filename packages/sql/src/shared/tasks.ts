@@ -240,7 +240,7 @@ function* sizeOf(
   return found.reduce((total, [row]) => total + count(row), 0);
 }
 
-/** The page of a list. `found`: its tasks in the order of the list, at most one more than the limit. Call it in a transaction. */
+/** The page of a list. `found`: the tasks of the page in order, at most one more than the limit. Call it in a transaction. */
 export function* readPage(
   reads: Reads,
   { found, total }: { readonly found: readonly Place[]; readonly total: number },
@@ -254,7 +254,7 @@ export function* readPage(
 }
 
 /**
- * As many tasks as fit into the page. Most are unchanged and cached. The others are read in groups, and large tasks one by one.
+ * As many tasks as fit into the page. Most are unchanged and cached. Other tasks are read in groups, and large tasks one by one.
  */
 function* readListed(
   reads: Reads,

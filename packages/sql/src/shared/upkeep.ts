@@ -14,7 +14,7 @@ import { all, change, first, query, type Dialect, type Steps } from "./dialect.t
 import { count, decodeName, encodeJson, int, optional, seqOf, text, type TaskRow, type Value } from "./rows.ts";
 import { readPieces, type Reads } from "./tasks.ts";
 
-// Compacts tasks, and lists what owners have.
+// Compacts tasks, and lists the owners, their contexts and their replies.
 
 /** Approximate maximum of records or 4 KiB pages that one call reads, so that its transaction is short. */
 export const effortPerSweep = 10_000;
@@ -87,7 +87,7 @@ export function* readReplies(
   const found = yield* first(query(`SELECT c.id FROM ${contextTables} AND c.name = $3`, ...names));
   if (found === undefined) return [];
   const context = count(found);
-  // Their sizes are known before they are read.
+  // Reads sizes first, so that a page of large replies does not fill the memory.
   const sql = `SELECT r.place, r.time, r.json FROM (
       SELECT place, sum(size) OVER (ORDER BY place) AS bytes, row_number() OVER (ORDER BY place) AS at FROM (
         SELECT place, octet_length(json) AS size FROM parley.replies WHERE context = $1 AND place > $2 ORDER BY place LIMIT $3

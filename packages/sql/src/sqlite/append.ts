@@ -64,7 +64,7 @@ export function applyItems(
   return outcomes;
 }
 
-/** The place of a new task: its context, if that exists. */
+/** The context of a new task, if it exists. */
 interface Site {
   readonly context: number | undefined;
 }

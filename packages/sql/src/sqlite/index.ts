@@ -36,12 +36,12 @@ export interface SqliteStoreOptions {
    */
   readonly create?: boolean;
   /**
-   * What an acknowledged append survives. `FULL` (default): also power loss, since each commit waits for the disk. `NORMAL`: a crash of
-   * the process; power loss may undo the last commits. The file stays consistent. Under load many tasks share a commit, so `FULL` costs
-   * little; on a slow disk `NORMAL` answers single requests sooner.
+   * The failures that an acknowledged append survives. `FULL` (default): also power loss, since each commit waits for the
+   * disk. `NORMAL`: a crash of the process; power loss may undo the last commits. The file stays consistent. Under load many
+   * tasks share a commit, so `FULL` costs little; on a slow disk `NORMAL` answers single requests sooner.
    */
   readonly synchronous?: "FULL" | "NORMAL";
-  /** Milliseconds that a call waits for another process that writes, before it fails as `Unavailable`. Default 5000. */
+  /** How long a call waits for another process that writes before it fails as `Unavailable`, in milliseconds. Default 5000. */
   readonly busyTimeout?: number;
   /** Maximum size of the file, in pages of 4096 bytes. Appends beyond it fail as `Unavailable`. Default: none. */
   readonly maxPages?: number;

@@ -165,7 +165,7 @@ const onceColumns = "k.hash, k.seq, t.id, k.answer";
 const onceTables = "keys k LEFT JOIN tasks t ON t.number = k.task";
 const isValid = "k.name = ? AND (k.until IS NULL OR k.until > ?)";
 
-/** The same for an owner whose id is known. */
+/** As `findKey`, for an owner whose id is known. */
 export function findOnce(driver: Driver, owner: number, key: string, now: number): OnceRecord | undefined {
   const row = driver
     .prepare(`SELECT ${onceColumns} FROM ${onceTables} WHERE k.owner = ? AND ${isValid}`)

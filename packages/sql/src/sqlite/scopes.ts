@@ -22,8 +22,8 @@ const root = 0;
 const maxBytes = 4 << 20;
 
 /**
- * Ids of agents, owners and contexts. Caches those of agents and owners. Ids of deleted owners are never reused. Call `forget` after a
- * rollback, which may have undone some, and before a write if another connection may have deleted an owner.
+ * Ids of agents, owners and contexts. Caches the ids of agents and owners. Ids of deleted owners are never reused. Call
+ * `forget` after a rollback, which may have undone some, and before a write if another connection may have deleted an owner.
  */
 export class ScopeIds {
   readonly #driver: Driver;

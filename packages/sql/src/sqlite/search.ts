@@ -101,7 +101,7 @@ function matchOf(owner: number, { words, prefix = false }: SearchTerm): string {
   return `words : "${words.map((word) => indexed(owner, word)).join(" ")}"${prefix ? " *" : ""}`;
 }
 
-/** The texts of a term in which each of its words is a main one. */
+/** The texts in which each word of the term is a main word. */
 function mainMatchOf(owner: number, term: SearchTerm): string {
   const { words, prefix = false } = term;
   const each = words.map((word, at) => `"${indexed(owner, word)}"${prefix && at === words.length - 1 ? " *" : ""}`);

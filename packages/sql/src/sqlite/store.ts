@@ -67,7 +67,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     search: {
       use: (on) =>
         calls.run(async () => {
-          // Most stores never had it on, and a write would wake other processes.
+          // Most stores never had an index, and a write would wake other processes.
           if (!on && !isIndexed(reader)) return;
           for (let more = await writer.index(on ? "on" : "off"); more;) {
             // Closing waits for this call. The next process continues.
@@ -160,7 +160,7 @@ export class Calls extends OpenCalls {
     return this.#isFull ? fullDisk : undefined;
   }
 
-  /** Reads with one statement, which needs no transaction, or begins its own transactions. */
+  /** For reads with one statement, which need no transaction, or reads that begin their own transactions. */
   read<T>(body: (most: number) => T, room?: Room): Promise<T> {
     return this.run((most) => {
       this.#files?.check();

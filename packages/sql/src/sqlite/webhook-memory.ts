@@ -16,7 +16,7 @@ export interface SqliteWebhookMemoryOptions {
   readonly keep?: number;
   /** Maximum bytes of data. Beyond it the oldest deliveries are forgotten. Default 256 MiB. */
   readonly bytes?: number;
-  /** Milliseconds that a call waits for another process that writes, before it fails as `Unavailable`. Default 5000. */
+  /** How long a call waits for another process that writes before it fails as `Unavailable`, in milliseconds. Default 5000. */
   readonly busyTimeout?: number;
   /** The library that runs SQLite, as for `sqliteStore()`. Default: that of the runtime. */
   readonly driver?: DriverName;

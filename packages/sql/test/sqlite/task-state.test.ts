@@ -199,7 +199,7 @@ describe.each(Object.entries(stores))("the state of a task, in %s", (_, open) =>
     });
     expect((await agent.client.sendMessage("clear")).message?.parts).toEqual([{ text: "Hello" }]);
     expect((await agent.client.sendMessage("Hi")).task?.status.state).toBe("TASK_STATE_FAILED");
-    expect(agent.problems.join()).toContain("a direct reply has no task that could keep a state");
+    expect(agent.problems.join()).toContain("a direct reply has no task to store a state");
   });
 
   it("is not written by a run that has lost its lease", async () => {

@@ -9,6 +9,9 @@ import { byAgent, failing, secondsSince } from "./recorders.ts";
 /** Cache time for values of the store, in milliseconds. Several exporters may read them at the same time. */
 const storeFor = 1000;
 
+/** How long a reading waits for the store, in milliseconds: less than Prometheus waits for a scrape, so that the other values arrive. */
+const maxStoreWait = 3000;
+
 /** An observer that records metrics. */
 export function metricsObserver(instruments: Instruments): Observer {
   /** The agents' names on their cards, by mount id. */
@@ -73,11 +76,14 @@ function readGauges(instruments: Instruments, gauges: Gauges): () => void {
   const usage = new ProcessUsage();
   let stored: ReturnType<Gauges["store"]> | undefined;
   let askedAt = -Infinity;
+  let isAsking = false;
   const store = (): ReturnType<Gauges["store"]> => {
     const now = performance.now();
-    if (stored !== undefined && now - askedAt < storeFor) return stored;
+    // A store that hangs is asked once, however often it is read.
+    if (stored !== undefined && (isAsking || now - askedAt < storeFor)) return stored;
     askedAt = now;
-    return (stored = gauges.store());
+    isAsking = true;
+    return (stored = gauges.store().finally(() => (isAsking = false)));
   };
   const end = instruments.collect(async (set) => {
     const { activeRuns, restingRuns, usedBytes, connections } = gauges.process();
@@ -92,7 +98,7 @@ function readGauges(instruments: Instruments, gauges: Gauges): () => void {
     }
     usage.read(set);
     try {
-      const values = await store();
+      const values = await within(store(), maxStoreWait);
       set(metrics.queued, values.queuedTasks);
       set(metrics.queueAge, values.queueAgeMs / 1000);
       set(metrics.waiting, values.waitingTasks);
@@ -109,4 +115,18 @@ function readGauges(instruments: Instruments, gauges: Gauges): () => void {
     end();
     usage.close();
   };
+}
+
+/** Rejects if the work takes longer. */
+async function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+    timer.unref();
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

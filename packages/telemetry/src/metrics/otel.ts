@@ -9,7 +9,8 @@ import {
 } from "@opentelemetry/api";
 import { scope } from "../names.ts";
 import { Caps } from "./caps.ts";
-import { read, type Instruments, type Labels, type Metric, type Reading, type Recorder } from "./definitions.ts";
+import { read, type Instruments, type Labels, type Metric, type Recorder } from "./definitions.ts";
+import { Readings } from "./readings.ts";
 
 /** The instruments of a meter. Created with their first value, because the SDK may start after the agent is created. */
 export function meterInstruments(provider: MeterProvider | undefined): Instruments {
@@ -17,6 +18,8 @@ export function meterInstruments(provider: MeterProvider | undefined): Instrumen
   let meter: Meter | undefined;
   const meterOf = (): Meter => (meter ??= (provider ?? api).getMeter(scope));
   const made = new Map<Metric, Counter | Histogram>();
+  const readings = new Readings();
+  let stop = (): void => {};
   const instrumentOf = (metric: Metric): Counter | Histogram => {
     const known = made.get(metric);
     if (known !== undefined) return known;
@@ -37,11 +40,19 @@ export function meterInstruments(provider: MeterProvider | undefined): Instrumen
         ? (value) => instrument.record(value, bounded)
         : (value) => instrument.add(value, bounded);
     },
-    collect: (reading) => observe(meterOf(), reading),
+    collect(reading) {
+      const remove = readings.add(reading);
+      if (readings.size === 1) stop = observe(meterOf(), readings);
+      return () => {
+        remove();
+        if (readings.size === 0) stop();
+      };
+    },
   };
 }
 
-function observe(meter: Meter, reading: Reading): () => void {
+/** Observes all servers with one callback: of several callbacks for one gauge, the SDK keeps only the last value. */
+function observe(meter: Meter, readings: Readings): () => void {
   const observables = new Map<Metric, Observable>(
     read.map((metric) => {
       const { name, unit, description } = metric;
@@ -54,11 +65,13 @@ function observe(meter: Meter, reading: Reading): () => void {
     }),
   );
   const all = [...observables.values()];
-  const callback: BatchObservableCallback = (result) =>
-    reading((metric, value, labels = {}) => {
+  const callback: BatchObservableCallback = async (result) => {
+    for (const [metric, samples] of await readings.read()) {
       const observable = observables.get(metric);
-      if (observable !== undefined) result.observe(observable, value, labels);
-    });
+      if (observable === undefined) continue;
+      for (const { value, labels } of samples) result.observe(observable, value, labels);
+    }
+  };
   meter.addBatchObservableCallback(callback, all);
   return () => meter.removeBatchObservableCallback(callback, all);
 }

@@ -5,7 +5,7 @@ import type { Instruments, Labels, Metric, Recorder } from "./definitions.ts";
 
 /* Caches recorders, so that a message neither creates labels nor looks up their series. */
 
-/** Maximum cached recorders of a kind. More values of a label mean an attack, so further recorders are not cached. */
+/** Maximum cached recorders of a kind. More values of a label are likely an attack, so further recorders are not cached. */
 const maxKept = 500;
 
 /** A cache by label values. */

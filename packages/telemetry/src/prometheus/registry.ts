@@ -7,6 +7,7 @@ import {
   type Reading,
   type Recorder,
 } from "../metrics/definitions.ts";
+import { Readings } from "../metrics/readings.ts";
 
 /** Maximum series of a metric. Further values go into one series with `other` labels. */
 const maxSeries = 1000;
@@ -31,7 +32,7 @@ export function prometheusName({ name, unit, kind }: Pick<Metric, "name" | "unit
 export class Registry implements Instruments {
   readonly #caps = new Caps();
   readonly #series = new Map<Metric, Map<string, Series>>();
-  readonly #readings = new Set<Reading>();
+  readonly #readings = new Readings();
 
   recorder(metric: Metric, labels: Labels): Recorder {
     const series = this.#seriesOf(metric, this.#caps.bound(metric, labels));
@@ -47,28 +48,21 @@ export class Registry implements Instruments {
   }
 
   collect(reading: Reading): () => void {
-    this.#readings.add(reading);
-    return () => this.#readings.delete(reading);
+    return this.#readings.add(reading);
   }
 
   /** The text of all metrics that have a value. */
   async text(): Promise<string> {
-    const values = new Map<Metric, Map<string, number>>();
-    // A process may have several servers: their values add up.
-    for (const reading of this.#readings) {
-      await reading((metric, value, labels = {}) => {
-        const of = values.get(metric) ?? new Map<string, number>();
-        const key = written(metric, labels);
-        const isOfProcess = /^(?:process|nodejs)\./.test(metric.name);
-        of.set(key, isOfProcess ? value : (of.get(key) ?? 0) + value);
-        values.set(metric, of);
-      });
-    }
+    const values = await this.#readings.read();
     const lines: string[] = [];
     for (const metric of all) {
-      const samples = [...this.#samples(metric), ...sampled(metric, values.get(metric))];
-      if (samples.length === 0) continue;
       const name = prometheusName(metric);
+      const read = values.get(metric) ?? [];
+      const samples = [
+        ...this.#samples(metric),
+        ...read.map(({ labels, value }) => `${name}${braced(written(metric, labels))} ${value}`),
+      ];
+      if (samples.length === 0) continue;
       lines.push(`# HELP ${name} ${metric.description}`, `# TYPE ${name} ${metric.kind}`, ...samples);
     }
     return `${lines.join("\n")}\n`;
@@ -104,10 +98,6 @@ export class Registry implements Instruments {
       ];
     });
   }
-}
-
-function sampled(metric: Metric, values: ReadonlyMap<string, number> = new Map()): readonly string[] {
-  return [...values].map(([labels, value]) => `${prometheusName(metric)}${braced(labels)} ${value}`);
 }
 
 function braced(labels: string): string {

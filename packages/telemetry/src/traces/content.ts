@@ -17,6 +17,7 @@ export class Content {
   readonly #role: "user" | "assistant";
   readonly #parts: { readonly type: string; readonly content?: string }[] = [];
   #left = maxContent;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(redact: Redact, role: "user" | "assistant") {
     this.#redact = redact;
@@ -26,9 +27,9 @@ export class Content {
   add(parts: readonly Part[]): void {
     for (const { text, data } of parts) {
       if (this.#left <= 0) return;
-      const shown = text === undefined ? undefined : this.#redact(text, this.#role);
+      const shown = text === undefined ? undefined : this.#redacted(text);
       if (text === undefined) this.#push({ type: data === undefined ? "file" : "data" });
-      else if (shown !== undefined) this.#push({ type: "text", content: shown.slice(0, this.#left) });
+      else if (shown !== undefined) this.#push({ type: "text", content: shown });
     }
   }
 
@@ -44,6 +45,21 @@ export class Content {
   /** `undefined`: redaction left nothing to export. */
   get json(): string | undefined {
     return this.#parts.length === 0 ? undefined : JSON.stringify([{ role: this.#role, parts: this.#parts }]);
+  }
+
+  /** Throws the first error of the redaction, which the server logs. */
+  tell(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** A text whose redaction fails is not exported. Its span is. */
+  #redacted(text: string): string | undefined {
+    try {
+      return this.#redact(text, this.#role)?.slice(0, this.#left);
+    } catch (error) {
+      this.#failure ??= { error };
+      return undefined;
+    }
   }
 
   #push(part: { readonly type: string; readonly content?: string }): void {

@@ -50,7 +50,7 @@ export function linkTo(context: SpanContext | undefined, relationship: string): 
 
 const getter: TextMapGetter<HeaderReader> = {
   get: (read, name) => read(name.toLowerCase()),
-  // No propagator of OpenTelemetry lists headers; the W3C ones ask for theirs by name.
+  // OpenTelemetry's propagators do not list headers; the W3C propagators read theirs by name.
   keys: () => ["traceparent", "tracestate", "baggage"],
 };
 
@@ -120,7 +120,7 @@ export function isGrpc(span: Span): boolean {
 /** Maximum memory for origins of tasks, in bytes. */
 const bytes = 1 << 20;
 
-/** The spans in which this process's tasks began, for links. Drops those of the oldest tasks beyond a limit. */
+/** The spans in which this process's tasks began, for links. Drops the oldest tasks beyond a limit. */
 export class Origins {
   readonly #known = new BoundedMap<SpanContext>({ bytes, bytesOf: (key) => 2 * key.length + 400 });
 

@@ -26,7 +26,6 @@ import {
   deliveryBeginning,
   setAgent,
   setCall,
-  setContent,
   setConversation,
   stepBeginning,
   TurnBeginnings,
@@ -122,8 +121,7 @@ export class Tracing implements Observer {
     if (content === undefined) return new Recorded(span, inner);
     const asked = new Content(content, "user");
     asked.add(turn.message.parts);
-    setContent(span, attribute.input, asked);
-    return new Shown(span, inner, new Content(content, "assistant"));
+    return new Shown(span, inner, asked, new Content(content, "assistant"));
   };
 
   readonly step = ({ name, contextId }: ObservedStep): Observation | undefined => {

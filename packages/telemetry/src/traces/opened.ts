@@ -87,11 +87,13 @@ export class Called extends Passed {
 /** A turn whose content is exported. */
 export class Shown extends Passed {
   readonly #span: Span;
+  readonly #input: Content;
   readonly #output: Content;
 
-  constructor(span: Span, inner: Context, output: Content) {
+  constructor(span: Span, inner: Context, input: Content, output: Content) {
     super(span, inner);
     this.#span = span;
+    this.#input = input;
     this.#output = output;
   }
 
@@ -100,9 +102,11 @@ export class Shown extends Passed {
   }
 
   end(error?: A2AError): void {
+    setContent(this.#span, attribute.input, this.#input);
     setContent(this.#span, attribute.output, this.#output);
     setError(this.#span, error);
     this.#span.end();
+    for (const content of [this.#input, this.#output]) content.tell();
   }
 }
 

@@ -45,7 +45,7 @@ export const listCases: Cases = {
     expect(await store.list(alice, bare)).toEqual({ tasks: [], total: 0 });
   },
 
-  async "a position reveals nothing of other owners' tasks, and skips nothing if its task is deleted"({
+  async "a page position reveals nothing of other owners' tasks, and stays valid after its task is deleted"({
     store,
     expect,
   }) {

@@ -32,8 +32,8 @@ export interface IntrospectionOptions extends Omit<TokenOptions, "audience">, In
 }
 
 /**
- * Authenticates callers by tokens of any kind: asks the authorization server about each new one (RFC 7662), and caches the answer for
- * `remember` milliseconds, by default 30 s.
+ * Authenticates callers by tokens of any kind: asks the authorization server about each new token (RFC 7662), and caches the
+ * answer for `remember` milliseconds, by default 30 s.
  *
  * @throws A2AError `InvalidParams` if an option is not valid.
  *
@@ -75,7 +75,7 @@ function introspectionCheck(options: IntrospectionOptions, host: TokenHost): Che
   let asking = 0;
   return async (token) => {
     // Other tokens belong to other authenticators, if several are combined.
-    if (await isOfOther(token, issuer)) throw new WrongToken("The token is by another issuer");
+    if (await isOfOther(token, issuer)) throw new WrongToken("The token is from another issuer");
     if (asking >= maxRequests) throw unavailable("Too many tokens are being checked");
     asking += 1;
     try {
@@ -134,7 +134,7 @@ function isIssuer(iss: unknown, issuer: string): boolean {
 function checkAnswer(answer: Readonly<Record<string, unknown>>, issuer: string, host: TokenHost): CheckedToken {
   const { active, iss, exp, nbf, token_type: type } = answer;
   if (active !== true) throw new WrongToken("The token is not active");
-  if (iss !== undefined && !isIssuer(iss, issuer)) throw new WrongToken("The token is by another issuer");
+  if (iss !== undefined && !isIssuer(iss, issuer)) throw new WrongToken("The token is from another issuer");
   const now = host.clock.now();
   if (typeof nbf === "number" && nbf * 1000 > now + host.tolerance) throw new WrongToken("The token is not valid yet");
   // Some servers call refresh tokens active, too.

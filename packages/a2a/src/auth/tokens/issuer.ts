@@ -57,7 +57,7 @@ export function endpointOf(metadata: IssuerMetadata, name: string): string {
 interface KeySource {
   /** The current keys. Throws an `A2AError` `Unavailable` if they cannot be read. */
   current(): Promise<JWTVerifyGetKey>;
-  /** Newer keys than those, or `undefined`. */
+  /** Fetches the keys again; `undefined` if they cannot be newer. */
   again(): Promise<JWTVerifyGetKey> | undefined;
 }
 

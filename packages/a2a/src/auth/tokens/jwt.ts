@@ -55,7 +55,7 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
       if (typeof alg !== "string" || !algorithms.includes(alg))
         throw new WrongToken("The algorithm of the token is not accepted");
       if (!isOfType(typ, type)) throw new WrongToken(`The type of the token is not ${type}`);
-      if (decodeJwt(token).iss !== issuer) throw new WrongToken("The token is by another issuer");
+      if (decodeJwt(token).iss !== issuer) throw new WrongToken("The token is from another issuer");
       const currentDate = new Date(host.clock.now());
       const rules = { algorithms, issuer, currentDate, clockTolerance: host.tolerance / 1000, requiredClaims: ["exp"] };
       const known = await keys.current();
@@ -82,7 +82,7 @@ function isOfType(typ: unknown, wanted: string): boolean {
   return typeof typ === "string" && whole(typ) === whole(wanted);
 }
 
-/** Maximum number of keys tried for a token that names none: each try costs as much as verifying a token. */
+/** Maximum number of keys tried for a token without a key id: each try costs as much as verifying a token. */
 const maxTries = 8;
 
 /** Verifies with the matching key, or tries each of several. */

@@ -39,8 +39,8 @@ export function bindingCheck({ bound, dpop, clock }: BindingRules): CheckBinding
 }
 
 /**
- * The certificate of the connection must be that of the token (RFC 8705 §3). It may come from an unknown authority, because the
- * authorization server has accepted it, and the handshake has proved its key.
+ * The certificate of the connection must be that of the token (RFC 8705 §3). Its authority may be unknown, because the
+ * authorization server has accepted the certificate, and the handshake has proved its key.
  */
 function checkCertificate(thumbprint: string, { facts }: UniversalRequest): void {
   const fingerprint = facts?.certificate?.fingerprint;
@@ -84,7 +84,7 @@ function proofCheck(options: DpopOptions, clock: Clock): CheckProof {
       throw wrong("The proof is not valid", cause);
     });
     const thumbprint = await calculateJwkThumbprint(protectedHeader.jwk ?? {});
-    if (thumbprint !== jkt) throw wrong("The proof is by another key");
+    if (thumbprint !== jkt) throw wrong("The proof is signed with another key");
     const { htm, htu, ath, jti, iat, nonce } = payload;
     if (htm !== request.method) throw wrong("The proof is for another method");
     if (!isSameTarget(htu, place.url)) throw wrong("The proof is for another URL");
@@ -124,7 +124,7 @@ function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   };
 }
 
-/** How long a nonce is current, in milliseconds. It is accepted for one more period. */
+/** How long a nonce is current, in milliseconds. A nonce is also accepted in the next period. */
 const period = 5 * 60_000;
 
 /**
@@ -136,7 +136,7 @@ class Nonces {
   readonly #clock: Clock;
   #key: Promise<WebKey> | undefined;
 
-  /** `secret`: `true` makes a random one. */
+  /** `secret`: `true` creates a random secret. */
   constructor(secret: true | string, clock: Clock) {
     this.#secret =
       secret === true ? crypto.getRandomValues(new Uint8Array(32)) : new TextEncoder().encode(`dpop nonce ${secret}`);

@@ -22,7 +22,7 @@ export interface DpopOptions {
    * Remembers a proof until it expires, and returns whether it was seen before. For servers with several processes, which must share this
    * memory. Default: this process remembers the proofs that it sees, in at most 16 MiB.
    *
-   * @param proof - Names the proof: a digest.
+   * @param proof - The digest that identifies the proof.
    * @param until - When it may be forgotten, in milliseconds since the Unix epoch.
    */
   readonly seen?: (proof: string, until: number) => boolean | Promise<boolean>;
@@ -92,7 +92,7 @@ export interface JwtOptions extends TokenOptions {
    * OpenID Connect Discovery).
    */
   readonly keySet?: string | { readonly keys: readonly object[] };
-  /** The algorithms of signatures that are accepted. Default: all asymmetric ones. Symmetric ones and `none` never are. */
+  /** The algorithms of signatures that are accepted. Default: all asymmetric ones. Symmetric algorithms and `none` are always rejected. */
   readonly algorithms?: readonly string[];
   /**
    * The `typ` that tokens must have. Default `at+jwt` (RFC 9068 §4), so that an ID token is never accepted as an access token. Many
@@ -147,8 +147,8 @@ export interface TokenHost {
 }
 
 /**
- * Defaults of options. `named`: the URLs in the options, whose hosts may be called even in a private network. URLs that those servers name
- * must be public: an authorization server must not choose addresses of this network.
+ * Defaults of options. `named`: the URLs in the options, whose hosts may be called even in a private network. URLs in their
+ * metadata must be public: an authorization server must not choose addresses of this network.
  */
 export function tokenHost(options: Omit<TokenOptions, "audience">, named: readonly (URL | undefined)[]): TokenHost {
   const { clock = systemClock, tolerance = 30_000 } = options;

@@ -96,7 +96,7 @@ export interface Confirmation {
 }
 
 /**
- * The key that a token is bound to; `undefined` if it is bound to none.
+ * The key that a token is bound to; `undefined` if the token is not bound.
  *
  * @throws WrongToken if it is bound in an unknown way: it must not be accepted as a bearer token.
  */

@@ -10,8 +10,8 @@ import { defineExtension, type DefinedExtension, type NoData } from "../index.ts
 export type IdempotentSends = DefinedExtension<typeof idempotentSendExtension, NoData>;
 
 /**
- * Sends that can be repeated. `client.ext(idempotentSends).declared` says whether an agent has them. Servers of Parley declare
- * them on their own, and its clients repeat sends wherever the card declares it, so neither needs this value.
+ * Sends that can be repeated. `client.ext(idempotentSends).declared` says whether an agent has them. Servers of Parley
+ * declare them on their own, and its clients repeat sends if the card declares the extension, so neither needs this value.
  */
 export const idempotentSends: IdempotentSends = defineExtension({
   uri: idempotentSendExtension,

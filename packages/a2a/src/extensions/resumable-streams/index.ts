@@ -10,8 +10,8 @@ import { defineExtension, type DefinedExtension, type NoData } from "../index.ts
 export type ResumableStreams = DefinedExtension<typeof resumeExtension, NoData>;
 
 /**
- * Streams that can be resumed. `client.ext(resumableStreams).declared` says whether an agent has them. Servers of Parley declare
- * them on their own, and its clients resume streams wherever the card declares it, so neither needs this value.
+ * Streams that can be resumed. `client.ext(resumableStreams).declared` says whether an agent has them. Servers of Parley
+ * declare them on their own, and its clients resume streams if the card declares the extension, so neither needs this value.
  */
 export const resumableStreams: ResumableStreams = defineExtension({
   uri: resumeExtension,

@@ -42,7 +42,7 @@ export interface CredentialedRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The headers of an answer: those of `fetch`, and others. */
+/** The headers of an answer, from `fetch` or another source. */
 export interface AnswerHeaders {
   /** A header by its lower-case name. */
   get(name: string): string | null | undefined;

@@ -171,7 +171,7 @@ function templateOf(
   const part = onlyPart(event);
   if (part?.text === undefined) return undefined;
   const literal = JSON.stringify(part.text);
-  // The literal has no escapes, and so no quotation mark inside: the search takes linear time even for a hostile text.
+  // The literal has no escapes, so it contains no quotation mark. The search takes linear time even for a hostile text.
   if (literal.length !== part.text.length + 2) return undefined;
   const at = data.lastIndexOf(literal);
   if (at === -1) return undefined;

@@ -41,7 +41,7 @@ export interface ClientResponse {
   close(): void;
 }
 
-/** The headers of a request: those of the caller, and the service parameters (A2A 1.0 §9.2, §11.2), which override them. */
+/** The headers of a request: the caller's headers, overridden by the service parameters (A2A 1.0 §9.2, §11.2). */
 export async function requestHeaders(
   host: ClientHost,
   request: HeadersRequest,
@@ -218,7 +218,7 @@ function corsHint(url: string, thrown: unknown): string {
   return `. If the server runs, CORS may refuse this page: set its option cors: { origins: ["${page}"] }`;
 }
 
-/** A runtime's description of a failed connection. Often the cause says more than the error. */
+/** A runtime's description of a failed connection. Often the cause has more details than the error. */
 function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   const { cause } = thrown;

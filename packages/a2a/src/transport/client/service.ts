@@ -51,7 +51,7 @@ export interface EncodedCall<Name extends OperationName = OperationName> {
 export interface ClientTransport {
   /** Sends a call. Returns its result as parsed JSON, and the URIs of the extensions that the server activated. */
   call(call: EncodedCall<UnaryName>): Promise<{ readonly result: unknown; readonly extensions?: readonly string[] }>;
-  /** Sends a call that is answered with events. `readEvents()` makes their `batches`. */
+  /** Sends a call that is answered with events. `readEvents()` creates their `batches`. */
   stream(call: EncodedCall<StreamName>): Promise<StreamReply>;
 }
 
@@ -69,7 +69,7 @@ export function clientService(
     const { configuration } = request as Operations["SendMessage"]["request"];
     const waits = operation === "SendMessage" && !configuration?.returnImmediately;
     const timeout = context.outgoing?.connectTimeout ?? (!waits && host.limits.connectTimeout);
-    // The request of a method of an extension is JSON on every wire, and so is its response.
+    // Requests and responses of extension methods are JSON on every wire.
     const params = context.outgoing?.method ? request : shapes.encodeRequest(operation, request);
     return { operation, params, context, timeout };
   }
@@ -211,7 +211,7 @@ export function refusal(
   const own = vague ? undefined : decoded?.code;
   const options: A2AErrorOptions | undefined = decoded;
   const code = (own ?? byStatus ?? decoded?.code) as WireErrorCode;
-  const message = response.status === 431 ? `${url} takes no headers of this size (HTTP 431)` : decoded?.message;
+  const message = response.status === 431 ? `${url} does not accept headers of this size (HTTP 431)` : decoded?.message;
   return new A2AError(code, message, { ...options, retryAfter, challenge });
 }
 

@@ -108,7 +108,7 @@ export interface CardHost {
   /** How callers authenticate. The agent's own requirements replace these. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements?: readonly SecurityRequirement[];
-  /** Whether the server delivers webhooks (A2A 1.0 §4.3). The agent may declare that it has none. */
+  /** Whether the server delivers webhooks (A2A 1.0 §4.3). The agent may declare that it has no webhooks. */
   readonly pushNotifications?: boolean;
   /** Whether authenticated callers get another card (A2A 1.0 §3.1.11). */
   readonly extendedCard?: boolean;
@@ -195,7 +195,7 @@ export interface DocumentOptions {
   readonly clock: Clock;
 }
 
-/** Decides who reads a document. */
+/** Decides which callers may read a document. */
 export interface CardGate {
   /** Headers with the readers' credentials. */
   readonly vary: readonly string[];

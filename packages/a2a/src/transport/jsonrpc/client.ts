@@ -21,7 +21,7 @@ export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBin
   return bindingWith(codecs, chunkDecoder);
 }
 
-/** The same without the fast decoder of chunks, for a smaller bundle. */
+/** As `jsonRpcBinding`, without the fast decoder of chunks, for a smaller bundle. */
 export function smallJsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {
   return bindingWith(codecs, (decode) => decode);
 }

@@ -125,8 +125,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * The version of the request; if it names none, the first that has its method (the examples of the specification omit the header), or
-   * that of A2A 1.0 §3.6.2 with `strictVersion`.
+   * The version of the request; if it names none, the first version that has its method (the examples of the specification
+   * omit the header), or that of A2A 1.0 §3.6.2 with `strictVersion`.
    */
   #codecOf(method: string): JsonRpcCodec {
     const codecs = this.#codecs;
@@ -211,8 +211,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * Whether the caller accepts events but not JSON. Clients in Go and .NET take an error in JSON for a stream without events. Unary calls
-   * always get JSON.
+   * Whether the caller accepts events but not JSON. Clients in Go and .NET treat an error in JSON as a stream without events.
+   * Unary calls always get JSON.
    */
   #readsEvents(): boolean {
     const accepted = this.request.header("accept");

@@ -93,7 +93,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
     owns(at) {
       const below = pathBelow(at, path);
       if (below === undefined) return false;
-      // By the protocol, `/api/tasks` is a path of the tenant `api`. Here it is one only if that tenant exists.
+      // By the protocol, `/api/tasks` is a path of the tenant `api`. In this version the segment is a tenant only if that tenant exists.
       return tables.some((table) => {
         const match = matchRoute(table, "GET", below);
         return match !== undefined && (match.tenant === undefined || named.has(match.tenant));
@@ -205,7 +205,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     this.#choose();
     const match = this.#match;
     if (match === undefined) throw nothingHere();
-    if (!isCalled(match)) throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
+    if (!isCalled(match)) throw new A2AError("MethodNotAllowed", `This path accepts ${match.allow.join(", ")}`);
     this.#called = match;
     return this.request.method === "POST" ? messageText(this.#host, this, principal) : "";
   }
@@ -232,7 +232,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     let otherMethod: RestVersion | undefined;
     for (const version of versions) {
       const match = this.#take(version);
-      // This version may take the first segment of another version's path for a tenant. It is one only if that tenant exists.
+      // This version may treat the first segment of another version's path as a tenant. It is a tenant only if that tenant exists.
       if (match === undefined || (match.tenant !== undefined && !isTenant(this.#host, match.tenant))) continue;
       if (match.route !== undefined) return;
       otherMethod ??= version;

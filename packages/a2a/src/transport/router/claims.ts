@@ -13,7 +13,7 @@ import {
   type ServerBinding,
 } from "../server/binding.ts";
 
-/* Assigns the paths of a server to bindings and cards. Creating a server fails if two of them claim the same path. */
+/* Assigns the paths of a server to bindings and cards. Creating a server fails if two claims have the same path. */
 
 /** Paths of bindings below the base of an agent, by name: `{ JSONRPC: "/jsonrpc" }`. Default `""`, the base itself. */
 export type InterfacePaths = Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export interface ServiceMount {
   readonly card: AgentCard;
   /** The served card, if it is signed. Default: `card`. */
   readonly signedCard?: () => Promise<AgentCard>;
-  /** Decides who may read the card and its page. Default: anyone. */
+  /** Decides which callers may read the card and its page. Default: anyone. */
   readonly gate?: CardGate;
 }
 
@@ -75,7 +75,7 @@ export interface ClaimedBase extends MountedBase {
 
 const card = "a card";
 
-/** Collects the claims of all bindings at a base. Throws `InvalidParams` if two have the same address. */
+/** Collects the claims of all bindings at a base. Throws `InvalidParams` if two claims have the same address. */
 export function claimsOf(
   base: MountedBase,
   bindings: readonly ServerBinding[],

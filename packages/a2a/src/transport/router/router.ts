@@ -74,10 +74,10 @@ export interface Router {
   /** Whether the router serves a URL, with any HTTP method. If not, it may belong to another part of the application. */
   answers(url: string): boolean;
   /**
-   * Checks new mounts and their documents. The returned function then serves them. Requests in progress keep their endpoint, and so do
-   * bases with unchanged mounts.
+   * Checks new mounts and their documents. The returned function then serves them. Requests in progress and bases with
+   * unchanged mounts keep their endpoint.
    *
-   * @throws A2AError `InvalidParams` if two of them claim the same path.
+   * @throws A2AError `InvalidParams` if two mounts claim the same path.
    */
   prepare(mounts: readonly ServiceMount[], documents?: readonly PublicDocument[]): () => void;
 }
@@ -100,7 +100,7 @@ interface Base {
   readonly below: readonly (Pick<Claim, "owns"> & { readonly below: string; readonly endpoint: HttpEndpoint })[];
 }
 
-/** Serves each binding at its claimed paths, and the cards. Throws `InvalidParams` if two claim the same path. */
+/** Serves each binding at its claimed paths, and the cards. Throws `InvalidParams` if two mounts claim the same path. */
 export function createRouter(
   mounts: readonly ServiceMount[],
   options: RouterOptions,
@@ -315,7 +315,7 @@ function guardedEndpoint({ answer }: PublicEndpoint, codec: Codec, logger: Logge
   };
 }
 
-/** The service of one tenant, for requests that name the tenant and for those that name none. */
+/** The service of one tenant, for requests with the tenant and requests without any. */
 function alone(services: ReadonlyMap<string | undefined, AgentService>, tenant: string): ServerHost["services"] {
   const service = services.get(tenant);
   return new Map(service === undefined ? [] : [undefined, tenant].map((name) => [name, service] as const));
@@ -370,7 +370,7 @@ export function beforeRouter(endpoints: readonly AnyPathEndpoint[], handle: Univ
   };
 }
 
-/** The bindings that A2A 1.0 names (§5.8). All others are named by a URI. */
+/** The bindings that A2A 1.0 names (§5.8). All other bindings are named by a URI. */
 const official: readonly string[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
 /** Rejects bindings without a valid, unique name. Throws `InvalidParams`, which names the option. */

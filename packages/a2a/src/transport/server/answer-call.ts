@@ -50,7 +50,7 @@ export interface ServerCall<Body, Answer> {
   reply(reply: AnyReply, context: ServerContext): Answer | Promise<Answer>;
   /** Answers with a stream. The binding calls `context.end()` when the stream is over. */
   stream(reply: StreamReply, context: ServerContext): Answer | Promise<Answer>;
-  /** Answers with an error, which `failureOf` makes from a thrown value. `fields`: the task, for the log. Must not throw. */
+  /** Answers with an error, which `failureOf` creates from a thrown value. `fields`: the task, for the log. Must not throw. */
   fail(thrown: unknown, fields?: LogFields): Answer | Promise<Answer>;
 }
 
@@ -128,8 +128,8 @@ function withFiles(operation: OperationName, params: Requests, files: IncomingFi
 }
 
 /**
- * The service of a tenant; `""` means none. A tenant is a routing label and does not identify the caller. Throws `InvalidParams` for an
- * unknown tenant.
+ * The service of a tenant; `""`: no tenant. A tenant is a routing label and does not identify the caller. Throws
+ * `InvalidParams` for an unknown tenant.
  */
 export function serviceOf({ services }: Pick<ServerHost, "services">, tenant: string | undefined): AgentService {
   const service = services.get(tenant === "" ? undefined : tenant);

@@ -60,8 +60,8 @@ export interface HttpBinding {
    */
   claim(base: BaseAddress, codecs: readonly Codec[]): HttpClaim;
   /**
-   * Begins to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with only that tenant, also
-   * for requests that name none.
+   * Begins to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with only that
+   * tenant, which also serves requests without a tenant.
    */
   open(host: ServerHost): HttpEndpoint;
 }
@@ -80,7 +80,7 @@ export interface BaseAddress {
 export interface HttpClaim {
   /** Single paths. Each is also claimed with a slash at its end. */
   readonly paths?: readonly ClaimedPath[];
-  /** Claims everything at and below this path, except what another binding claims by `paths`. */
+  /** Claims everything at and below this path, except for `paths` of other bindings. */
   readonly below?: string;
   /**
    * Whether the binding serves a path at or below `below`, which excludes cards and other bindings from that path; frameworks get the other
@@ -89,7 +89,7 @@ export interface HttpClaim {
   owns?(path: string): boolean;
   /** Whether `owns` is true for any path at or below this one, which excludes another base from there. Default: true for every `below`. */
   reserves?(path: string): boolean;
-  /** Further paths that some clients try next to the base and at the root. Served unless another base is there or claims the same. */
+  /** Further paths that some clients try next to the base and at the root. Served unless another base has or claims the same path. */
   readonly beside?: readonly string[];
 }
 
@@ -149,7 +149,7 @@ export interface ServerHost {
   readonly codecs: readonly [Codec, ...Codec[]];
   /** The operations that are served, by name. */
   readonly operations: OperationTable;
-  /** The methods of extensions, which are also in `operations`. An agent rejects those that it does not have. Default: none. */
+  /** The methods of extensions, which are also in `operations`. An agent rejects methods that it does not have. Default: none. */
   readonly methods?: readonly MethodRoute[];
   /**
    * Checks the host name of a request and the origin of its page, before anything else. Absent: the host of the server does, or all are
@@ -170,7 +170,7 @@ export interface ServerHost {
   readonly receiver?: FileReceiver;
   /** Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2). If not, its method or path determines the version. */
   readonly strictVersion: boolean;
-  /** The origins that may call, for bindings that send CORS headers themselves. The router sends them for all others. Absent: none. */
+  /** The origins that may call, for bindings that send CORS headers themselves. The router sends the CORS headers for all other bindings. Absent: no CORS. */
   readonly cors?: CorsOptions | true;
   /** Called by bindings that send CORS headers themselves, for each request with a rejected `Origin`, for the log. */
   readonly refusedOrigin?: (request: UniversalRequest) => void;
@@ -199,7 +199,7 @@ export interface RequestLimits {
   readonly answers?: ByteBudget;
 }
 
-/** The codecs that a binding can speak, in order of preference. Throws `InvalidParams` if it can speak none. */
+/** The codecs that a binding can speak, in order of preference. Throws `InvalidParams` if it supports none of them. */
 export function speakers<T extends Codec>(
   name: string,
   codecs: readonly Codec[],
@@ -253,7 +253,7 @@ export function hasFunction(value: object, name: string): boolean {
  * Calls a function of a binding while a server is created, and checks its result.
  *
  * @param isValid - Called with anything, because a binding may be written in JavaScript.
- * @param wanted - What the function must return.
+ * @param wanted - The description of the required result, for the error.
  * @throws A2AError `InvalidParams` that names the binding, if the function throws or returns anything else. An `A2AError` of the
  * function itself is passed on.
  */

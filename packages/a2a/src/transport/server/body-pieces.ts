@@ -18,7 +18,7 @@ export class BodyPieces implements ByteReader, BodyReader {
   readonly #pieces: Uint8Array[] = [];
   /** Pieces that were taken and returned. */
   readonly #back: Uint8Array[] = [];
-  /** The beginning of the body, which was read before the body turned out to be large. Some of it may be read again. */
+  /** The beginning of the body, which was read before the body turned out to be large. A part of it may be read again. */
   #begun: Uint8Array | undefined;
   #begunAt = 0;
   /** Maximum memory of the body, in addition to its beginning. */
@@ -86,14 +86,14 @@ export class BodyPieces implements ByteReader, BodyReader {
     return piece;
   }
 
-  /** Makes the beginning, and then `piece`, the next to be read. Both were taken from here, and count as held until they are read. */
+  /** Makes the beginning, and then `piece`, the next to be read. Both were read from this body before, and count as held until they are read again. */
   restart(begun: Uint8Array, piece: Uint8Array): void {
     this.#begun = begun.length > 0 ? begun : undefined;
     this.#begunAt = 0;
     this.#pieces.unshift(piece);
   }
 
-  /** How much of the beginning is read again, in bytes. */
+  /** How many bytes of the beginning are read again. */
   get again(): number {
     return this.#begun?.length ?? 0;
   }
@@ -112,7 +112,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     });
   }
 
-  /** Returns a piece, which becomes the next one again. */
+  /** Puts a piece back, so that it is read next. */
   unread(piece: Uint8Array): void {
     if (piece.length > 0) this.#back.unshift(piece);
   }
@@ -164,7 +164,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     this.#go();
   }
 
-  /** Reads nothing more. */
+  /** Stops reading. */
   close(): void {
     this.place?.leave();
     if (!this.#ended) this.refuse(new A2AError("InvalidRequest", "Stopped reading the request body"));

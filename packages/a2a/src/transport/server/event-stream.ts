@@ -19,7 +19,7 @@ const opening = ":\n\n";
 export interface EventFormat {
   /** The `data` of an event: one line. */
   event(item: StreamItem): string;
-  /** The same for a large event, in pieces that need not be joined; `undefined`: use `event`. */
+  /** The text of a large event, in pieces that need not be joined; `undefined`: use `event`. */
   pieces(item: StreamItem): readonly string[] | undefined;
   /** The last event of a stream that fails, without the blank line at its end. */
   error(error: WireError): string;

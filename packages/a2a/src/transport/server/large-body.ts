@@ -59,7 +59,7 @@ export async function readLargeText(
   }
 }
 
-/** The body; `undefined` if it has more than `most` bytes: it is then read again from the beginning. */
+/** The body; `undefined` if it has more than `most` bytes: the body is then read again from the beginning. */
 async function beginning(source: BodyPieces, most: number): Promise<Uint8Array | undefined> {
   const bytes = new GrowingBytes(most);
   for (;;) {

@@ -84,7 +84,7 @@ export interface CorsOptions {
   readonly maxAge?: number;
 }
 
-/** Headers and methods that one binding adds to those of all bindings. */
+/** Headers and methods of one binding, in addition to those of all bindings. */
 export interface CorsHeaders {
   /** HTTP methods that pages may use, in the form of the header: `GET, POST`. */
   readonly methods: string;

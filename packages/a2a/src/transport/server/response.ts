@@ -70,7 +70,7 @@ export function errorResponse({ shapes }: Codec, error: WireError, allow?: strin
   };
 }
 
-/** The headers of an error: `base`, and those that its code needs (RFC 9110 §10.2.3, §11.6.1). */
+/** The headers of an error: `base`, and headers that its code requires (RFC 9110 §10.2.3, §11.6.1). */
 export function errorHeaders(base: Headers, error: A2AError, allow?: string): Headers {
   if (error.challenge === undefined && error.retryAfter === undefined && allow === undefined) return base;
   return {
@@ -188,7 +188,7 @@ export function writeDocument(value: unknown, headers: Headers): Promise<Documen
   return tagged(JSON.stringify(value), headers);
 }
 
-/** The same for a serialized document. */
+/** As `documentResponse`, for a serialized document. */
 export async function tagged(text: string, headers: Headers): Promise<Document> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   const etag = Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");

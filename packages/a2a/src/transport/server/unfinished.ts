@@ -18,7 +18,7 @@ const waitIntervals = 10;
 /** Minimum memory of a body, in bytes: its request and its buffers exist before its content. */
 const least = 1024;
 
-/** A part of the budget. */
+/** A part of the memory budget. */
 class Pool {
   readonly size: number;
   /** Maximum room of one connection. */
@@ -94,11 +94,11 @@ export class Unfinished implements BodyBudget {
   left(place: Place): void {
     this.#places.delete(place);
     this.#waiting.delete(place);
-    // Only the end of a large body makes room for waiting ones.
+    // Only the end of a large body frees memory for waiting bodies.
     if (place.pool === this.large) this.gave();
   }
 
-  /** Called when a large body has released room. @internal */
+  /** Called when a large body has released memory. @internal */
   gave(): void {
     if (this.#waiting.size > 0) this.#letIn();
   }
@@ -157,7 +157,7 @@ class Place implements BodyPlace {
   /** The pool of its room. */
   pool: Pool;
   #taken = 0;
-  /** Its largest size in bytes, once that is known to be more than a small body. */
+  /** Its maximum size in bytes, once it is known not to be a small body. */
   wanted = 0;
   /** Bytes received since the last check. */
   sent = 0;
@@ -182,7 +182,7 @@ class Place implements BodyPlace {
     const wanted = Math.min(most, large.size, large.share);
     if (this.#over || (this.pool === large && wanted <= this.wanted)) return true;
     if (wanted <= smallBody) return this.#holdSmall(Math.max(least, held));
-    // Subtract the room that it already has.
+    // Subtract the memory that the body already has.
     const more = this.pool === large ? wanted - this.#taken : wanted;
     this.wanted = wanted;
     if (large.take(more, this.connection)) {

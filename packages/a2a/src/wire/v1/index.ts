@@ -106,7 +106,7 @@ const shapes: OwnShapes = {
   decodeError: decodeRestError,
 };
 
-/** The codec of A2A 1.0. A call marked as pure makes it, so that bundlers can remove it if it is unused. */
+/** The codec of A2A 1.0. The call is marked as pure, so that bundlers can remove the codec if it is unused. */
 export const codecV1: JsonRpcCodec & RestCodec = /* @__PURE__ */ makeCodec();
 
 function makeCodec(): JsonRpcCodec & RestCodec {

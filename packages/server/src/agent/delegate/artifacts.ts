@@ -13,7 +13,7 @@ import { id } from "@parley/a2a/internal/model/schema";
 import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "@parley/a2a/internal/protocol/index";
 import { CallFailed } from "./calls.ts";
 
-/** Maximum counted artifacts, and bytes of their counts as JSON: a row is small. Beyond them, a restart may replace an artifact on its own. */
+/** Maximum counted artifacts, and bytes of their counts as JSON, because a row is small. Beyond these limits, a restart may send an artifact again. */
 const maxCountedArtifacts = 200;
 const maxCountedBytes = 12 << 10;
 
@@ -22,14 +22,14 @@ function complete(count: number): number {
   return -count - 1;
 }
 
-/** How much of an agent's artifacts was taken over, and their parts as far as the result may hold them. */
+/** How much of the other agent's artifacts this task has copied, and their parts, up to `resultBytes`. */
 export class DelegatedArtifacts {
   readonly #options: DelegateOptions;
   readonly #number: number;
   readonly #limit: number;
   /**
-   * `contentLength` of what was taken over: a task has its texts in fewer parts than its events. `NaN`: unknown. Negative: complete
-   * (`complete`).
+   * The copied `contentLength` of each artifact. Parts are not counted, because a task merges texts that its events had
+   * apart. `NaN`: unknown. Negative: complete (`complete`).
    */
   readonly #taken: Map<string, number>;
   /** Absent if it is too large, or began before a restart. */
@@ -80,7 +80,7 @@ export class DelegatedArtifacts {
     return this.#take(artifact, appends, lastChunk, count);
   }
 
-  /** Takes what the artifacts of a task have beyond what was taken. */
+  /** Copies the content of a task's artifacts that was not copied yet. */
   *snapshot({ artifacts = [] }: Task, isOver: boolean): Generator<ArtifactEvent, void, void> {
     for (const artifact of artifacts) {
       const before = this.#taken.get(artifact.artifactId);
@@ -89,14 +89,14 @@ export class DelegatedArtifacts {
       if (taken === count && (!isOver || (before ?? 0) < 0 || count === 0)) continue;
       const appends = taken <= count && (before ?? -1) >= 0;
       const parts = appends ? contentAfter(artifact.parts, taken) : artifact.parts;
-      // A task that is over says of an open artifact only that it is complete, and an event has at least one part.
+      // At the end of a task only the completion of an open artifact may be left to report, but an event needs at least one part.
       if (parts.length === 0) continue;
       const event = this.#take({ ...artifact, parts }, appends, isOver, count);
       if (event !== undefined) yield event;
     }
   }
 
-  /** Throws `CallFailed` if its id cannot be stored: then the delegation fails, and not the agent that asked. */
+  /** Throws `CallFailed` if the artifact's id cannot be stored: the delegation then fails, but not the delegating agent. */
   #take(artifact: Artifact, append: boolean, lastChunk: boolean, count: number): ArtifactEvent | undefined {
     const artifactId = `d${this.#number}-${artifact.artifactId}`;
     const checked = check(id, artifactId, "copy");

@@ -20,7 +20,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import { pause } from "@parley/a2a/internal/base/async";
 
-/* Errors of calls to another agent, and what they mean. */
+/* Errors of calls to another agent, and how the delegation reacts to them. */
 
 /** The error of a call, in contrast to one of the agent's own function. */
 export class CallFailed extends Error {
@@ -52,7 +52,7 @@ const refusals: readonly A2AErrorCode[] = [
   ...(["ContentTypeNotSupported", "ExtensionSupportRequired", "VersionNotSupported", "TaskNotFound"] as const),
 ];
 
-/** Whether a first message certainly did not make the other agent work: then another one may be asked. */
+/** Whether the other agent has certainly not worked on the first message: another agent may then get it. */
 export function wasRefused(error: unknown): boolean {
   if (hasCode(error, ...refusals)) return true;
   if (hasCode(error, "InvalidResponse")) return /^(?:404|405|3..)$/.test(error.metadata["httpStatus"] ?? "");
@@ -64,7 +64,7 @@ export const outlivedReasons: ReadonlySet<string> = new Set(["shutdown", "leaseL
 
 /* Calls to the other agent: send, follow, find and cancel. */
 
-/** An event of the other agent, and its number if the agent has numbers. */
+/** An event of the other agent, and its `seq` if the agent sends one. */
 export interface Came {
   readonly event: StreamResponse;
   readonly seq?: number | undefined;
@@ -132,7 +132,7 @@ export class DelegateCalls {
     return this.#sendAndPoll(request);
   }
 
-  /** Follows a task, after the event of a number if there is one. */
+  /** Follows a task, after the event `seq` if it is set. */
   follow({ taskId = "", seq }: OpenDelegation): AsyncGenerator<Came, void, void> {
     const after = seq !== undefined && this.#promises(resumeExtension) ? { after: seq } : {};
     if (!this.#streams) return this.poll(taskId);
@@ -218,7 +218,7 @@ export class DelegateCalls {
     return this.#turn.clock.elapsed();
   }
 
-  /** Whether to retry an agent that has failed since then. */
+  /** Whether to retry an agent whose failures began at `since`. */
   mayRetry(since: number): boolean {
     return this.now() - since < outageBudget;
   }
@@ -297,7 +297,7 @@ export class DelegateCalls {
         throw error;
       yield* this.poll(taskId);
     } finally {
-      // It may wait for the network.
+      // Not awaited: `return()` may wait for the network.
       void Promise.resolve(events.return?.()).catch(() => {});
     }
   }

@@ -85,7 +85,7 @@ export async function* delegate(
     observed = {};
     throw error;
   } finally {
-    // Even if the function abandons it, or the turn ends because this task asks the question.
+    // Also if the agent's function abandons the delegation, or the turn ends with a question.
     watch?.onEnd?.({});
     observed.end?.();
     rows.running.delete(key);
@@ -382,7 +382,7 @@ class Delegation {
   /** Stores the failure, for later attempts of the turn. */
   async #fail(failure: DelegationFailed): Promise<void> {
     this.#isOpen = false;
-    // An untaken message has no task, and to search for one would send it.
+    // The other agent has no task for a rejected message, and looking for one would send the message again.
     if (failure.kind === "refused" && !failure.untaken && this.#options.cancel !== "canceled") this.#cancel();
     this.#rows.authorizations.delete(this.#key);
     await this.#rows.close(this.#key, failureRow(this.#row, failure));

@@ -99,7 +99,7 @@ export function mistake(text: string): A2AError {
   return new A2AError("InvalidAgentResponse", `turn.delegate(): ${text}`);
 }
 
-/** A delegation without a row. */
+/** A delegation that has no stored row yet. */
 interface NewDelegation {
   readonly turn: TurnBase;
   readonly rows: Delegations;

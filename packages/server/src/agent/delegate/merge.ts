@@ -8,7 +8,7 @@ type Came =
 interface MergeOptions {
   /** Whether the others continue if one throws. */
   readonly settled: boolean;
-  /** Aborted when the merged generator is left. */
+  /** Aborted when the consumer leaves the merged generator. */
   readonly left: AbortSignal;
   readonly clock: Clock;
 }
@@ -17,8 +17,8 @@ interface MergeOptions {
 const askAgain = 1000;
 
 /**
- * Merges generators in the order of their values. Each one continues when its value was taken, so at most one value of each is held. A wait is
- * held while others work, and yielded once all of them wait: that ends the function.
+ * Merges generators in the order of their values. Each generator continues once the consumer took its value, so each holds at most
+ * one value. A wait is held back while other generators work, and yielded once all of them wait: that ends the agent's function.
  */
 export async function* merge(
   generators: readonly AsyncGenerator<AgentYield, unknown, void>[],

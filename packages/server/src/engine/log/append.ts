@@ -24,7 +24,7 @@ export class Batch {
   sizes: number[] = [];
   bytes = 0;
   effects: TaskEffect[] = [];
-  /** The number of records before each effect of a feature: it belongs to the last of them. */
+  /** The number of records before each effect of a feature. The effect belongs to the last of these records. */
   #places: Map<TaskEffect, number> | undefined;
   /** Before the records. */
   from: TaskState;
@@ -103,11 +103,11 @@ function rowBytes(effect: FeatureEffect): number {
 }
 
 /**
- * Cuts a batch that is too large for its task. `before` is the task that refused it. `kept` has the records that fit, `lost` is
- * the first that does not. If all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows`
- * is true. Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would
- * cover lost records, the end of the lease, which belongs to a lost terminal status, and the rows of features that go with lost
- * records.
+ * Cuts a batch that is too large for its task. `before` is the task before the batch. `kept` has the records that fit, `lost`
+ * is the first record that does not. If all records fit, the task has too many rows: `lost` is then the last record that sets
+ * a row, and `rows` is true. The next append shows whether the remaining rows fit. Some effects are dropped as well: a
+ * checkpoint, which would cover lost records, the end of the lease, which belongs to a lost terminal status, and the rows of
+ * features that go with lost records.
  */
 export function cutToFit(
   batch: Batch,
@@ -129,8 +129,8 @@ export function cutToFit(
 }
 
 /**
- * How many bytes of records a task of `before` bytes has room for if it refused this batch. `Infinity` if the records are
- * within the limit: their rows were refused then, even if a status that ends the task is beyond `taskBytes`.
+ * How many bytes of records a task of `before` bytes has room for, if the store rejected this batch. `Infinity` if the
+ * records are within the limit: the store then rejected their rows. A status that ends the task may exceed `taskBytes`.
  */
 function roomFor(batch: Batch, taskBytes: number, before: number): number {
   const { maxBytes = Infinity } = boundOf(batch, taskBytes);
@@ -183,7 +183,7 @@ export const endOfRun: readonly TaskEffect[] = [
   { effect: "lease", op: "revoke" },
 ];
 
-/** The outcome of `endTurn`: the turn has ended, or a message is in the log that needs another turn. */
+/** The outcome of `endTurn`: the turn has ended, or the log has a message that needs another turn. */
 export type TurnEnd = "ended" | "messageWaits";
 
 export interface Ending {
@@ -193,7 +193,7 @@ export interface Ending {
   readonly resolve: (end: TurnEnd) => void;
 }
 
-/** The same, for a turn that resumes from its checkpoint. */
+/** As `endOfRun`, for a turn that resumes from its checkpoint. */
 export const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
 
 export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
@@ -218,9 +218,9 @@ export function boundOf({ records, state }: Batch, taskBytes: number): { readonl
 export type Kept = readonly (readonly FeatureEffect[])[];
 
 export type AppendResult =
-  /** Stored, and the turn continues. Or a message arrived first: the batch is appended again without the end of the turn. */
+  /** The batch was stored, and the turn continues. Or a message arrived before the end of the turn: the writer appends the batch again without that end. */
   | { readonly kind: "open" }
-  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, if its message is answered by that. */
+  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, if they contain the answer to its message. */
   | { readonly kind: "created"; readonly ended: boolean; readonly log: readonly NewRecord[] | undefined }
   /** The turn has ended: the task is terminal or waits for its user. */
   | { readonly kind: "ended" }
@@ -269,7 +269,7 @@ export class Additions {
     for (const record of records) this.#of.delete(record);
   }
 
-  /** A line in the log: one for each extension and limit, since a task that is full stays so. */
+  /** Logs a dropped addition: one line for each extension and limit, because a full task stays full. */
   leftOut(by: readonly string[], limit: string): void {
     for (const extension of by) {
       const line = `${limit} ${extension}`;

@@ -33,7 +33,7 @@ export interface Submission {
 
 /**
  * Maximum concurrent transactions, and items of each. While the store works on one, this thread handles the outcomes of the
- * previous one. A thousand tasks in one transaction would all wait for the last. Row `fan-in` of the benchmarks needs both
+ * previous one. A thousand tasks in one transaction would all wait for the slowest. Row `fan-in` of the benchmarks needs both
  * limits: without them a chunk takes twice as long (docs/decisions/hot-path.md).
  */
 const maxInFlight = 2;
@@ -72,7 +72,7 @@ function report(
   }
 }
 
-/** Records the tasks that were created, and the states that they have now. `causes`: of each item; `undefined` for the server itself. */
+/** Audits created tasks and changed states. `causes`: the cause of each item; `undefined` for the server itself. */
 function auditChanges(
   audit: Audit,
   time: number,
@@ -158,7 +158,7 @@ export class Committer {
     });
   }
 
-  /** The items, with an effect for each feature that must see their records. Free for tasks without rows. */
+  /** The items, with an effect for each feature that must see their records. Costs nothing for tasks without rows. */
   #waking(items: readonly AppendItem[]): readonly AppendItem[] {
     const due = this.#clock.now();
     const wakes = this.#wakes.map((feature) => ({ effect: "feature", op: "wake", feature, due }) as const);
@@ -202,7 +202,7 @@ export class Committer {
     try {
       const taken = batch.map((submission) => submission.take());
       const items = this.#wakes.length === 0 ? taken : this.#waking(taken);
-      // Before the store is asked: by the time it answers, a writer may be at the turn of another caller.
+      // Read before the append: by the time the store answers, a writer may work on the turn of another caller.
       const causes = this.#audit && batch.map(({ cause }) => cause);
       const observer = this.#observer;
       let results: readonly Result[];

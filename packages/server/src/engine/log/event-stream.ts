@@ -24,7 +24,7 @@ type Batch = readonly StreamItem[];
 
 /**
  * The stream of an operation. Thousands may be idle (row `subscribers` of the benchmarks), so each uses little memory: it
- * releases what it needed to open, and waits in a single suspended function, at half a kilobyte.
+ * releases the closure that opened it, and waits in a single suspended function of half a kilobyte.
  */
 export class EventStream implements AsyncIterableIterator<Batch> {
   readonly #operation: StreamName;
@@ -124,7 +124,7 @@ class TaskEvents {
     return this.#over;
   }
 
-  /** The next events; empty if none are available yet. A promise only if the store must be read, which chunks never need. */
+  /** The next events; empty if none are available yet. Returns a promise only if it must read the store. Chunks are always in memory. */
   poll(): readonly StreamItem[] | Promise<readonly StreamItem[]> {
     if (this.#over) return [];
     const records = this.#reader.poll();

@@ -21,7 +21,7 @@ export interface LiveLimits {
 export interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
-  /** Whether it can read on at another process, as the reader of a stream can. */
+  /** Whether it can continue at another process, as the reader of a stream can. */
   readonly moves: boolean;
 }
 
@@ -99,8 +99,8 @@ export class LiveLog {
   }
 
   /**
-   * The next records after `seq`: at least one, and no more than `bytes` together otherwise. Empty if there are no newer ones;
-   * `undefined` when they are not in memory, so that the store has to be read.
+   * The next records after `seq`, up to `bytes` together, but at least one. Empty if no record is newer; `undefined` if the
+   * records are not in memory, so the reader must read the store.
    */
   after(seq: number, bytes: number): readonly LogRecord[] | undefined {
     if (this.#head === undefined) return undefined;
@@ -141,8 +141,8 @@ export class LiveLog {
   }
 
   /**
-   * The process stops: readers that can continue in another process do so, after the records that are available. While this process runs the
-   * task they stay, because most of them end with its run.
+   * The process stops: readers that can continue in another process leave after the available records. While this process
+   * runs the task they stay, because most streams end with the run.
    */
   drain(error: unknown): void {
     this.#draining = { error };

@@ -23,7 +23,7 @@ import { callJson } from "./records.ts";
 
 /** Records of one page. Many readers may hold a page without reading it, so it is small. */
 export const pageSize = 256;
-/** The same in bytes of JSON. A larger record gets a page to itself, and is counted (`Position.room`). */
+/** Bytes of JSON of one page. A larger record gets a page to itself, and reserves memory (`Position.room`). */
 const pageBytes = roomless;
 
 export interface Position {
@@ -51,7 +51,7 @@ export class LogReader {
   #closed = false;
   readonly #moves: boolean;
 
-  /** `moves`: whether who reads can read on at another process. */
+  /** `moves`: whether the reader can continue at another process. */
   constructor(from: Position, moves = false) {
     this.#from = from;
     this.#moves = moves;
@@ -146,10 +146,10 @@ export async function answers(
   if (isTerminal(record.state)) return true;
   if (!isInterrupted(record.state)) return false;
   const { run } = liveLogs.find(task.taskId)?.head ?? (await store.head(scope, task.taskId)) ?? {};
-  // Without a run, every message has had its turn.
+  // A task without a run has no unanswered messages.
   if (run === undefined) return true;
   if (run.turn === record.turn) return run.input >= input;
-  // A later message already has its turn. A late reader still gets the answer to this one.
+  // A later message already has its turn, so this message is answered. A reader that arrives late still gets the answer.
   return run.input > input && record.turn >= run.turn - (await turnsAfter(store, scope, task, input, run.input));
 }
 
@@ -276,9 +276,9 @@ export async function generationAt({ store, scope, task: { taskId } }: Position,
 const page = { limit: 256, bytes: 256 << 10 };
 
 /**
- * The timeline of a task (1.1 draft, §3.2.8), and the generations in which its artifacts began and ended, up to the
- * head. `undefined` if the log no longer has its first record, or the entries would exceed `bytes`: clients would take a partial timeline
- * for the whole one.
+ * The timeline of a task (1.1 draft, §3.2.8), and the generations in which its artifacts began and ended, up to the head.
+ * `undefined` if the log no longer has its first record, or the entries would exceed `bytes`: clients would mistake a partial
+ * timeline for the complete one.
  *
  * @param room - Reserves memory before a large page is read.
  */

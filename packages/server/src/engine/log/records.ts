@@ -189,7 +189,7 @@ function checked<T>(schema: Schema<T>, value: unknown, what: string): T {
 
 /* The text of artifacts in the message of the final status, for front ends that show no artifacts (`mirrorArtifactText`). */
 
-/** A longer text would be stored twice for front ends that could hardly show it. */
+/** A longer text would double the stored bytes, and few front ends could show it. */
 const maxBytes = 256 << 10;
 
 const suffix = "-mirror";

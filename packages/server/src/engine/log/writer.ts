@@ -46,7 +46,7 @@ export interface WriterInit {
   readonly contextId: string;
   /** Absent: the first records create the task. */
   readonly start?: WriterStart;
-  /** Has the optional additions of the records. */
+  /** Source of the optional additions of the records. */
   readonly source?: { readonly additions: Additions | undefined };
   /** The rows of files that a record refers to first. They are dropped with the record. */
   readonly files?: ((record: NewRecord) => readonly FeatureEffect[]) | undefined;
@@ -71,9 +71,9 @@ export class LogWriter implements Submission {
   #pending: Batch;
   #inFlight: Batch | undefined;
   #ending: Ending | undefined;
-  /** The committer has it in its queue, or in a commit. */
+  /** The writer is in the committer's queue, or in a commit. */
   #submitted = false;
-  // As of the last commit.
+  // After the last commit.
   #seq: number;
   #fence: number;
   #storedRun: StoredRun | null;
@@ -83,7 +83,7 @@ export class LogWriter implements Submission {
   /** A record did not fit into the task, which is about to fail. */
   #isFull = false;
   #closed = false;
-  /** It was closed before everything was stored. */
+  /** The writer was closed before everything was stored. */
   #isLost = false;
   readonly #waiters = new Waiters();
 
@@ -221,7 +221,7 @@ export class LogWriter implements Submission {
     this.#waiters.wake();
   }
 
-  /** No limit after a full task was cut: the remaining records fit. */
+  /** `Infinity` after `#cut`, because the remaining records fit. */
   get #taskBytes(): number {
     return this.#isFull ? Infinity : this.#init.settings.limits.taskBytes;
   }
@@ -263,7 +263,7 @@ export class LogWriter implements Submission {
     return { kind: "created", ended, log: isAnswered ? records : undefined };
   }
 
-  /** The log holds messages that the run has not read: the turn does not end. */
+  /** The log holds messages that the run has not read: puts the batch back, and the turn does not end. */
   #putBack(batch: Batch, { finish }: Ending): AppendResult {
     this.#unreadMessages = true;
     this.#pending.prepend(batch, batch.records.length - (finish === undefined ? 0 : 1));

@@ -14,7 +14,7 @@ export function isSuspect(run: StoredRun | null | undefined): run is StoredRun {
   return (run?.deaths ?? 0) > 0;
 }
 
-/** Whether these writes get further than the lost run. The start of a step is not progress: the step may be what crashes. */
+/** Whether these writes are progress beyond the lost run. The start of a step is not progress: the step may be what crashes. */
 export function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
   if (records.length > 0) return true;
   return effects.some(
@@ -24,7 +24,7 @@ export function isProgress(records: readonly NewRecord[], effects: readonly Task
   );
 }
 
-/** The maximum that stores keep. No run reaches it without storing a record. */
+/** The maximum that stores accept. No run reaches it without storing a record. */
 const maxOutlived = 10_000;
 
 interface SuspectedRun {
@@ -35,7 +35,7 @@ interface SuspectedRun {
   flush(): Promise<void>;
 }
 
-/** A run that was taken over from a crashed process. It is suspected of the crash until it writes something new. */
+/** A run that was taken over from a crashed process. It may have caused the crash, until it writes a new record. */
 export class CrashSuspicion {
   readonly #of: SuspectedRun;
   #run: StoredRun;
@@ -54,7 +54,7 @@ export class CrashSuspicion {
     this.#isOver = true;
   }
 
-  /** Clears the run of its past crashes, because it has run for a while since its start. */
+  /** Resets the run's crash count, because it has run for a while since its start. */
   clear(): void {
     const { turn, attempt, input, deaths = 0 } = this.#run;
     const outlived = Math.min(deaths, maxOutlived);
@@ -62,13 +62,13 @@ export class CrashSuspicion {
     if (outlived !== this.#run.outlived) this.#store({ turn, attempt, input, deaths, outlived });
   }
 
-  /** The server stops: if it is killed before the run ends, that death does not count as a crash of the run. */
+  /** The server stops: if it is killed before the run ends, this does not count as a crash of the run. */
   excuse(): void {
     this.#store(withoutCrash(this.#run));
     this.#excused = true;
   }
 
-  /** Another run began during its solo trial. Resolves once this is stored. */
+  /** Another run began while this run was on trial alone. Resolves once this is stored. */
   async joined(): Promise<void> {
     if (this.#run.alone !== true) return;
     const { alone: _, ...run } = this.#run;
@@ -76,12 +76,12 @@ export class CrashSuspicion {
     await this.#of.flush().catch(() => {});
   }
 
-  /** Effects that undo the crash counted in advance, if the task is left to another process. */
+  /** Effects that subtract the crash counted in advance, if this process releases the task to another process. */
   get handBack(): readonly TaskEffect[] {
     return this.#excused ? [] : [{ effect: "run", run: withoutCrash(this.#run) }];
   }
 
-  /** Stores the progress of the replay. Getting further than the last attempt clears the run of that attempt's crash. */
+  /** Stores the progress of the replay. If the run gets further than the last attempt, that attempt's crash no longer counts. */
   noteReplay(to: number, input: number): void {
     if (to <= this.#replayed) return;
     const begins = this.#replayed === 0;
@@ -89,7 +89,7 @@ export class CrashSuspicion {
     if (begins) void this.#storeReplay(input).catch(() => {});
   }
 
-  /** `input`: `seq` of the message of the turn. A position of an earlier turn says nothing about this one. */
+  /** `input`: `seq` of the message of the turn. A position of an earlier turn does not count for this turn. */
   async #storeReplay(input: number): Promise<void> {
     const { store, task } = this.#of;
     const [row] = await store.features(task, task.taskId, replayFeature);

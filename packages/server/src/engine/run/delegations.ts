@@ -23,7 +23,7 @@ export async function openDelegations(run: KeepingTurn): Promise<Delegations> {
   return new TurnDelegations(run, open, closed);
 }
 
-/** After waiting this long, a run is cleared of the previous crash, in milliseconds. */
+/** After a wait of this length, in milliseconds, the previous crash no longer counts for the run. */
 const quietAfter = 1000;
 
 class TurnDelegations implements Delegations {
@@ -97,7 +97,7 @@ class TurnDelegations implements Delegations {
     this.#waiting += 1;
     if (this.#waiting === 1) {
       phase().rest(true, false);
-      // The first events of the delegation might crash the process. After a quiet period it is a wait like any other.
+      // The first events of the delegation might crash the process. After a quiet period the delegation counts as a wait.
       this.#quiet = settings.clock.after(quietAfter, () => phase().rest(true, true));
     }
     let waits = true;

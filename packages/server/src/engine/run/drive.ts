@@ -16,8 +16,8 @@ import type { Phase } from "./phase.ts";
 /* One turn of an agent, step by step. */
 
 /**
- * How many steps of a turn are not paced, so that a short answer takes one commit and no read of the store, even on a busy
- * server ("a short answer" in test/engine/cost.test.ts).
+ * How many first steps of a turn ignore the time slice, so that a short answer takes one commit and no read of the store,
+ * even on a busy server ("a short answer" in test/engine/cost.test.ts).
  */
 const freeSteps = 8;
 
@@ -40,7 +40,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     return;
   }
   try {
-    // It waits only if there is something to wait for: every chunk passes here.
+    // Awaits only promises, because every chunk passes here.
     for (let steps = 1; ; steps += 1) {
       const step = await output.next();
       const accepted = step.value === undefined ? !run.phase.stopped : run.accept(step.value, context);
@@ -55,9 +55,9 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
   } catch (error) {
     // Before the agent cleans up, because its cleanup must not store anything.
     if (isOfStore(error)) run.phase.lose("store", error);
-    // An agent's error has ended its generator. After an engine's error, the agent may still have to clean up.
+    // An error of the agent has ended its generator. After an error of the engine, the agent may still have to clean up.
     void output.return().catch(() => {});
-    // The message that arrived instead of an authorization starts the next turn.
+    // A message arrived in place of the authorization: it starts the next turn.
     if (error instanceof AuthorizationNotGiven && error.kind === "message") return;
     return refused(error, run, context);
   }
@@ -75,7 +75,7 @@ async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown
   }
 }
 
-/** Sends the agent's complaint about its message to the client. Rejects with any other error. */
+/** Tells the client what the agent found wrong with its message (`MessageRefused`). Rejects with any other error. */
 async function refused(error: unknown, run: Driven, context: ContextView): Promise<void> {
   if (!(error instanceof MessageRefused)) throw error;
   if (!run.phase.refuse(error)) await run.accept(questionOf(error), context);
@@ -129,7 +129,7 @@ function asking(parts: readonly Part[]): AgentEvent {
   return { kind: "status", state: "TASK_STATE_INPUT_REQUIRED", message: { parts } };
 }
 
-/** Milliseconds that all agents together may run in one turn of the event loop. */
+/** How long all agents together may run in one turn of the event loop, in milliseconds. */
 const timeSlice = 1;
 
 /**
@@ -141,7 +141,7 @@ const timeSlice = 1;
  */
 export class Pace {
   readonly #clock: Clock;
-  /** When the first agent went on in this turn of the event loop; monotonic time. */
+  /** When the first agent continued in this turn of the event loop; monotonic time. */
   #since: number | undefined;
   #resting: (() => void)[] = [];
 

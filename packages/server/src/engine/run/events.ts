@@ -83,17 +83,17 @@ function notOpen(artifactId: string, closed: boolean): string {
   return `artifact ${id} is closed: open it with ${open}, and close it with { last: true } on the last append alone`;
 }
 
-/** States with which a turn may end the task after its question, because they carry a reason. */
+/** States with which a turn may end the task after asking a question, because they carry a reason. */
 const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"]);
 
-const statusAdvice = "The question ends its turn: return after asking, and go on in the turn of the answer.";
+const statusAdvice = "The question ends its turn: return after asking, and continue in the turn of the answer.";
 const waitAdvice =
   "The question ends its turn, and the answer begins the next one: wait before you ask, or in the turn of the answer.";
 const artifactAdvice = "A stream of the message has ended with the question: yield results before it.";
 
 /**
  * The question that a turn has asked its user. It stays open until the answer arrives. A later status of the same turn would
- * withdraw it before the user could answer, so such a status is an error, unless it ends the task for a reason.
+ * withdraw the question before the user could answer. Such a status is an error, unless it ends the task with a reason.
  */
 export class Question {
   readonly #logger: Logger;
@@ -108,7 +108,7 @@ export class Question {
     return this.#isOpen;
   }
 
-  /** A turn begins. `isOpen`: its lost run had asked a question. */
+  /** A turn begins. `isOpen`: the lost run of this turn had asked a question. */
   begin(isOpen: boolean): void {
     this.#isOpen = isOpen;
     this.#warned = false;
@@ -137,7 +137,7 @@ export class Question {
     this.#warned = true;
     const advice = event.kind === "wait" ? waitAdvice : statusAdvice;
     if (refused) this.#logger.error(`${late} is not stored. ${advice}`, fields);
-    else this.#logger.warn(`${late} is seen late. ${artifactAdvice}`, fields);
+    else this.#logger.warn(`${late} reaches the client late. ${artifactAdvice}`, fields);
   }
 }
 
@@ -173,7 +173,7 @@ export function recordOf(event: AgentEvent, place: EventPlace): NewRecord {
       throw agentMistake(
         typeof event === "object" && event !== null && Symbol.asyncIterator in event
           ? "it is a stream of events: write yield* turn.stream(…), with the star"
-          : "it is not an event: yield what the builders of the turn give, turn.working() or turn.artifact()",
+          : "it is not an event: yield the result of a builder of the turn, such as turn.working() or turn.artifact()",
       );
   }
 }
@@ -250,7 +250,7 @@ export class ExtendedEvents {
   }
 }
 
-/** Maximum stored ranges of lost events. After so many diverging attempts, the oldest range counts again. */
+/** Maximum stored ranges of lost events. Beyond this number of diverging attempts, events of the oldest range count again. */
 const maxLostRanges = 256;
 
 /** The agent's checkpoint. `events`: how many it has yielded. `asked`: it has asked a question. */

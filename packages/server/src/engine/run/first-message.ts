@@ -99,7 +99,7 @@ export class FirstMessage implements Phase {
     return Promise.resolve(undefined);
   }
 
-  /** Only a stored task can be taken over after a crash, so there is nothing to prove. */
+  /** Only stored tasks are taken over after a crash, so a message without a task is never on trial. */
   proven(): Promise<void> {
     return Promise.resolve();
   }
@@ -187,7 +187,7 @@ export class FirstMessage implements Phase {
 }
 
 const noPlaceForState =
-  "turn.setState(): a direct reply has no task that could keep a state; use turn.context.setState(), or yield an event before";
+  "turn.setState(): a direct reply has no task to store a state; use turn.context.setState(), or yield an event before";
 
 const noPlaceForFile =
   "turn.reply(): a direct reply has no task that could keep a file of more than 6 MiB; yield an artifact instead";

@@ -71,7 +71,7 @@ export class RunMemory implements TurnMemory {
   readonly #results: { readonly turn: Remembered; readonly task: Remembered };
   readonly #begun: { readonly turn: Map<string, number>; readonly task: Map<string, number> };
   readonly #waits = new Map<string, OpenWait>();
-  /** Those of earlier attempts that this attempt has not reached yet. */
+  /** Waits of earlier attempts that this attempt has not reached yet. */
   readonly #unseen = new Set<string>();
   /** Events that this run has consumed. Their rows may still exist. */
   readonly #taken = new Set<string>();
@@ -121,10 +121,10 @@ export class RunMemory implements TurnMemory {
     const begun = this.#begun[scope];
     const before = begun.has(name);
     begun.set(name, this.#now);
-    // No earlier attempt reached this step, so the code from here on did not cause their crashes.
+    // No earlier attempt reached this step, so code after it did not cause their crashes.
     if (!before) this.#run.phase().clearCrashSuspicion();
     const effect = this.#begunRow(scope);
-    // Even if it is stored already: a run that has lost its lease finds out before it does anything.
+    // Appended even if it is stored already: a run that has lost its lease then fails before the step has an effect.
     await this.#keep([...this.#forgetting(), effect]);
     return before;
   }
@@ -177,7 +177,7 @@ export class RunMemory implements TurnMemory {
     for (const { key, value } of await this.#rows()) {
       if (!isEvent({ key })) continue;
       const event = eventJson.read(value);
-      // Another event may meanwhile have its place.
+      // Another event may now have the same key.
       if (event.name !== name || this.#taken.has(`${key} ${event.id}`)) continue;
       this.#taken.add(`${key} ${event.id}`);
       return { key, data: event.data };
@@ -190,7 +190,7 @@ export class RunMemory implements TurnMemory {
   }
 
   /**
-   * The turn releases the process and waits for these. Other waits are of an earlier attempt and are removed: a settled row
+   * The turn releases the process and waits for these keys. Removes the waits of earlier attempts: the row of an ended wait
    * would wake the task again and again.
    */
   keepOnly(keys: readonly string[]): void {
@@ -285,7 +285,7 @@ function waitName(key: string): string {
   return `w${key}`;
 }
 
-/** What the time of a result is kept as. */
+/** The name of the line with a result's times. */
 function timeName(name: string): string {
   return `t${name}`;
 }
@@ -295,7 +295,7 @@ function timeName(name: string): string {
  * turn may have many steps.
  */
 
-/** Fewer bytes are not deleted on their own. */
+/** Results of fewer bytes are not deleted on their own. */
 const minForgotten = 16 << 10;
 
 class Remembered {
@@ -334,7 +334,7 @@ class Remembered {
     return value === undefined ? "" : JSON.stringify(value);
   }
 
-  /** `begun`: when, in milliseconds since the Unix epoch. It is kept with `ended` in a line of its own, for operators. */
+  /** `begun`: when the step began, in milliseconds since the Unix epoch. `begun` and `ended` have a separate line, for operators. */
   add(name: string, json: string, begun: number | undefined, ended: number): readonly FeatureEffect[] {
     const line = lineOf(name, json);
     this.#lines.set(name, line);
@@ -344,7 +344,7 @@ class Remembered {
     return this.#write(this.#text + line + time);
   }
 
-  /** The effects that delete results. Empty while they are few: the others are rewritten. */
+  /** The effects that delete results. Empty while they are few, because deleting rewrites the remaining rows. */
   forget(isOver: (name: string) => boolean): readonly FeatureEffect[] {
     const over = [...this.#lines].filter(([name]) => isOver(name));
     const freed = over.reduce((sum, [, line]) => sum + utf8Length(line), 0);

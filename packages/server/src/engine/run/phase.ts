@@ -27,7 +27,7 @@ export interface RunDeps {
   ) => Promise<void> | undefined;
 }
 
-/** What a run works on: a message without a task (`FirstMessage`), or a task (`TaskRun`). */
+/** The object that a run writes to: a message without a task (`FirstMessage`), or a task (`TaskRun`). */
 export interface Phase {
   /** The fence of its lease; `undefined` before the task is stored. */
   readonly fence: number | undefined;
@@ -66,11 +66,11 @@ export interface Phase {
   stop(): Promise<void>;
   /** Resolves once the run has ended or stored something new, which proves that the process survives it. */
   proven(): Promise<void>;
-  /** The process has survived the run for a while: the start of the run is cleared of earlier and later crashes. */
+  /** The run has not crashed the process for a while: earlier and later crashes do not count for its start. */
   clearCrashSuspicion(): void;
-  /** The server stops: if it is killed before the run ends, that death does not count as a crash of the run. */
+  /** The server stops: if it is killed before the run ends, this does not count as a crash of the run. */
   excuse(): void;
-  /** Another run began during this one's solo trial: a crash no longer proves that this one caused it. Resolves once this is stored. */
+  /** Another run began while this run was on trial alone, so a crash no longer proves that this run caused it. Resolves once this is stored. */
   joined(): Promise<void>;
 }
 

@@ -73,7 +73,7 @@ export class Recorder {
   #artifacts: TaskArtifacts | undefined;
   #turn: TurnInput;
   #extended: ExtendedEvents | undefined;
-  /** While a resumed run may repeat events of the lost one. */
+  /** Set while a resumed run may repeat events of the lost run. */
   #replay: Replay | undefined;
   /** Events that the lost run had stored and this run has not repeated. */
   #lost: LostEvents | undefined;
@@ -151,8 +151,8 @@ export class Recorder {
   }
 
   /**
-   * Records events that the agent yielded together. `state`: of the task before them. Throws or rejects with
-   * `InvalidAgentResponse`. A promise only if the log has to be read: row `fan-in` of the benchmarks has no time for more.
+   * Records events that the agent yielded together. `state`: the task's state before them. Throws or rejects with
+   * `InvalidAgentResponse`. Returns a promise only if it must read the log, for row `fan-in` of the benchmarks.
    */
   take(events: readonly AgentEvent[], state: TaskState): Recorded | Promise<Recorded> {
     if (events.length === 1 && events[0]?.kind === "delegated") return this.#takeDelegated(events[0], state);
@@ -291,7 +291,7 @@ export class Recorder {
         `it takes ${utf8Length(json)} bytes, and limits.eventBytes is ${eventBytes}: give a large result in pieces, with turn.append()`,
       );
     }
-    // A replaying run goes through its states again.
+    // A resumed run repeats its states.
     if (state === undefined || before === undefined || this.#replay !== undefined) return;
     if (!mayMove(before, state)) throw agentMistake(`a task cannot go from ${before} to ${state}`);
   }

@@ -13,7 +13,7 @@ interface EarlierEvents {
   readonly store: Pick<Store, "read">;
   readonly task: TaskKey;
   readonly turn: number;
-  /** The turn of the run, if that resumes an earlier one. */
+  /** The turn of the run, if the run resumes an earlier turn. */
   readonly last: number;
   /** `seq` of the turn's message. */
   readonly after: number;
@@ -87,7 +87,7 @@ export class Replay {
     return this.#lost;
   }
 
-  /** How many events were passed that do not count, since this was called last. */
+  /** How many events that do not count were skipped since the last call. */
   takePassed(): number {
     const passed = this.#passed;
     this.#passed = 0;

@@ -65,7 +65,7 @@ export class RunFiles implements TurnFiles {
     return events.some((event) => partsOf(event)?.some(isOutside) === true);
   }
 
-  /** A message with the bytes of its files, within a total limit. Files beyond it lose their address. */
+  /** A message with the bytes of its files, within a total limit. Files beyond the limit lose their URL. */
   async inlined(message: Message): Promise<Message> {
     return { ...message, parts: await this.#inlined(message.parts, async () => unreadable) };
   }
@@ -84,7 +84,7 @@ export class RunFiles implements TurnFiles {
     return sizes.reduce((sum, size) => sum + 4 * Math.ceil(size / 3), 0) > maxInline;
   }
 
-  /** `otherwise`: the address of a file that is too large, or that cannot be read. */
+  /** `otherwise`: the URL for a file that is too large, or that cannot be read. */
   async #inlined(given: readonly Part[], otherwise: (url: string) => Promise<string>): Promise<readonly Part[]> {
     const blobs = await this.#blobs.load();
     const parts: Part[] = [];

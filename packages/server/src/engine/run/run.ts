@@ -53,7 +53,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   readonly #deps: OwnDeps;
   #phase: Phase;
   input: TurnInput;
-  /** Bytes of the budget that it holds. */
+  /** Bytes of the memory budget that this run holds. */
   #bytes: number;
   /** The task at the start of the turn; absent in the turn that creates it. */
   #task: Task | undefined;
@@ -100,7 +100,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return new Promise((resolve) => void (this.#waiters = [...this.#waiters, resolve]));
   }
 
-  /** What the run works on: a message without a task, or a task. */
+  /** The object that this run writes to: a message without a task, or a task. */
   get phase(): Phase {
     return this.#phase;
   }
@@ -135,7 +135,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
         await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
           : this.#runObserved(settings.observer.turn(this.#observed()), context));
-        // A direct reply ends here, and saves the two promises that ending a turn costs.
+        // A direct reply ends here: this saves two promises per message.
         if (this.#phase.stopped) return;
         // The turn resumes later, so the result of a running step must not be lost. `idleTimeout` limits it.
         if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
@@ -308,7 +308,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
 
 const none: readonly (() => void)[] = [];
 
-/** The same run, which reports what the agent yields to an observer first. */
+/** Wraps a run so that it reports the agent's events to an observer first. */
 function telling(run: Driven, yielded: NonNullable<Observation["yielded"]>): Driven {
   return {
     get phase() {

@@ -17,7 +17,7 @@ import { keepIn, taskRecord, type StoredCall } from "../log/index.ts";
 import type { Phase } from "./phase.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 
-/* The rows of steps, waits and events, whose keys begin with their scope. Then those of the queue and of extensions. */
+/* Keys and values of stored rows. Keys of steps, waits and events begin with their scope. Rows of the queue and of extensions do not. */
 
 /** The scope of results: a turn, by its number, or the whole task. */
 export type ScopeName = `${number}` | "task";
@@ -40,7 +40,7 @@ export function isBegun(key: string): boolean {
 
 export const waitJson: StoredJson<OpenWait> = storedJson();
 
-/** The row of a wait. `turn`: the turn that the function sees. `due`: when the waiting task must be checked. */
+/** The row of a wait. `turn`: the turn number that the agent's function sees. `due`: when the server must check the waiting task. */
 export function waitRow(turn: number, key: string, wait: OpenWait, due?: number): FeatureEffect {
   const value = waitJson.write(wait);
   const row = { effect: "feature", op: "set", feature: waitFeature, key: waitKey(turn, key), value } as const;
@@ -51,7 +51,7 @@ export function waitKey(turn: number, key: string): string {
   return `${turn}.${key}`;
 }
 
-/** Whether a turn has open waits: such a turn is called again for any agent. `turn`: the turn that the function sees. */
+/** Whether a turn has open waits: its function is then called again, even if the agent is not resumable. `turn`: as in `waitRow`. */
 export async function hasWaits(store: Pick<Store, "features">, task: TaskKey, turn: number): Promise<boolean> {
   const rows = await store.features(task, task.taskId, waitFeature);
   return rows.some(isWaitOf(turn));
@@ -62,7 +62,7 @@ export function isWaitOf(turn: number): (row: Pick<FeatureRow, "key">) => boolea
 }
 
 export interface StoredEvent {
-  /** Tells it from others that had its place before. */
+  /** Distinguishes this event from earlier events with the same key. */
   readonly id: string;
   readonly name: string;
   readonly data: JsonValue;
@@ -94,7 +94,7 @@ export function isDueBy(now: number): (row: FeatureRow) => boolean {
   return ({ due = Infinity }) => due <= now;
 }
 
-/** A change of a row, if it is still as it was read. `park`: no longer due. A number: when it is due. */
+/** Changes a row, if it has not changed since it was read. `park` removes its due time. A number sets its due time. */
 export function changed(read: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
   const { key, value } = read;
   const row = { effect: "feature", feature: waitFeature, key, if: stateOf(read) } as const;
@@ -102,7 +102,7 @@ export function changed(read: FeatureRow, to: "delete" | "park" | number): Featu
   return to === "park" ? { ...row, op: "set", value } : { ...row, op: "set", value, due: to };
 }
 
-/** A takeover as it is stored. `from`: the process that had the run, and died or hung. Absent: it has released it. */
+/** A stored takeover. `from`: the process that ran the task, and died or hung. Absent: that process released the task. */
 export interface StoredTakeover {
   readonly turn: number;
   readonly attempt: number;
@@ -149,7 +149,7 @@ export function queuedTask(
   );
 }
 
-/** The owner of claimed names. Cannot be a principal's, because those are JSON. */
+/** The owner of claimed names. No principal has this owner, because the owners of principals are JSON. */
 const claims = "claims of extensions";
 const day = 24 * 60 * 60_000;
 

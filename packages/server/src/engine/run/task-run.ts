@@ -74,11 +74,11 @@ export class TaskRun implements Phase {
   waits: Waiting | undefined;
   /** For the sender of the message that made the task; used once, then released. */
   #result: Resolver<FirstResult> | undefined;
-  /** After everything written, stored or not. */
+  /** The state after all writes, stored or not. */
   #state: TaskState;
   #resting = false;
   #suspicion: CrashSuspicion | undefined;
-  /** The task is being released to another process: `stopped` stays true, even if the task turns out to be full. */
+  /** The run releases the task to another process: `stopped` stays true, even if the task is full. */
   #leaving = false;
 
   constructor(deps: RunDeps, host: PhaseHost, parts: TaskRunParts) {
@@ -174,7 +174,7 @@ export class TaskRun implements Phase {
   rest(resting: boolean, clearsSuspicion: boolean): void {
     this.#resting = resting;
     if (resting) this.#deps.onRest?.();
-    // It has reached the point where the lost run waited, so it did not cause the crash.
+    // The run has reached the point where the lost run waited, so it did not cause the crash.
     if (clearsSuspicion && resting && this.#suspicion !== undefined && !this.stopped) {
       this.#endSuspicion();
       this.#append([], [runEffect(this.#input)]);
@@ -218,7 +218,7 @@ export class TaskRun implements Phase {
     this.#host.abort(kind, sentence, cause);
   }
 
-  /** A question that is open stays: a second one would not be stored. */
+  /** An open question stays open: a second question would not be stored. */
   refuse(): boolean {
     return this.stopped || this.#state === "TASK_STATE_INPUT_REQUIRED";
   }

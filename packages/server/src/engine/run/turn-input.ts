@@ -48,7 +48,7 @@ export interface FirstMessageInit extends AnyRunInit {
 /** The input for an existing task: its next message, or a lost run. */
 export interface TaskRunInit extends AnyRunInit {
   readonly start: WriterStart;
-  /** As the agent gets it; absent in the turn that created it. */
+  /** The task that the agent receives; absent in the turn that created it. */
   readonly task?: Task;
   /** JSON text of the checkpoint that the lost run saved last. */
   readonly checkpoint?: string;
@@ -61,7 +61,7 @@ export type RunInit = FirstMessageInit | TaskRunInit;
 /** The first result of a message: a direct reply, a task, or the answer of an earlier send of the same message. */
 export type FirstResult =
   | { readonly kind: "message"; readonly reply: DirectReply }
-  /** `log`: all records of the task, if its message is answered by the commit that created it. */
+  /** `log`: all records of the task, if the commit that created it also answers its message. */
   | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
@@ -71,9 +71,9 @@ export interface NextTurn {
   readonly task: Task | undefined;
 }
 
-/** What a turn waits for after it released its process. */
+/** The waits of a turn that released its process. */
 export interface Waiting {
-  /** When its first wait ends, in milliseconds since the Unix epoch. `Infinity`: never. */
+  /** When the first of these waits ends, in milliseconds since the Unix epoch. `Infinity`: never. */
   readonly until: number;
   readonly events: boolean;
 }
@@ -187,8 +187,8 @@ export function seenTurn({ turn }: StoredRun, checkpoint: string | undefined): n
 }
 
 /**
- * Whether the turn of a run has ended with the question of a delegation. The question is stored before the end of the run. Another attempt
- * between the two would follow the turn's other delegations, whose questions would get the same answer.
+ * Whether the turn of a run has ended with the question of a delegation. The question is stored before the end of the run. An
+ * attempt between the two commits would continue the turn's other delegations, and their questions would get the same answer.
  */
 export async function hasAskedForOther(
   store: Pick<Store, "head">,
@@ -232,7 +232,7 @@ export async function readNextTurn(
 }
 
 async function resumedInput(store: Pick<Store, "read" | "head">, task: TaskKey, input: TurnInput): Promise<TurnInput> {
-  // A page of the log does not have it.
+  // Pages of the log do not include the checkpoint.
   const checkpoint = (await store.head(task, task.taskId))?.checkpoint;
   const resumes = await readResumed(store, task, checkpoint);
   if (resumes === undefined || checkpoint === undefined) return input;

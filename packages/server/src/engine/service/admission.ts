@@ -63,7 +63,7 @@ export interface Send {
   readonly attempt: Attempt | undefined;
   /** Rows to store with the task: those of extensions, and the webhook that the message asks for. */
   readonly kept: readonly FeatureEffect[];
-  /** Asks the extensions about the message again, because rows of its task have changed since they read them. */
+  /** Calls the extensions' `onAccept` again, because rows of the task have changed since they read them. */
   readonly again?: () => Promise<Send>;
   /** The id for the task that the message may create. Set if its files are stored under that id already. */
   readonly newTaskId?: string;

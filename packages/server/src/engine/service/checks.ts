@@ -185,7 +185,7 @@ export function checkSize(
   ]);
 }
 
-/** Headers with credentials, and those that A2A reads itself. */
+/** Headers with credentials, and headers of A2A. */
 const reserved =
   /^(?:authorization|proxy-authorization|cookie2?|set-cookie2?|dpop|last-event-id|(?:x-)?a2a-.*|grpc-.*)$/;
 
@@ -207,7 +207,7 @@ function checkedHeader(header: HeaderDeclarations[number], card: HostedAgent["ca
   const problem = !/^[\w!#$%&'*+\-.^`|~]+$/.test(name)
     ? "which is not a name of a header (RFC 9110 §5.1)"
     : reserved.test(name) || isKey
-      ? "which has credentials or belongs to A2A: authenticators, interceptors and `turn.call` have what may be read of it"
+      ? "which has credentials or belongs to A2A: read it in an authenticator, an interceptor or `turn.call`"
       : undefined;
   if (problem === undefined) return { name, store };
   return refuseHeaders(`has ${JSON.stringify(written)}, ${problem}`, card);

@@ -40,12 +40,12 @@ interface FollowUp {
   readonly send: Send;
   readonly head: TaskHead;
   readonly message: Message;
-  /** Whether it may be stored only if the task has not changed since (`ifGenerationMatch` of the 1.1 draft). */
+  /** Whether the message may be stored only if the task has not changed (`ifGenerationMatch` of the 1.1 draft). */
   readonly unchanged: boolean;
   readonly crowded: boolean;
   /** Bytes of the budget reserved for it. */
   readonly bytes: number;
-  /** Whether a run has taken it. The run then releases these bytes when it ends. */
+  /** Whether a run has taken the message. The run then releases these bytes when it ends. */
   passedOn: boolean;
 }
 
@@ -152,7 +152,7 @@ export class FollowUps {
     const record = messageRecord(originOf(head, turn, send), message, answers, settings.clock.now());
     const item: TaskAppend = {
       task: head.task,
-      // Only while that run has the task. If the run had ended before this append, the message would never be read.
+      // The fence makes this append fail if the run has ended, because nothing would then read the message.
       fence: head.fence,
       ...(unchanged && { expect: head.seq }),
       records: [record],

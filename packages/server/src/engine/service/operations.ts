@@ -45,7 +45,7 @@ export async function sendMessage(
   const { task, input, log } = accepted;
   const historyLength = request.configuration?.historyLength;
   if (log !== undefined) {
-    // The texts stay in memory for as long as the answer does.
+    // The texts stay in memory as long as the answer.
     const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
     if (bytes > roomless) await context.reserve?.(bytes);
     const made = wrappedTask(assembleLog(log, tasks.wholeBut(historyLength, context)));

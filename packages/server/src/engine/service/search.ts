@@ -63,7 +63,7 @@ export class TaskIndex {
     }
   }
 
-  /** The same, after another process has switched it off. */
+  /** As `ready()`, after another process has switched the search off. */
   again(): Promise<TaskSearch> {
     this.#switched = undefined;
     return this.ready();

@@ -181,7 +181,7 @@ export class Sends {
     };
   }
 
-  /** The message is in memory until its files are stored: until then it counts as it was sent. */
+  /** The message is in memory until its files are stored, so its original size counts until then. */
   async #storeFiles(send: Send, blobs: LazyBlobs): Promise<Admission> {
     const { budget, runs, settings } = this.#deps;
     const { owner } = send.owner;

@@ -38,7 +38,7 @@ export async function signalTask(
   for (let tries = 0; tries < maxTries; tries += 1) {
     const head = await find(store, agents, taskId);
     const { task, state } = head;
-    // A repeated event, which succeeds even if the task has ended meanwhile.
+    // A repeated event succeeds, even if the task has ended meanwhile.
     if (id !== undefined && (await store.once(task, onceKey(task, id), now)) !== undefined) return;
     if (isTerminal(state)) {
       throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {
@@ -70,7 +70,7 @@ async function stored(
   // A random slot, so that concurrent events rarely collide.
   const key = free[Math.floor(Math.random() * free.length)];
   if (key === undefined) {
-    throw new A2AError("TooManyRequests", `${taken.size} events of this task wait for it: it takes none of them`);
+    throw new A2AError("TooManyRequests", `${taken.size} events of this task are not consumed yet: retry later`);
   }
   const row = eventRow(key, event, now);
   // Under the fence, which the end of the task raises.
@@ -109,7 +109,7 @@ function checked(name: unknown, data: unknown, id: unknown): string {
   if (json === undefined) throw invalidParams([{ field: "data", description: "must be JSON" }]);
   const bytes = utf8Length(json);
   if (bytes > stepBounds.event) {
-    const description = `takes ${bytes} bytes, and may take ${stepBounds.event}: keep it elsewhere, and send where it is`;
+    const description = `takes ${bytes} bytes, and may take ${stepBounds.event}: store it elsewhere, and send a reference`;
     throw invalidParams([{ field: "data", description }]);
   }
   return json;

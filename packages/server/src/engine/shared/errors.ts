@@ -4,7 +4,7 @@ import type { TaskHead } from "../../store/index.ts";
 
 /* Errors that several operations use, and those of the store. */
 
-/** Also for the task of another owner, because for this caller it does not exist. */
+/** Also for a task of another owner, which does not exist for this caller. */
 export function taskNotFound(taskId: string): A2AError {
   return new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
 }
@@ -32,7 +32,7 @@ export function tooManyQueued(max: number): A2AError {
 
 /** Ends the stream of a task that continues elsewhere. Without `retryAfter`: another process may already run it. */
 export function streamMoves(): A2AError {
-  return new ServerIsStopping("The server is stopping; the stream continues on another one");
+  return new ServerIsStopping("The server is stopping; the stream continues on another server");
 }
 
 /** For callers that wait for an abandoned turn. `cause`: why the store failed. The task may continue, here or elsewhere. */
@@ -53,8 +53,8 @@ export function serverIsStopping(): A2AError {
 }
 
 /**
- * The store is unavailable for reading. The agent is not at fault: its run is given up, as after
- * a failed write, and its task continues with another run.
+ * The store is unavailable for reading. This is not an error of the agent: the engine gives up its run, as after a failed
+ * write, and the task continues with another run.
  */
 class StoreUnavailable extends A2AError {
   constructor(cause: A2AError) {

@@ -22,9 +22,9 @@ export function mistakeOf(event: AgentEvent, place: string, error: unknown): unk
 }
 
 /**
- * Serializes an agent's value. `name`: the call that got it.
+ * Serializes an agent's value. `name`: the method that received it.
  *
- * @param own - The part that the agent has made and that is not checked yet. Default: all of it.
+ * @param own - The part of the value that comes from the agent and is not checked yet. Default: all of it.
  */
 export function jsonOf(value: unknown, name: string, own: unknown = value): string {
   try {
@@ -55,7 +55,7 @@ export function checkFreeJson(event: unknown): void {
   checkContent(event["message"], "message");
 }
 
-/** The same for a direct reply, before extensions add to it. */
+/** As `checkFreeJson`, for a direct reply before extensions add data. */
 export function checkReply(event: AgentEvent): void {
   try {
     checkFreeJson(event);
@@ -97,7 +97,7 @@ const builders: { readonly [State in TaskState]?: string } = {
   TASK_STATE_REJECTED: "rejected",
 };
 
-/** An event as the code that made it. */
+/** The name of an event in errors: the call that made it. */
 export function nameOf(event: AgentEvent): string {
   switch (event?.kind) {
     case "status": {
@@ -115,7 +115,7 @@ export function nameOf(event: AgentEvent): string {
     case "wait":
       return "A wait";
     default:
-      return `What was yielded, ${describe(event)}`;
+      return `The yielded value, ${describe(event)}`;
   }
 }
 

@@ -2,7 +2,7 @@ import { jsonHash } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { AppendOutcome, Store, TaskAppend, TaskEffect, TaskHead } from "../../store/index.ts";
 
-/** How the acts of an operator reach the tasks of an engine. */
+/** Functions through which operators change the tasks of an engine. */
 export interface OperatingHost {
   /** The name of this process in leases. */
   readonly node: string;
@@ -10,9 +10,9 @@ export interface OperatingHost {
   append(item: TaskAppend, by?: Principal): Promise<AppendOutcome>;
   /** Cancels a task in any process, if it has not changed since it was read. `false`: it has changed. */
   cancel(head: TaskHead, options: CancelOptions): Promise<boolean>;
-  /** Does the work that an act has made due: immediately in this process; other processes notice it. */
+  /** Starts the work that an operator's change has made due: immediately in this process; other processes notice the change. */
   nudge(): Promise<void>;
-  /** The agents that this process runs. `undefined`: it runs none, and is no node. */
+  /** The agents that this process runs. `undefined`: it runs no agents, so it is not a node. */
   agents(): readonly string[] | undefined;
   /** The processes on the store, if it counts them: how long each has been silent, in milliseconds. */
   nodes(): ReadonlyMap<string, number>;
@@ -29,14 +29,14 @@ export interface CancelOptions {
   readonly by?: Principal | undefined;
 }
 
-/** For so long a note about a process counts, in milliseconds. */
+/** How long a note about a process is valid, in milliseconds. */
 export const notedFor = 120_000;
-/** Most characters of a note. */
+/** Maximum characters of a note. */
 const maxNote = 1_024;
 
 const noteKey = (node: string): string => `agents ${jsonHash(node)}`;
 
-/** Notes which agents a process runs, for the operators of others. More agents than fit into a note are not told. */
+/** Stores which agents a process runs, for operators at other processes. Agents that do not fit into the note are left out. */
 export async function noteAgents(
   { notes }: Store,
   node: string,
@@ -48,7 +48,7 @@ export async function noteAgents(
   if (value.length <= maxNote) await notes?.write([{ key: noteKey(node), value, until: now + notedFor }], now);
 }
 
-/** Which agents the processes run that have told it. */
+/** The agents of each process that has stored a note. */
 export async function notedAgents(
   { notes }: Store,
   nodes: readonly string[],

@@ -9,15 +9,15 @@ import type { Store } from "../../store/index.ts";
 
 /** An agent with the id that its tasks are stored under. */
 export interface HostedAgent {
-  /** Key of everything that is stored for this agent. Keep it when the agent moves to another path. */
+  /** Key of all data of this agent in the store. Keep it when the agent moves to another path. */
   readonly id: string;
   /** The agent. */
   readonly agent: Agent;
-  /** The card as it is served. Operations that it does not declare fail (A2A 1.0 §3.3.4). */
+  /** The card that the server publishes. Operations that it does not declare fail (A2A 1.0 §3.3.4). */
   readonly card: AgentCard;
   /** Authorizes callers before the methods of extensions. Default: no checks. */
   readonly guard?: Interceptor;
-  /** Returns the card for authenticated callers (§3.1.11). Absent: none is configured. */
+  /** Returns the card for authenticated callers (A2A 1.0 §3.1.11). Absent: no extended card. */
   readonly extendedCard?: (principal: Principal) => AgentCard | Promise<AgentCard>;
 }
 
@@ -53,8 +53,8 @@ export interface RetentionOptions {
   /** Tasks that wait for an authorization, and get none, are canceled after this time. Default: never. */
   readonly authRequired?: number | false;
   /**
-   * Other times for the tasks of some agents, and so for those of a tenant, by the `id` of their mount. Such an agent has its own `terminal`
-   * before the times of states above. Default: none.
+   * Other times for the tasks of some agents (or of a tenant), by the `id` of their mount. The `terminal` of such an agent
+   * takes precedence over the times of states above. Default: none.
    */
   readonly agents?: Readonly<Record<string, Omit<RetentionOptions, "agents" | "replay" | "interval">>>;
   /**
@@ -77,21 +77,21 @@ export interface LeaseOptions {
    * Default 2.6 s if the store counts processes, else 30 s.
    */
   readonly ttl?: number;
-  /** How often in a row a run may be lost without having stored anything, before its task is suspended. Default 10. */
+  /** How often in a row a run may be lost without a new record before its task is suspended. Default 10. */
   readonly maxAttempts?: number;
   /**
-   * A task is suspended after so many crashes of the process just after the task was started, the last of which it was alone. No process takes
-   * a suspended task over until `parley ops resume` resumes it. Tasks that were lost once are resumed a few at a time, so that in the end one
-   * of them is alone with its crash. Default 2.
+   * Maximum crashes of a process shortly after it started a task. The task is then suspended, if it was the only task started
+   * before the last crash. No process takes a suspended task over until `parley ops resume` resumes it. Tasks of a crashed
+   * process are resumed a few at a time, to find the one that crashes. Default 2.
    */
   readonly maxDeaths?: number;
   /** The name of this process in its leases. Default: a random name. */
   readonly holder?: string;
-  /** Whether a holder is known to be dead, so that its tasks are taken over before their leases expire. Default: none is; `serve()` knows those of ended processes of this machine. */
+  /** Whether a holder is known to be dead, so that its tasks are taken over before their leases expire. Default: no holder; `serve()` knows ended processes of this machine. */
   readonly isGone?: (holder: string) => boolean;
   /**
-   * Whether a holder was killed from outside (SIGKILL), so that its tasks did not crash it. Such a death counts only for `maxAttempts`,
-   * not for `maxDeaths`. Default: never known; `serve()` with `processes` knows how its processes died.
+   * Whether a holder was killed from outside (SIGKILL), and not by one of its tasks. This counts only for `maxAttempts`, not
+   * for `maxDeaths`. Default: always false; `serve()` with `processes` knows how its processes died.
    */
   readonly wasKilled?: (holder: string) => boolean;
 }
@@ -100,11 +100,11 @@ export interface LeaseOptions {
 export interface EngineLimits {
   /** How many events of one turn may wait for their commit. Default 256. */
   readonly pendingEvents?: number;
-  /** The same in bytes of JSON. Default 4 MiB. */
+  /** Maximum bytes of JSON of these events. Default 4 MiB. */
   readonly pendingBytes?: number;
   /** How many of its newest records a running task keeps in memory for its readers. Default 256. */
   readonly liveRecords?: number;
-  /** The same in bytes of JSON. Default 1 MiB. */
+  /** Maximum bytes of JSON of these records. Default 1 MiB. */
   readonly liveBytes?: number;
   /** Largest event of an agent, in bytes of JSON. Default 16 MiB. */
   readonly eventBytes?: number;
@@ -116,9 +116,9 @@ export interface EngineLimits {
    */
   readonly taskBytes?: number;
   /**
-   * Maximum memory for the running tasks of this process and the messages that they answer, in bytes of JSON. One owner
-   * gets at most half of it. A message that does not fit waits for ten seconds, then fails with `Unavailable`. Lost tasks
-   * wait until they fit. Messages below 64 KiB are accepted until the limit is exceeded by half. Default 256 MiB.
+   * Maximum memory for the running tasks of this process and the messages that they answer, in bytes of JSON. One owner gets
+   * at most half of it. A message beyond the limit waits for ten seconds, then fails with `Unavailable`. Lost tasks wait
+   * until they fit. Messages below 64 KiB are accepted until the limit is exceeded by half. Default 256 MiB.
    */
   readonly totalBytes?: number;
   /** Largest page of a list, in bytes of JSON. A larger task gets a page to itself. Default 8 MiB. */
@@ -136,9 +136,9 @@ export interface EngineLimits {
    */
   readonly tasksPerCaller?: number;
   /**
-   * Maximum concurrent runs of this process. Beyond it, the task of a message stays or becomes `TASK_STATE_SUBMITTED` and waits in the
-   * store: in order for each owner, and with the owners in turn. Any process with room starts the next task. A run that only waits for
-   * another agent or an authorization does not count. Default 1,000.
+   * Maximum concurrent runs of this process. Beyond it, the task of a message stays or becomes `TASK_STATE_SUBMITTED` and
+   * waits in the store. Tasks of an owner start in order, and owners take turns. Any process with room starts the next task.
+   * A run that only waits for another agent or an authorization does not count. Default 1,000.
    */
   readonly runs?: number;
   /**
@@ -163,7 +163,7 @@ export interface EngineOptions {
   readonly agents: readonly HostedAgent[];
   /** Receives events for metrics and traces. Default: none. */
   readonly observer?: Observer;
-  /** Receives what an operator may have to look up later. `auditLog(logger)` writes it to a log. Default: no audit. */
+  /** Receives security events and changes that an operator may look up later. `auditLog(logger)` writes it to a log. Default: no audit. */
   readonly audit?: Audit;
   /** Receives the log. Rejected requests are summarized at most once a minute. Default: no log. */
   readonly logger?: Logger;
@@ -172,11 +172,11 @@ export interface EngineOptions {
   /** Makes the ids of tasks, contexts and messages. Default: time-ordered UUIDs (version 7). */
   readonly ids?: Ids;
   /**
-   * Returns the owner of what a caller creates: who sees its tasks, contexts and webhooks. `byOrganization` shares them within an
-   * organization. If it returns no text, or an empty one, the call fails. Default: organization and subject together.
+   * Returns the owner of a caller's tasks, contexts and webhooks. Only callers with the same owner see them. `byOrganization` shares
+   * them within an organization. The call fails if it does not return a non-empty string. Default: organization and subject together.
    */
   readonly ownerOf?: (principal: Principal) => string;
-  /** How repeated messages are recognized. `false`: not at all. */
+  /** How repeated messages are recognized. `false`: they are not. */
   readonly dedupe?: DedupeOptions | false;
   /** How long finished tasks are kept. */
   readonly retention?: RetentionOptions;
@@ -185,8 +185,8 @@ export interface EngineOptions {
   /** Limits in bytes and counts. */
   readonly limits?: EngineLimits;
   /**
-   * How long a send with `returnImmediately` waits for the first event of an agent that may reply directly, before it
-   * makes the task and answers with it. Milliseconds, default 500.
+   * How long a send with `returnImmediately` waits for the first event of an agent that may reply directly, before it creates
+   * the task and answers with it. Milliseconds, default 500.
    */
   readonly directReplyWithin?: number;
   /**
@@ -195,11 +195,11 @@ export interface EngineOptions {
    */
   readonly longPoll?: number;
   /**
-   * Where direct replies are kept with the messages that they answer, for `turn.context.history()`: in memory (32 MiB at
-   * most), or in the store. Default: the store if it is durable.
+   * Where direct replies and their messages are stored, for `turn.context.history()`: in memory (32 MiB at most), or in the
+   * store. Default: the store if it is durable.
    */
   readonly conversations?: "memory" | "store";
-  /** How webhooks are delivered. Absent: none, and cards must not declare them. */
+  /** How webhooks are delivered. Absent: no webhooks, and cards must not declare them. */
   readonly push?: PushSettings;
   /** Makes the outbox that delivers webhooks. Absent: no webhooks. */
   readonly outbox?: (host: OutboxHost) => Outbox;

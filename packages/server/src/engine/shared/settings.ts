@@ -53,7 +53,7 @@ export interface EngineSettings {
   readonly pollInterval: number;
 }
 
-/** Returns a unique name for each principal, for any characters in its subject. */
+/** Returns a unique name for each principal, even if a subject contains separators or quotes. */
 function ownerOfPrincipal(): (principal: Principal) => string {
   // Each call needs the name, and authenticators return the same object for the same credentials.
   const names = new WeakMap<Principal, string>();
@@ -172,7 +172,7 @@ function limitsOf(given: EngineLimits | undefined, recordBytes: number): Require
   };
 }
 
-/** The same function, checked: callers without an owner would share their tasks. */
+/** Wraps `ownerOf` so that a result without a name fails: callers without an owner would share their tasks. */
 function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: Principal) => string {
   return (principal) => {
     const owner = ownerOf(principal);
@@ -182,7 +182,7 @@ function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: P
   };
 }
 
-/** Rejects an invalid time, which would keep tasks forever, and rules that the store does not support, which would delete tasks too early. */
+/** Rejects an invalid time, and times per state or agent if the store does not support them: both would keep or delete the wrong tasks. */
 function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   const { terminal: _, replay: __, interval: ___, agents = {}, ...states } = retention;
   const groups = [
@@ -204,7 +204,7 @@ function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   }
 }
 
-/** What a run uses of the store, in addition to its writer. Rejects with `StoreUnavailable` during an outage. */
+/** The reads and appends of a run, in addition to those of its writer. Rejects with `StoreUnavailable` during an outage. */
 export type RunStore = Pick<Store, "head" | "features" | "read" | "load" | "conversation" | "once" | "append">;
 
 export type RunSettings = Omit<EngineSettings, "store"> & { readonly store: RunStore };

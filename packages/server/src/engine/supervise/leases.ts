@@ -8,8 +8,8 @@ import { patience, type Nodes } from "./nodes.ts";
 import type { Runs } from "./runs.ts";
 
 /*
- * The end of a lease is wall time, because two processes share no other clock. A wall clock can be set. So leases are renewed
- * when it was, and `LeaseWatch` relies on it only if it can.
+ * The end of a lease is wall time, because two processes share no other clock. An operator can set the wall clock. This
+ * process then renews its leases, and `LeaseWatch` ignores the wall clock for a while.
  */
 
 /** How long a task of an unknown process is watched, in milliseconds. */
@@ -33,8 +33,8 @@ interface Seen {
  *
  * If the store counts its processes, a lease lasts as long as its process, so the process is checked instead.
  *
- * The wall clock is not trusted for `ttl` after a jump, for a lease that ends later than any lease can, and for a lease
- * that expired long ago although the previous scan did not find it.
+ * The wall clock is not trusted in three cases: for `ttl` after a jump, if a lease ends more than a full lease from now, and
+ * if a lease expired long ago although the previous scan did not find it.
  */
 export class LeaseWatch {
   readonly #clock: Clock;
@@ -55,8 +55,8 @@ export class LeaseWatch {
   #before = -Infinity;
 
   /**
-   * `nodes`: the known processes, if the store counts them. `mayResume`: whether a task that this process has given
-   * up may be taken over; `undefined` for other tasks.
+   * `nodes`: the known processes, if the store counts them. `mayResume`: whether this process may resume a task that it gave
+   * up in an outage; `undefined` for other tasks.
    */
   constructor(
     clock: Clock,
@@ -133,21 +133,21 @@ export class LeaseWatch {
     return (this.#nodes.silence(holder) ?? Infinity) < this.#ttl && !this.#isSurelyGone(holder);
   }
 
-  /** Whether its holder has been gone long enough to fail a task that cannot be resumed. */
+  /** Whether a task's holder has been gone so long that a task that cannot be resumed fails. */
   isLongExpired({ holder }: TaskHead): boolean {
     if (this.#nodes === undefined || holder === undefined || this.#isSurelyGone(holder)) return true;
-    // This process has no such run, and no other process takes it while this one lives.
+    // This process lost track of the task, and no other process takes the task over while this process lives.
     if (holder === this.#self()) return true;
     return (this.#nodes.silence(holder) ?? Infinity) >= patience * this.#ttl;
   }
 
-  /** Whether a process is gone, so that its claims are void. An unknown one may live. */
+  /** Whether a process is gone, so that its claims are void. A process without a known last heartbeat counts as alive. */
   isLost(holder: string): boolean {
     if (holder === this.#self()) return false;
     return this.#isSurelyGone(holder) || (this.#nodes?.silence(holder) ?? 0) >= this.#ttl;
   }
 
-  /** If processes are counted, one that still beats is not gone: two machines may have the same name. */
+  /** If the store counts processes, a process that still sends heartbeats is not gone: `isGone` may mean a machine with the same name. */
   #isSurelyGone(holder: string): boolean {
     return this.#isGone(holder) && (this.#nodes === undefined || this.#nodes.isSilent(holder));
   }
@@ -176,7 +176,7 @@ export class LeaseWatch {
 
   #isExpiredByWallClock(until: number): boolean {
     if (until > this.#now || !this.#isTrusted()) return false;
-    // The previous scan should have found a lease that had expired by then.
+    // The previous scan would have found a lease that expired before it. If it did not, the wall clock jumped.
     return until >= this.#before || this.#seen.size >= maxWatched;
   }
 

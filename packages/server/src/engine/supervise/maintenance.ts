@@ -103,7 +103,7 @@ export class Maintenance {
       this.#leasesDue = now + this.#heartbeat;
       if (store.nodes === undefined) await this.#guard("Lease renewal", () => leases.renew());
       await this.#guard("Scan for lost tasks", () => this.#recover());
-      // If processes are counted, claimed work need not be read unless one is dead.
+      // If the store counts processes, claimed work need not be read unless a process is dead.
       if (store.nodes === undefined || nodes.dead.length > 0) workLeft.emit();
     }
     if (now >= this.#sweepDue) {

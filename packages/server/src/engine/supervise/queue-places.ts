@@ -17,7 +17,7 @@ import type { EngineSettings } from "../shared/settings.ts";
 
 /** How long a reading of the queue is reused for later tasks of the same owner, in milliseconds. */
 const readFor = 100;
-/** Page sizes for finding an owner's last queued task among its newest submitted tasks. Nearly always it is the first. */
+/** Page sizes for finding an owner's last queued task among its newest submitted tasks. Nearly always it is the newest of them. */
 const [firstRead, thenRead] = [5, 50];
 
 interface OwnerPlace {
@@ -79,8 +79,8 @@ export class QueuePlaces {
   }
 
   /**
-   * Returns a task to the queue whose turn this process started with `fence` but whose agent it could not call. `place`: its former
-   * place. Default: the end of the queue.
+   * Puts a task back into the queue. This process had started its turn with `fence`, but could not call the agent. `place`:
+   * its former place. Default: the end of the queue.
    */
   async putBack(head: TaskHead, run: QueuedRun, fence: number, place?: number): Promise<void> {
     const { committer, settings } = this.#deps;

@@ -86,7 +86,9 @@ export class Takeover {
     const { lease, clock } = this.#deps.settings;
     const time = Math.floor(clock.now());
     const value = takeoverJson.write({ turn, attempt, time, node: lease.holder, ...defined({ from }) });
-    return { effect: "feature", op: "set", feature: takeoverFeature, key: String(attempt % maxTakeovers), value };
+    // Attempts begin anew with each turn, whose takeovers would replace those of the turn before.
+    const key = String((turn * 5 + attempt) % maxTakeovers);
+    return { effect: "feature", op: "set", feature: takeoverFeature, key, value };
   }
 
   /** Continues a waiting task. `waiting`: its run. `effects`: stored with the lease. Otherwise like `resume`; `noRoom` reports missing room. */

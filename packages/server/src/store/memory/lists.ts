@@ -1,7 +1,7 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { ListQuery, OperatorQuery } from "../port.ts";
 
-/** Maximum items of a chunk. Inserting shifts at most this many, and the number of chunks stays small. */
+/** Maximum items of a chunk. Inserting shifts at most this many items, and the number of chunks stays small. */
 const chunkSize = 512;
 
 /**
@@ -26,7 +26,7 @@ export class SortedList<Key, Item extends Key> {
     const items = this.#chunks[chunk];
     this.#size += 1;
     if (items === undefined) {
-      // After all others: into the last chunk, if it is not full.
+      // After all other items: into the last chunk, if it is not full.
       const last = this.#chunks.at(-1);
       if (last !== undefined && last.length < chunkSize) last.push(item);
       // `concat` allocates exactly one slot, `push` more. Each context has several lists, and most of them hold one item.
@@ -133,13 +133,13 @@ export interface Place {
   readonly number: number;
 }
 
-/** Which items make a page. `after`: the position of the last item of the page before. */
+/** Which items belong to a page. `after`: the position of the last item of the page before. */
 type PageQuery = Pick<ListQuery, "state" | "since" | "limit"> & { readonly after?: Place | undefined };
 
 /** The part of the query of an operator that an index answers. `after`: the last item of the page before. */
 export type StretchQuery = Omit<OperatorQuery, "agent" | "owner">;
 
-/** The later of two places, in an order. */
+/** The later of two places in the given order. */
 function later(one: Place, other: Place | undefined, order: (a: Place, b: Place) => number): Place {
   return other === undefined || order(one, other) > 0 ? one : other;
 }
@@ -180,7 +180,7 @@ export class TaskIndex<Item extends Listed> {
     this.#find(item.state)?.list.delete(item);
   }
 
-  /** A page, with one item more than the limit if there is one. */
+  /** A page, plus one more item if there is one. */
   page({ state, since = -Infinity, after, limit }: PageQuery): Item[] {
     return this.#lists(state)
       .flatMap((list) => list.after(after, limit + 1))
@@ -245,7 +245,7 @@ export class TaskIndex<Item extends Listed> {
 }
 
 /**
- * A page of several indexes, with one item more than the limit if there is one.
+ * A page of several indexes, plus one more item if there is one.
  *
  * @param before - Number of the task before the page. Absent: it was deleted, and the page has all items of its time.
  */

@@ -14,7 +14,7 @@ import {
 import { newestFirst, oldestFirst } from "./lists.ts";
 import type { MemoryTables } from "./tables.ts";
 
-/** What operators read and order, in memory. */
+/** The data and orders of operators, in memory. */
 export class MemoryOperators implements StoreOperators {
   readonly #tables: () => MemoryTables;
 
@@ -72,7 +72,7 @@ export class MemoryOperators implements StoreOperators {
   }
 }
 
-/** Adds an act to the audit, which keeps the newest ones. */
+/** Adds an act to the audit, which keeps the newest acts. */
 export function addAct({ acts }: MemoryTables, { subject, json, time }: AuditedAct): void {
   const number = (acts.at(-1)?.number ?? 0) + 1;
   acts.push(Object.freeze({ number, subject, json, time }));

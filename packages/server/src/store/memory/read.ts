@@ -18,7 +18,7 @@ import { recordBytes } from "../transition.ts";
 import { piecesOf, type StoredContext, type StoredMessage, type StoredTask } from "./rows.ts";
 import { messageJson } from "../json.ts";
 
-/* What the memory store returns of its tasks and conversations, within the bounds of the query. */
+/* Reads tasks and conversations of the memory store, within the bounds of the query. */
 
 /** The records of a task after a position. Throws `NeedsRoom` for a page of more than `most` bytes. */
 export function readRecords(task: StoredTask, options: ReadOptions, most: number): LogPage {

@@ -4,7 +4,7 @@ import { artifactStarts, compact, type StoredEvent, type TaskPieces } from "../a
 import type { OnceRecord, TaskHead } from "../port.ts";
 import type { SortedList, TaskIndex } from "./lists.ts";
 
-/* What the memory store holds. */
+/* The data of the memory store. */
 
 export interface AgentRows {
   readonly name: string;
@@ -75,7 +75,7 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   starts: readonly Pick<LogRecord, "seq" | "time" | "turn">[];
 }
 
-/** The position of a run among those that can be taken over. */
+/** The position of a run among the runs that can be taken over. */
 export type Due = Pick<StoredTask, "due" | "number">;
 
 /** When the run of a task may be taken over. `undefined`: it has no run. */
@@ -87,14 +87,14 @@ export function indexesOf({ context }: StoredTask): readonly TaskIndex<StoredTas
   return [context.owner.agent.index, context.owner.index, context.index];
 }
 
-/** What `assemble` needs of a task. */
+/** The pieces of a task for `assemble`. */
 export function piecesOf(task: StoredTask, history: number | undefined): TaskPieces {
   const messages = history === undefined ? task.messages : history === 0 ? [] : task.messages.slice(-history);
   const { head, base, status, metadata, artifacts } = task;
   return { head, base, status, metadata, artifacts, history: messages.map(({ event }) => event) };
 }
 
-/** Compacts the log of a task. A task of more than `most` bytes stays as it is. */
+/** Compacts the log of a task. A task of more than `most` bytes is not changed. */
 export function compactTask(task: StoredTask, most: number): void {
   if (task.head.bytes > most) return;
   const { base, artifacts } = compact(piecesOf(task, undefined));

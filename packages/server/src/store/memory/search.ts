@@ -17,14 +17,14 @@ import { updateJson } from "../json.ts";
 
 /** Memory for the words of all tasks, in bytes. */
 const maxBytes = 64 << 20;
-/** Characters in one turn of the event loop. Splitting as many into words takes some milliseconds. */
+/** Characters in one turn of the event loop. Splitting this many characters into words takes some milliseconds. */
 const sliceChars = 128 << 10;
-/** How much faster words are compared than texts are split. */
+/** How much faster comparing words is than splitting texts. */
 const comparedFaster = 16;
 /** Cost of a task in characters, so that a search of many small tasks is sliced, too. */
 const taskCost = 64;
 
-/** The words of the texts of a task, when its log had this length. */
+/** The words of the texts of a task, at a length of its log. */
 interface Indexed {
   readonly seq: number;
   readonly texts: readonly KeptWords[];
@@ -128,7 +128,7 @@ class Slices {
   }
 }
 
-/** The texts of a task. Those of a record are together: they are one for ranking. */
+/** The texts of a task. The texts of a record stay together, because ranking counts them as one. */
 async function textsOf(
   { messages, artifacts }: StoredTask,
   slices: Slices,
@@ -151,7 +151,7 @@ async function textsOf(
 }
 
 async function indexedOf(task: StoredTask, slices: Slices): Promise<Indexed> {
-  // It may grow meanwhile.
+  // The log may grow meanwhile.
   const { seq } = task.head;
   const texts: KeptWords[] = [];
   for (const some of await textsOf(task, slices)) {

@@ -203,7 +203,7 @@ class MemoryStore implements Store {
   }
 }
 
-/* What an append changes in the tables. */
+/* Applies an append to the tables. */
 
 /** Applies items in order. A malformed item throws before anything is changed. */
 function appendItems(tables: MemoryTables, items: readonly AppendItem[]): readonly AppendOutcome[] {

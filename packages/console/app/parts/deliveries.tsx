@@ -1,0 +1,90 @@
+import { readDeliveryId, webhookHeaders } from "@parley/a2a/internal/webhooks/names";
+import { webhooks, type RequestRecord } from "../../src/api.ts";
+import { linkTo } from "../route.ts";
+import type { Exchange } from "../wire.ts";
+import { Time } from "./time.tsx";
+
+/** What the headers of a received webhook tell. Nothing checks who sent it. */
+interface Delivery {
+  /** The webhook config; for senders without numbers, the event. */
+  readonly stream: string;
+  /** Number of the event among those of its config. Absent: the sender has none. */
+  readonly event?: number;
+  /** Number of the attempt, from 1. Absent: the sender does not tell. */
+  readonly attempt?: number;
+}
+
+/** `undefined`: not a webhook, or one without an ID. */
+export function deliveryOf({ agent, headers }: RequestRecord): Delivery | undefined {
+  if (agent !== webhooks) return undefined;
+  const valueOf = (name: string): string => headers.find(([known]) => known === name)?.[1] ?? "";
+  const id = valueOf(webhookHeaders.id);
+  if (id === "") return undefined;
+  const { stream = id, sequence } = readDeliveryId(id) ?? {};
+  const [attempt] = /^[1-9]\d{0,8}$/.exec(valueOf(webhookHeaders.attempt)) ?? [];
+  return {
+    stream,
+    ...(sequence !== undefined && { event: sequence }),
+    ...(attempt !== undefined && { attempt: Number(attempt) }),
+  };
+}
+
+/** Short texts for a received webhook, such as `event 3` and `attempt 2`. */
+export function deliveryTexts(request: RequestRecord): readonly string[] {
+  const { event, attempt } = deliveryOf(request) ?? {};
+  return [...(event === undefined ? [] : [`event ${event}`]), ...(attempt === undefined ? [] : [`attempt ${attempt}`])];
+}
+
+interface DeliveriesProps {
+  readonly of: Exchange;
+  readonly all: readonly Exchange[];
+}
+
+/** All received deliveries of the same webhook config, newest first. */
+export function Deliveries({ of, all }: DeliveriesProps) {
+  const stream = deliveryOf(of.request)?.stream;
+  if (stream === undefined) return null;
+  const found = all.flatMap((exchange) => {
+    const delivery = deliveryOf(exchange.request);
+    return delivery?.stream === stream ? [{ ...exchange, delivery }] : [];
+  });
+  return (
+    <>
+      <h2>Deliveries of this webhook</h2>
+      <div class="scroll" tabIndex={0} role="group" aria-label="Deliveries of this webhook">
+        <table>
+          <thead>
+            <tr>
+              {["Received", "Event", "Attempt", "Response"].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {found
+              .slice(-100)
+              .toReversed()
+              .map(({ request: { exchange, at }, response, delivery: { event, attempt } }) => (
+                <tr key={exchange}>
+                  <td>
+                    <a
+                      href={linkTo({ screen: "wire", item: String(exchange) })}
+                      aria-current={exchange === of.request.exchange ? "true" : undefined}
+                    >
+                      <Time at={at} />
+                    </a>
+                  </td>
+                  <td>{event}</td>
+                  <td>{attempt}</td>
+                  <td>{response?.status}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </div>
+      {found.length > 100 && <p class="quiet">And {found.length - 100} before these.</p>}
+    </>
+  );
+}
