@@ -19,6 +19,7 @@ export const packages = {
   grpc: { imports: ["a2a", "server"], node: true },
   nats: { imports: ["a2a", "server"], node: true },
   telemetry: { imports: ["a2a", "server"], node: true },
+  frameworks: { imports: ["a2a"], node: false },
   console: { imports: ["a2a", "server"], node: true },
   node: { imports: ["a2a", "server", "sql", "grpc", "console"], node: true },
   conform: { imports: ["a2a", "grpc"], node: true },

@@ -20,7 +20,13 @@ const computing = ["model", "wire"];
  * its servers only. @param {string} version
  */
 function wanted(version) {
-  const differing = ["packages/sql/test", "packages/node/test", "packages/telemetry/test", "test/otel-3"];
+  const differing = [
+    "packages/sql/test",
+    "packages/node/test",
+    "packages/telemetry/test",
+    "packages/frameworks/test",
+    "test/otel-3",
+  ];
   if (version !== supported[0] && version !== supported.at(-1)) return differing;
   const rooms = readdirSync(join(root, "packages", "a2a", "test")).filter((room) => !computing.includes(room));
   const core = ["packages/server/test", "packages/extensions/test", "packages/testing/test", "test/isolation"];

@@ -44,6 +44,7 @@ describe("the workspace", () => {
       "packages/conform",
       "packages/console",
       "packages/extensions",
+      "packages/frameworks",
       "packages/grpc",
       "packages/nats",
       "packages/node",

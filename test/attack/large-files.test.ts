@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { typescript } from "../programs.ts";
+import { compiled } from "../programs.ts";
 import { connect } from "@parley/a2a";
 import { mebi } from "./harness/bodies.ts";
 import { Connection, head } from "./harness/connection.ts";
@@ -45,7 +45,7 @@ describe("a file of 200 MiB", () => {
     // The log of the finished task is read from its beginning.
     const [, taskId = ""] = /^task (\S+),/m.exec(sent.stderr) ?? [];
     const download = fileURLToPath(new URL("processes/download.ts", import.meta.url));
-    const again = await run(process.execPath, [small, ...typescript, download, url, taskId]);
+    const again = await run(process.execPath, [small, compiled(download), url, taskId]);
     expect(again.stdout).toBe(`large.bin ${expected}\n`);
   });
 
@@ -77,7 +77,7 @@ describe("a file of 200 MiB", () => {
       reader.close();
     });
     const download = fileURLToPath(new URL("processes/download.ts", import.meta.url));
-    const got = await run(process.execPath, [small, ...typescript, download, url, id]);
+    const got = await run(process.execPath, [small, compiled(download), url, id]);
     expect(got.stdout).toBe(`large.bin ${await digest(mebibytes(size))}\n`);
   });
 

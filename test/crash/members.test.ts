@@ -6,17 +6,17 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { connect } from "@parley/a2a";
 import { expect, onTestFinished, test } from "vitest";
-import { typescript } from "../programs.ts";
+import { compiled } from "../programs.ts";
 import { diskFolder } from "../temporary.ts";
 
 /** With `processes`, the first process sees how the others die: a kill from outside is not taken for a crash of the task (docs/decisions/suspended-tasks.md). */
 
-const script = fileURLToPath(new URL("members-server.ts", import.meta.url));
+const script = compiled(fileURLToPath(new URL("members-server.ts", import.meta.url)));
 
 async function members() {
   const folder = await mkdtemp(join(diskFolder(), "parley-members-"));
   const path = join(folder, "tasks.db");
-  const program = spawn(process.execPath, [...typescript, script, path], { stdio: ["ignore", "pipe", "inherit"] });
+  const program = spawn(process.execPath, [script, path], { stdio: ["ignore", "pipe", "inherit"] });
   const lines: string[] = [];
   createInterface({ input: program.stdout }).on("line", (line) => lines.push(line));
   onTestFinished(async () => {

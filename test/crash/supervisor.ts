@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { compiled } from "../programs.ts";
+import { bundled } from "../programs.ts";
 
 export { reservePort } from "../ports.ts";
 
@@ -28,14 +28,14 @@ export class Supervisor {
   readonly lines: string[] = [];
   readonly #path: string;
   readonly #port: number;
-  readonly #script: string;
+  readonly #script: Promise<string>;
   #child: ChildProcess | undefined;
 
   /** `script`: the program of the server. It gets the path and the port. */
   constructor(path: string, port: number, script: string = usual) {
     this.#path = path;
     this.#port = port;
-    this.#script = compiled(script);
+    this.#script = bundled(script);
   }
 
   get url(): string {
@@ -45,7 +45,8 @@ export class Supervisor {
   /** Resolves once the server listens, or has ended before. */
   async start(selfKill?: SelfKill): Promise<Life> {
     const how = selfKill === undefined ? [] : [selfKill.moment, String(selfKill.append)];
-    const child = spawn(process.execPath, [this.#script, this.#path, String(this.#port), ...how], {
+    const script = await this.#script;
+    const child = spawn(process.execPath, [script, this.#path, String(this.#port), ...how], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;

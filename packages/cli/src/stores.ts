@@ -4,6 +4,7 @@ import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { line } from "@parley/a2a/internal/base/display";
 import { A2AError } from "@parley/a2a/internal/model/index";
+import { GrowingBytes } from "@parley/a2a/internal/protocol/index";
 import { blobsBelongTo, deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/deletion";
 import { withBlobs } from "@parley/server/internal/blobs/deliver";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
@@ -189,7 +190,7 @@ async function fetched<Answer>(
   const body = method === "POST" ? { body: JSON.stringify(inputs) } : {};
   let response: Response;
   try {
-    response = await fetch(url, { method, headers, redirect: "error", ...body });
+    response = await fetch(url, { method, headers, redirect: "error", signal: AbortSignal.timeout(60_000), ...body });
   } catch (cause) {
     const reason = systemReason(cause) ?? "the server does not answer";
     const hint = "Start it with the option operators, or pass --url, --store or --database-url";
@@ -206,9 +207,18 @@ async function fetched<Answer>(
   throw new CommandError(`${base} answered ${response.status}: ${line(text)}`);
 }
 
+/** Maximum bytes of an answer. A page of a log has 4 MiB at most, unless one of its records is larger. */
+const maxAnswer = 64 << 20;
+
 async function jsonOf(response: Response): Promise<object | undefined> {
+  const bytes = new GrowingBytes(1 << 20);
+  const body: AsyncIterable<Uint8Array> | null = response.body;
   try {
-    const answer: unknown = await response.json();
+    for await (const piece of body ?? []) {
+      bytes.append(piece);
+      if (bytes.length > maxAnswer) return undefined;
+    }
+    const answer: unknown = JSON.parse(new TextDecoder().decode(bytes.view()));
     // An array is a list of tasks by A2A 0.3: the URL is that of an agent.
     return typeof answer === "object" && answer !== null && !Array.isArray(answer) ? answer : undefined;
   } catch {

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -20,12 +20,13 @@ interface Recorded {
 async function recording(): Promise<Recorded> {
   const agent = await startServer(scripted, { grpc: false });
   const seen: string[] = [];
-  const server = createServer(async (request, response) => {
+  const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (const name of ["authorization", "x-key"]) seen.push(...[request.headers[name] ?? []].flat());
     const answer = await fetch(agent.url + (request.url ?? ""));
     const text = (await answer.text()).replaceAll(agent.url, at);
     response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
-  });
+  };
+  const server = createServer((request, response) => void forward(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -5,7 +5,6 @@ import { go, route, screens, type Screen } from "./route.ts";
 import { readOnly } from "./saved.ts";
 import { agentOf, agents, session } from "./server.ts";
 import { chatOf, newChat } from "./chats.ts";
-import { asCurl } from "./records.ts";
 import { clearWire, exchanges } from "./wire.ts";
 
 /* The actions of the palette and the keyboard shortcuts. */
@@ -126,7 +125,7 @@ function connectForm(): void {
 async function copyChosen(as: "curl" | "code"): Promise<void> {
   const chosen = exchanges.value.find(({ request }) => String(request.exchange) === route.value.item);
   if (chosen === undefined) return;
-  const { asCode } = await import("./code.ts");
+  const { asCode, asCurl } = await import("./code.ts");
   await navigator.clipboard.writeText(as === "curl" ? asCurl(chosen.request) : asCode(chosen.request));
 }
 

@@ -58,3 +58,31 @@ function literal(value: unknown): string {
   const text = JSON.stringify(value, null, 2) ?? "undefined";
   return text.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
+
+/** A curl command that sends the request again. The user must fill in masked headers. A session file may have any texts. */
+export function asCurl({ method, url, headers, body }: RequestRecord): string {
+  const lines = [
+    // With its option, a URL that begins with a dash is no option.
+    `curl --url ${quoted(url)}`,
+    ...(method === "GET" ? [] : [`-X ${/^[A-Za-z]+$/.test(method) ? method : quoted(method)}`]),
+    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body.bytes === 0 ? [] : [`--data-raw ${quoted(body.text)}`]),
+  ];
+  return lines.join(" \\\n  ");
+}
+
+/**
+ * Quotes a word for a POSIX shell. Writes control characters as escapes: a terminal acts on them when the command is pasted, so that the
+ * rest of the word would be a command. An argument cannot contain NUL.
+ */
+function quoted(text: string): string {
+  const escaped = text
+    .replaceAll("\0", "")
+    .replaceAll("'", "'\\''")
+    .replaceAll(/[^\P{Cc}\n]+/gu, (found) => `'"$(printf '${octal(found)}')"'`);
+  return `'${escaped}'`;
+}
+
+function octal(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+}

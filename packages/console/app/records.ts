@@ -1,4 +1,4 @@
-import type { RequestRecord, WireRecord } from "../src/api.ts";
+import type { WireRecord } from "../src/api.ts";
 
 /* Records of the wire from session files, which may be hostile. */
 
@@ -44,32 +44,4 @@ function isHeaders(value: unknown): boolean {
 
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** A curl command that sends the request again. The user must fill in masked headers. */
-export function asCurl({ method, url, headers, body }: RequestRecord): string {
-  const lines = [
-    // Otherwise a URL that begins with a hyphen would be an option.
-    `curl --url ${quoted(url)}`,
-    ...(method === "GET" ? [] : [`-X ${quoted(method)}`]),
-    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(body.bytes === 0 ? [] : [`--data-raw ${quoted(body.text)}`]),
-  ];
-  return lines.join(" \\\n  ");
-}
-
-/**
- * Quotes a word for a POSIX shell. Writes control characters as escapes: a terminal acts on them when the command is pasted, so that the
- * rest of the word would be a command. An argument cannot contain NUL.
- */
-function quoted(text: string): string {
-  const escaped = text
-    .replaceAll("\0", "")
-    .replaceAll("'", "'\\''")
-    .replaceAll(/[^\P{Cc}\n]+/gu, (found) => `'"$(printf '${octal(found)}')"'`);
-  return `'${escaped}'`;
-}
-
-function octal(text: string): string {
-  return Array.from(new TextEncoder().encode(text), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 }

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { decoded, encoded } from "./fragment.ts";
 
 /** The screens of the navigation. */
 export const screens = ["talk", "tasks", "inbox", "timeline", "wire", "card", "operate"] as const;
@@ -43,8 +44,8 @@ addEventListener("hashchange", () => (route.value = routeOf(location.hash)));
 
 /** The address of a route, for links. */
 export function linkTo({ screen, agent = "", item, beside }: Route): string {
-  const path = [screen, agent, ...(item === undefined ? [] : [item])].map(encodeURIComponent).join("/");
-  return `#/${path}${beside === undefined ? "" : `?beside=${encodeURIComponent(beside)}`}`;
+  const path = [screen, agent, ...(item === undefined ? [] : [item])].map(encoded).join("/");
+  return `#/${path}${beside === undefined ? "" : `?beside=${encoded(beside)}`}`;
 }
 
 export function go(to: Route): void {

@@ -1,6 +1,7 @@
 import type { SecurityScheme } from "@parley/a2a/internal/model/index";
 import type { RouteContext } from "@parley/server/internal/handler";
 import type { OperatorsEntry, SignIn } from "./api.ts";
+import { bytesOf } from "./webhooks.ts";
 
 /* The operators' API, for a console whose user may operate the server. */
 
@@ -33,8 +34,8 @@ export interface OperatorsRequest {
   readonly body?: string;
 }
 
-/** Maximum characters of a body to relay. */
-const maxBody = 64 << 10;
+/** Maximum bytes of a body and of an answer to relay. A page of a log has 4 MiB at most, unless one of its records is larger. */
+const [maxBody, maxAnswer] = [64 << 10, 16 << 20];
 
 /** Answers requests below `/operators`. `undefined`: the request has another path. */
 export async function answerOperators(
@@ -49,13 +50,17 @@ export async function answerOperators(
   const { method } = request;
   if (path === undefined || operators === undefined || "path" in operators) return undefined;
   if (method !== "GET" && method !== "POST") return undefined;
-  const body = method === "POST" ? await request.text() : undefined;
-  if (body !== undefined && body.length > maxBody) return failure(413, "The body is too large");
+  const sent = method === "POST" ? await bytesOf(request, maxBody) : new Uint8Array();
+  if (sent === undefined) return failure(413, "The body is too large");
   try {
     const { search } = new URL(request.url);
-    const answer = await operators.ask({ method, path: path + search, ...(body !== undefined && { body }) });
+    const body = method === "POST" && { body: new TextDecoder().decode(sent) };
+    const answer = await operators.ask({ method, path: path + search, ...body });
+    const bytes = await bytesOf(answer, maxAnswer);
+    if (bytes === undefined)
+      return failure(502, `The operators' API at ${operators.url} answered with more than 16 MiB`);
     // The page reads only JSON, so relay any answer as JSON.
-    return new Response(await answer.text(), {
+    return new Response(new Uint8Array(bytes), {
       status: answer.status,
       headers: { "content-type": "application/json", "x-content-type-options": "nosniff" },
     });

@@ -246,7 +246,9 @@ function maskedUrl(url: string, { parameters }: Secrets): string {
 
 /** A body for the log. */
 export function captured(text: string, bytes: number): CapturedBody {
-  return text.length > maxText ? { bytes, text: text.slice(0, maxText), isCut: true } : { bytes, text };
+  if (text.length <= maxText) return { bytes, text };
+  // The engine keeps the whole text for a slice of it, so this decodes a copy.
+  return { bytes, text: new TextDecoder().decode(encoder.encode(text.slice(0, maxText))), isCut: true };
 }
 
 const encoder = new TextEncoder();

@@ -1,3 +1,4 @@
+import { GrowingBytes } from "@parley/a2a/internal/protocol/index";
 import type { RouteMount } from "@parley/server/internal/handler";
 import { webhooks } from "./api.ts";
 import { captured, masked } from "./recording.ts";
@@ -13,7 +14,7 @@ export function webhookRoute(log: WireLog, path: string): RouteMount {
     access: "anyone",
     async answer(request, { below }) {
       if (below !== "" || request.method !== "POST") return undefined;
-      const bytes = await bodyOf(request);
+      const bytes = await bytesOf(request, maxBytes);
       const text = new TextDecoder().decode(bytes);
       const exchange = log.nextExchange();
       const headers = masked([...request.headers], {});
@@ -41,19 +42,21 @@ function answerTo(text: string): Response {
   return new Response(null, { status: 204 });
 }
 
-/** `undefined`: the body is too large. */
-async function bodyOf({ body }: Request): Promise<Uint8Array | undefined> {
-  if (body === null) return new Uint8Array();
+/** Reads a body. `undefined`: it has more than `maxBytes`. Copies once per doubling: a stranger may send a byte at a time. */
+export async function bytesOf(
+  { body }: Pick<Request | Response, "body">,
+  maxBytes: number,
+): Promise<Uint8Array | undefined> {
+  const bytes = new GrowingBytes(maxBytes);
+  if (body === null) return bytes.view();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  const pieces: Uint8Array[] = [];
-  for (let bytes = 0; ;) {
+  for (;;) {
     const { done, value } = await reader.read();
-    if (done) return Buffer.concat(pieces);
-    bytes += value.byteLength;
-    if (bytes > maxBytes) {
+    if (done) return bytes.view();
+    if (bytes.length + value.byteLength > maxBytes) {
       await reader.cancel();
       return undefined;
     }
-    pieces.push(value);
+    bytes.append(value);
   }
 }

@@ -3,8 +3,8 @@ import type { HeaderList, WireRecord } from "./api.ts";
 /** A record without the members that the log adds. */
 export type NewRecord = WireRecord extends infer One ? (One extends WireRecord ? Omit<One, "n" | "at"> : never) : never;
 
-/** Size of a record without its texts, in characters. */
-const overhead = 200;
+/** Size of a record without its texts, and of a header without its name and value, in characters. Strangers choose how many they send. */
+const [overhead, headerOverhead] = [200, 150];
 
 /** The newest records of the wire traffic, up to a total number of characters. */
 export class WireLog {
@@ -96,5 +96,5 @@ function sizeOf(record: WireRecord): number {
 }
 
 function headersSize(headers: HeaderList): number {
-  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  return headers.reduce((sum, [name, value]) => sum + headerOverhead + name.length + value.length, 0);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { answerOperators, type ConsoleOperators, type OperatorsRequest } from "../src/operators.ts";
-import { webhookRoute } from "../src/webhooks.ts";
+import { bytesOf, webhookRoute } from "../src/webhooks.ts";
 import { WireLog } from "../src/wire-log.ts";
 
 /* The API of operators as a console passes it on, and webhooks that it receives. */
@@ -93,6 +93,14 @@ describe("the API of operators", () => {
   });
 });
 
+test("an answer without end is not read to its end", async () => {
+  let pulled = 0;
+  const body = new ReadableStream<Uint8Array>({ pull: (to) => (pulled++, to.enqueue(new Uint8Array(1 << 20))) });
+  const on = relay(() => Promise.resolve(new Response(body)));
+  expect(await asked(on, "/operators/v1/nodes")).toMatchObject({ status: 502 });
+  expect(pulled).toBeLessThan(20);
+});
+
 describe("a webhook", () => {
   const headers = { authorization: "Bearer s3cret", "x-a2a-notification-token": "t0ken", "x-note": "shown" };
 
@@ -128,6 +136,23 @@ describe("a webhook", () => {
     expect(record).toContain("shown");
     expect(record).toContain("statusUpdate");
     expect(record).not.toMatch(/s3cret|t0ken|guess/);
+  });
+
+  test("is received in time linear in its size, also a byte at a time, and refused beyond the limit", async () => {
+    const bytes = (count: number) => {
+      let left = count;
+      const byte = new Uint8Array(1);
+      return new Response(
+        new ReadableStream<Uint8Array>({ pull: (to) => (left-- > 0 ? to.enqueue(byte) : to.close()) }),
+      );
+    };
+    const before = process.cpuUsage();
+    expect((await bytesOf(bytes(1 << 17), 1 << 20))?.length).toBe(1 << 17);
+    const small = process.cpuUsage(before).user;
+    expect((await bytesOf(bytes(1 << 20), 1 << 20))?.length).toBe(1 << 20);
+    // Eight times as many bytes. Quadratic time would be 64 times.
+    expect(process.cpuUsage(before).user).toBeLessThan(32 * Math.max(small, 50_000));
+    expect(await bytesOf(bytes(1 << 12), 1 << 11)).toBeUndefined();
   });
 
   test("is nothing else than a POST to its own path", async () => {

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { asCurl, isRecord } from "../app/records.ts";
+import { asCurl } from "../app/code.ts";
+import { isRecord } from "../app/records.ts";
 import type { RequestRecord } from "../src/api.ts";
 import { recordingFetch } from "../src/recording.ts";
 import type { NewRecord } from "../src/wire-log.ts";
@@ -27,7 +28,8 @@ function argumentsOf(command: string): readonly string[] {
 /** What curl must get. An argument cannot contain NUL. */
 function expected({ method, url, headers, body }: RequestRecord): readonly string[] {
   return [
-    ...["--url", url],
+    "--url",
+    url,
     ...(method === "GET" ? [] : ["-X", method]),
     ...headers.flatMap(([name, value]) => ["-H", `${name}: ${value}`]),
     ...(body.bytes === 0 ? [] : ["--data-raw", body.text]),

@@ -1,6 +1,17 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { openInspector } from "../src/inspector.ts";
+import { captured, masked } from "../src/recording.ts";
 import { WireLog } from "../src/wire-log.ts";
+
+/** Bytes in use after a collection. */
+function heap(): number {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect === "function") collect();
+  return process.memoryUsage().heapUsed;
+}
 
 /** The numbers of the records that a reader gets first. */
 async function read(log: WireLog, after: number, count: number): Promise<readonly number[]> {
@@ -23,6 +34,34 @@ test("the log keeps the newest records within its limit, and a reader continues 
   // Ten records of 1,000 characters.
   expect(await read(log, 0, 10)).toEqual([991, 992, 993, 994, 995, 996, 997, 998, 999, 1000]);
   expect(await read(log, 997, 3)).toEqual([998, 999, 1000]);
+});
+
+test("a log of requests with many short headers stays within its limit, as memory", () => {
+  const log = new WireLog(8 << 20);
+  const before = heap();
+  const request = {
+    kind: "request",
+    agent: "webhooks",
+    method: "POST",
+    url: "http://a/",
+    body: captured("", 0),
+  } as const;
+  for (let exchange = 0; exchange < 2_000; exchange++) {
+    const headers = Array.from({ length: 400 }, (_, at) => [`x${at}`, "1"] as const);
+    log.add({ ...request, exchange, headers: masked(headers, {}) });
+  }
+  // Without its headers counted, the log would have all of them: 100 MiB.
+  expect(heap() - before).toBeLessThan(24 << 20);
+  log.add({ kind: "end", exchange: 0 });
+});
+
+test("a text that is cut does not keep the whole text in memory", () => {
+  const before = heap();
+  const bodies = Array.from({ length: 8 }, (_, at) =>
+    captured(JSON.stringify(`${at}${"x".repeat(16 << 20)}`), 16 << 20),
+  );
+  expect(heap() - before).toBeLessThan(32 << 20);
+  expect(bodies.map(({ text }) => text.length)).toEqual(bodies.map(() => 1 << 20));
 });
 
 test("a record that is larger than the limit is kept until the next one", async () => {

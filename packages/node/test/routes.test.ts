@@ -180,6 +180,24 @@ describe("the server's rules hold for an application's routes", () => {
     expect([answer.status, await answer.text()]).toEqual([403, "no thanks"]);
   });
 
+  it("a body may be left in the middle, and the rest of it harms nobody", async () => {
+    const server = await start(async ({ body }) => {
+      const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = body?.getReader();
+      await reader?.read();
+      await reader?.cancel();
+      return new Response(null, { status: 413 });
+    });
+    using client = await RawClient.to(server.port);
+    const piece = `186a0\r\n${"x".repeat(100_000)}\r\n`;
+    const { host } = new URL(server.url);
+    client.socket.write(`POST /own HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(20)}`);
+    await client.until((text) => text.includes("413"));
+    // The server discards the rest until it closes the connection. A failure there ends the process.
+    client.socket.write(`${piece}0\r\n\r\n`);
+    await expect.poll(() => client.closed).toBe(true);
+    expect((await fetch(`${server.url}/own`, { method: "POST", body: "x" })).status).toBe(413);
+  });
+
   it("that return the same Response a second time are an error, not a truncated answer", async () => {
     const kept = new Response("once");
     const server = await start(() => kept);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { typescript } from "../../programs.ts";
+import { compiled } from "../../programs.ts";
 import type { Question, Reply } from "../processes/answer.ts";
 
 const mebi = 2 ** 20;
@@ -24,11 +24,10 @@ export class Child {
 
   constructor(script: string, input: unknown, options: { readonly ownClock?: boolean } = {}) {
     const processes = new URL("../processes/", import.meta.url);
-    this.#process = fork(fileURLToPath(new URL(script, processes)), [JSON.stringify(input)], {
+    this.#process = fork(compiled(fileURLToPath(new URL(script, processes))), [JSON.stringify(input)], {
       execArgv: [
         `--max-old-space-size=${heap}`,
         "--expose-gc",
-        ...typescript,
         ...(options.ownClock === true ? ["--import", new URL("clock.mjs", processes).href] : []),
       ],
       stdio: ["ignore", "ignore", "pipe", "ipc"],

@@ -93,7 +93,8 @@ async function readOn(entries: LogEntry[], agent: string, taskId: string): Promi
     const page = await read<TaskLog>("/v1/log", { agent, taskId, after, limit: 5_000 });
     for (const entry of page?.entries ?? []) entries.push(entry);
     after = page?.next;
-    if (after === undefined) return;
+    // A server that announces a page after an empty one would be asked forever.
+    if (after === undefined || page?.entries.length === 0) return;
   }
 }
 

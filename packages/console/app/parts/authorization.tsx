@@ -114,11 +114,12 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** SHA-256 of the question's parts as canonical JSON (RFC 8785). `undefined`: pending, or not available on this page. */
+/** SHA-256 of the question's parts as canonical JSON (RFC 8785). `undefined`: pending, or not available. */
 function useDigest(parts: readonly Part[] | undefined): string | undefined {
   const digest = useSignal<string | undefined>(undefined);
-  const json = canonicalJson(parts ?? []);
+  const json = canonicalOf(parts ?? []);
   useEffect(() => {
+    if (json === undefined) return void (digest.value = undefined);
     // Browsers offer it only over TLS or on localhost.
     const subtle: SubtleCrypto | undefined = globalThis.isSecureContext ? crypto.subtle : undefined;
     void subtle?.digest("SHA-256", new TextEncoder().encode(json)).then((hash) => {
@@ -126,6 +127,15 @@ function useDigest(parts: readonly Part[] | undefined): string | undefined {
     });
   }, [json]);
   return digest.value;
+}
+
+/** `undefined`: the parts have no canonical form, such as a text with half of a surrogate pair. */
+function canonicalOf(parts: readonly Part[]): string | undefined {
+  try {
+    return canonicalJson(parts);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Maximum delay of a browser timer, in milliseconds. */

@@ -1,6 +1,6 @@
 import { signal, useSignal } from "@preact/signals";
 import { webhooks, type CapturedBody, type HeaderList } from "../../src/api.ts";
-import { asCode } from "../code.ts";
+import { asCode, asCurl } from "../code.ts";
 import { sizeText } from "../parts/content.tsx";
 import { Deliveries, deliveryTexts } from "../parts/deliveries.tsx";
 import { Problem, useAttempt } from "../parts/form.tsx";
@@ -8,7 +8,6 @@ import { Time } from "../parts/time.tsx";
 import { linkTo, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
 import { sendRaw } from "../server.ts";
-import { asCurl } from "../records.ts";
 import { clearWire, exchanges, isLive, isOf, recorder, type Exchange } from "../wire.ts";
 
 /** Exchanges pinned to the top of the list. */

@@ -183,6 +183,7 @@ class Body {
   readonly #request: UniversalRequest;
   readonly #limit: number;
   #bytes = 0;
+  #isOpen = true;
 
   constructor(request: UniversalRequest, limit: number) {
     this.#request = request;
@@ -197,7 +198,8 @@ class Body {
           flow ??= this.#read(controller, () => flow?.pause());
           flow?.resume();
         },
-        cancel: () => flow?.pause(),
+        // The host receives the rest of the body after the answer.
+        cancel: () => this.#end(() => flow?.pause()),
       },
       // No buffer: each piece waits until it is read.
       { highWaterMark: 0 },
@@ -205,22 +207,23 @@ class Body {
   }
 
   #read(controller: ReadableStreamDefaultController<Uint8Array>, pause: () => void): ByteFlow | undefined {
-    let open = true;
-    const end = (run: () => void): void => {
-      if (open) run();
-      open = false;
-    };
     return this.#request.read?.({
       chunk: (bytes) => {
+        if (!this.#isOpen) return;
         this.#bytes += bytes.byteLength;
         this.isTooLarge = this.#bytes > this.#limit;
-        if (this.isTooLarge) end(() => controller.error(new A2AError("RequestTooLarge")));
-        else if (open) controller.enqueue(bytes);
+        if (this.isTooLarge) this.#end(() => controller.error(new A2AError("RequestTooLarge")));
+        else controller.enqueue(bytes);
         pause();
       },
-      end: () => end(() => controller.close()),
-      gone: () => end(() => controller.error(new A2AError("InvalidRequest", "The request body broke off"))),
+      end: () => this.#end(() => controller.close()),
+      gone: () => this.#end(() => controller.error(new A2AError("InvalidRequest", "The request body broke off"))),
     });
+  }
+
+  #end(run: () => void): void {
+    if (this.#isOpen) run();
+    this.#isOpen = false;
   }
 }
 

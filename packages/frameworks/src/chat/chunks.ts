@@ -1,0 +1,244 @@
+import { GrowingText } from "@parley/a2a";
+import {
+  isInterrupted,
+  isTerminal,
+  type Artifact,
+  type Part,
+  type StreamResponse,
+  type TaskStatus,
+} from "@parley/a2a/model";
+import { dataUrlOf, FileParts, type OpenFile } from "./files.ts";
+import { approvalsIn, formIn } from "./questions.ts";
+import type { A2AChunk, A2AMetadata } from "./types.ts";
+
+/** What the user has seen of an artifact. */
+interface Shown {
+  readonly text: GrowingText;
+  readonly name: string | undefined;
+  /** Bytes that have arrived of its files. */
+  files: FileParts;
+  /** Whether its text part was started. */
+  open: boolean;
+  /** How many parts there are beside the text. */
+  others: number;
+}
+
+/** What an answer is made with. */
+interface AnswerInit {
+  /** Id of its message, equal whenever the answer is read again. */
+  readonly messageId: string;
+  readonly maxFileBytes: number;
+  /** Whether the events are those of the whole task. Its earlier turns, which ended with a question, are other messages. */
+  readonly isReplay?: boolean;
+}
+
+/**
+ * The events of one answer as chunks of the AI SDK's UI message stream. The text of an artifact is one text part; all else comes as files and
+ * data parts. Where an agent replaces a text by another one, after a crash, `reset-step` empties the message (ai 7), and all of it is sent again.
+ */
+export class AnswerChunks {
+  readonly #init: AnswerInit;
+  readonly #emit: (chunk: A2AChunk) => void;
+  readonly #artifacts = new Map<string, Shown>();
+  /** Chunks of everything but the texts of artifacts, by part. */
+  readonly #kept = new Map<string, readonly A2AChunk[]>();
+  #metadata: A2AMetadata["a2a"] = {};
+
+  constructor(init: AnswerInit, emit: (chunk: A2AChunk) => void) {
+    this.#init = init;
+    this.#emit = emit;
+  }
+
+  /** What is known of the answer's task. */
+  get metadata(): A2AMetadata["a2a"] {
+    return this.#metadata;
+  }
+
+  /** Begins the message. */
+  start(metadata: A2AMetadata["a2a"]): void {
+    this.#metadata = metadata;
+    this.#emit({ type: "start", messageId: this.#init.messageId, messageMetadata: { a2a: metadata } });
+    this.#emit({ type: "start-step" });
+  }
+
+  apply({ task, message, artifactUpdate, statusUpdate }: StreamResponse): void {
+    if (this.#init.isReplay === true && this.#metadata.state === "TASK_STATE_INPUT_REQUIRED") this.#restart();
+    if (task !== undefined) {
+      this.#note(task.id, task.contextId);
+      for (const artifact of task.artifacts ?? []) this.#artifact(artifact, false, false);
+      this.#status(task.status);
+    }
+    if (artifactUpdate !== undefined) {
+      const { artifact, append = false, lastChunk = false } = artifactUpdate;
+      this.#artifact(artifact, append, lastChunk);
+    }
+    if (statusUpdate !== undefined) this.#status(statusUpdate.status);
+    if (message !== undefined) {
+      this.#note(message.taskId, message.contextId);
+      this.#say(message.messageId, message.parts);
+      this.#end();
+    }
+  }
+
+  /** Ends the message. */
+  finish(): void {
+    for (const [id, shown] of this.#artifacts) {
+      if (shown.open) this.#emit({ type: "text-end", id });
+    }
+    this.#emit({ type: "finish-step" });
+    this.#emit({ type: "finish", finishReason: "stop", messageMetadata: { a2a: this.#metadata } });
+  }
+
+  #note(taskId: string | undefined, contextId: string | undefined): void {
+    const known = this.#metadata;
+    if (known.taskId === taskId && known.contextId === contextId) return;
+    this.#metadata = {
+      ...known,
+      ...(contextId !== undefined && { contextId }),
+      ...(taskId !== undefined && { taskId }),
+    };
+    // The next message continues the task even if the page is reloaded before this one ends.
+    this.#emit({ type: "message-metadata", messageMetadata: { a2a: this.#metadata } });
+  }
+
+  #artifact({ artifactId, name, parts }: Artifact, append: boolean, isLast: boolean): void {
+    const known = this.#artifacts.get(artifactId);
+    const shown = known ?? this.#unseen(name);
+    this.#artifacts.set(artifactId, shown);
+    if (!append) {
+      shown.others = 0;
+      shown.files = new FileParts(this.#init.maxFileBytes);
+    }
+    const piece = shown.text.add(textOf(parts), append);
+    if (piece?.reset === true) this.#again();
+    else if (piece !== undefined) this.#text(artifactId, shown, piece.text);
+    for (const part of parts) {
+      if (part.raw !== undefined) this.#file(artifactId, shown, shown.files.add(part));
+      else if (part.text === undefined) this.#other(nextId(artifactId, shown), part, artifactId, shown.name);
+    }
+    if (isLast) this.#file(artifactId, shown, shown.files.end());
+  }
+
+  #unseen(name: string | undefined): Shown {
+    return { text: new GrowingText(), name, files: new FileParts(this.#init.maxFileBytes), open: false, others: 0 };
+  }
+
+  #text(id: string, shown: Shown, delta: string): void {
+    if (delta === "") return;
+    if (!shown.open) this.#emit({ type: "text-start", id });
+    shown.open = true;
+    this.#emit({ type: "text-delta", id, delta });
+  }
+
+  #file(artifactId: string, shown: Shown, received: OpenFile | undefined): void {
+    if (received === undefined) return;
+    const { filename, mediaType, bytes } = received;
+    const id = nextId(artifactId, shown);
+    const url = dataUrlOf(received);
+    if (url !== undefined) return this.#keep(id, [{ type: "file", url, mediaType }]);
+    const data = { artifactId, ...(filename !== undefined && { filename }), mediaType, bytes };
+    this.#keep(id, [{ type: "data-file", id, data }]);
+  }
+
+  #other(id: string, part: Part, artifactId?: string, name?: string): void {
+    if (part.url !== undefined) {
+      const { url, mediaType = "application/octet-stream" } = part;
+      return this.#keep(id, [{ type: "file", url, mediaType }]);
+    }
+    if (part.data === undefined) return;
+    const from = { ...(artifactId !== undefined && { artifactId }), ...(name !== undefined && { name }) };
+    this.#keep(id, [{ type: "data-artifact", id, data: { ...from, data: part.data } }]);
+  }
+
+  /** Sends what is not text. A part that arrives again, as after a crash, is sent only if it differs. */
+  #keep(id: string, chunks: readonly A2AChunk[]): void {
+    const known = this.#kept.get(id);
+    if (known !== undefined && JSON.stringify(known) === JSON.stringify(chunks)) return;
+    this.#kept.set(id, chunks);
+    if (known !== undefined) return this.#again();
+    for (const chunk of chunks) this.#emit(chunk);
+  }
+
+  /** Empties the message: what follows belongs to the next turn. */
+  #restart(): void {
+    this.#artifacts.clear();
+    this.#kept.clear();
+    this.#emit({ type: "reset-step" });
+  }
+
+  /** Empties the message, and sends all of it again. */
+  #again(): void {
+    this.#emit({ type: "reset-step" });
+    for (const [id, shown] of this.#artifacts) {
+      shown.open = false;
+      this.#text(id, shown, shown.text.shown);
+    }
+    for (const chunks of this.#kept.values()) for (const chunk of chunks) this.#emit(chunk);
+  }
+
+  #status({ state, message }: TaskStatus): void {
+    this.#metadata = { ...this.#metadata, state };
+    const text = textOf(message?.parts);
+    if (!isTerminal(state) && !isInterrupted(state)) {
+      if (text !== "") this.#emit({ type: "data-progress", id: "progress", data: { text } });
+      return;
+    }
+    const failed = state === "TASK_STATE_FAILED" || state === "TASK_STATE_REJECTED";
+    if (message !== undefined && !failed) this.#say(message.messageId, message.parts);
+    this.#end();
+    if (failed) this.#emit({ type: "error", errorText: text || "The agent failed without a reason" });
+    if (state === "TASK_STATE_CANCELED") this.#emit({ type: "abort", reason: text || "The task was canceled" });
+  }
+
+  /** A message of the agent: a reply, a question, or what it says at the end. */
+  #say(id: string, parts: readonly Part[]): void {
+    const approvals = approvalsIn(parts);
+    for (const { approvalId, toolCallId, toolName, input, digest } of approvals) {
+      this.#keep(`${id}/${approvalId}`, [
+        { type: "tool-input-available", toolCallId, toolName, input, dynamic: true },
+        { type: "tool-approval-request", approvalId, toolCallId },
+        { type: "data-approval", id: approvalId, data: { approvalId, ...(digest !== undefined && { digest }) } },
+      ]);
+    }
+    // The tools of the page's library show an approval; its text and its form are for those that cannot.
+    if (approvals.length > 0) return;
+    const text = textOf(parts);
+    if (text !== "" && !this.#mirrors(text)) {
+      this.#keep(id, [
+        { type: "text-start", id },
+        { type: "text-delta", id, delta: text },
+        { type: "text-end", id },
+      ]);
+    }
+    const schema = formIn(parts);
+    if (schema !== undefined) this.#keep(`${id}/form`, [{ type: "data-form", id, data: { schema } }]);
+    const shown = this.#unseen(undefined);
+    for (const part of parts) {
+      if (part.raw !== undefined) this.#file(id, shown, shown.files.add(part));
+      else if (part.text === undefined && part.data !== schema) this.#other(nextId(id, shown), part);
+    }
+    this.#file(id, shown, shown.files.end());
+  }
+
+  /** Whether a text repeats what the artifacts have, as some agents do for clients that show no artifacts. */
+  #mirrors(text: string): boolean {
+    const shown = [...this.#artifacts.values()].map((each) => each.text.shown);
+    return [...shown, shown.join(""), shown.join("\n")].some((each) => each.trim() === text.trim());
+  }
+
+  #end(): void {
+    let isShorter = false;
+    for (const [id, shown] of this.#artifacts) {
+      this.#file(id, shown, shown.files.end());
+      isShorter = shown.text.end() !== undefined || isShorter;
+    }
+    if (isShorter) this.#again();
+  }
+}
+
+const textOf = (parts: readonly Part[] = []): string => parts.map(({ text = "" }) => text).join("");
+
+function nextId(artifactId: string, shown: Shown): string {
+  shown.others += 1;
+  return `${artifactId}/${shown.others}`;
+}

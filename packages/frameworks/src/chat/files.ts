@@ -1,0 +1,63 @@
+import { bytesOf, file, type RawPart } from "@parley/a2a/model";
+
+/** Bytes of a file that arrive as the parts of an artifact. */
+export interface OpenFile {
+  readonly filename: string | undefined;
+  readonly mediaType: string;
+  readonly parts: RawPart[];
+  bytes: number;
+}
+
+/** Whether a part continues a file: further parts of one have its name and type, or none. */
+function continues({ filename, mediaType }: RawPart, open: OpenFile): boolean {
+  return (
+    (filename === undefined || filename === open.filename) && (mediaType === undefined || mediaType === open.mediaType)
+  );
+}
+
+/** Joins the parts of files. Beyond `maxBytes` it counts a file's bytes without keeping them. */
+export class FileParts {
+  readonly #maxBytes: number;
+  #open: OpenFile | undefined;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Adds a part with bytes. Returns the file before it, if this is the next one. */
+  add(part: RawPart): OpenFile | undefined {
+    const before = this.#open !== undefined && !continues(part, this.#open) ? this.end() : undefined;
+    const { filename, mediaType = "application/octet-stream" } = part;
+    const open = (this.#open ??= { filename, mediaType, parts: [], bytes: 0 });
+    const base64 = part.raw.replace(/=+$/, "");
+    open.bytes += Math.floor((base64.length * 3) / 4);
+    if (open.bytes > this.#maxBytes) open.parts.length = 0;
+    else open.parts.push(part);
+    return before;
+  }
+
+  /** The last file. */
+  end(): OpenFile | undefined {
+    const open = this.#open;
+    this.#open = undefined;
+    return open;
+  }
+}
+
+/** The content as a `data:` URL; `undefined` if it is too large. */
+export function dataUrlOf({ parts, mediaType, bytes }: OpenFile): string | undefined {
+  const [first] = parts;
+  if (first === undefined && bytes > 0) return undefined;
+  return `data:${mediaType};base64,${parts.length === 1 ? (first?.raw ?? "") : joined(parts)}`;
+}
+
+function joined(parts: readonly RawPart[]): string {
+  const pieces = parts.map((part) => bytesOf(part));
+  const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return file(all).raw;
+}

@@ -1,0 +1,106 @@
+import type { Message, StreamResponse, Task } from "@parley/a2a/model";
+import { AnswerChunks } from "./chunks.ts";
+import { answerId } from "./outgoing.ts";
+import { approvalAnswersIn, type ApprovalAnswer } from "./questions.ts";
+import type { A2AChunk, A2AUIMessage } from "./types.ts";
+
+type ChatPart = A2AUIMessage["parts"][number];
+
+/**
+ * A task as messages of a chat: what the user said, and the answers. A task does not tell which of its turns made an artifact, so artifacts stand in
+ * the last answer.
+ *
+ * @param isRunning - Whether the last answer is under way. It is left out.
+ */
+export function messagesOf(task: Task, isRunning: boolean, maxFileBytes: number): A2AUIMessage[] {
+  const messages: A2AUIMessage[] = [];
+  const a2a = { taskId: task.id, ...(task.contextId !== undefined && { contextId: task.contextId }) };
+  for (const { asked, said, isLast } of turnsOf(task)) {
+    const answers = asked === undefined ? [] : approvalAnswersIn(asked.parts);
+    if (answers.length > 0) noteAnswers(messages, answers);
+    else if (asked !== undefined)
+      messages.push({ id: asked.messageId, role: "user", metadata: { a2a }, parts: userParts(asked) });
+    if (isLast ? isRunning : said.length === 0) continue;
+    const events = [...said.map((message) => ({ message })), ...(isLast ? [{ task }] : [])];
+    messages.push(answerOf(answerId(asked?.messageId ?? task.id), a2a, maxFileBytes, events));
+  }
+  return messages;
+}
+
+/** Shows the user's approvals where the agent asked for them. */
+function noteAnswers(messages: A2AUIMessage[], answers: readonly ApprovalAnswer[]): void {
+  const at = messages.length - 1;
+  const last = messages[at];
+  if (last === undefined) return;
+  const parts = last.parts.map((part): ChatPart => {
+    if (part.type !== "dynamic-tool" || part.state !== "approval-requested") return part;
+    const answer = answers.find(({ approvalId }) => approvalId === part.approval.id);
+    if (answer === undefined) return part;
+    const { approvalId: id, approved, reason } = answer;
+    return {
+      ...part,
+      state: "approval-responded",
+      approval: { id, approved, ...(reason !== undefined && { reason }) },
+    };
+  });
+  messages[at] = { ...last, parts };
+}
+
+interface TaskTurn {
+  /** `undefined` if the history was cut before it. */
+  readonly asked: Message | undefined;
+  readonly said: readonly Message[];
+  readonly isLast: boolean;
+}
+
+function turnsOf({ history = [] }: Task): readonly TaskTurn[] {
+  const starts = history.flatMap(({ role }, at) => (role === "ROLE_USER" || at === 0 ? [at] : []));
+  return (starts.length === 0 ? [0] : starts).map((start, at) => {
+    const messages = history.slice(start, starts[at + 1]);
+    const asked = messages.find(({ role }) => role === "ROLE_USER");
+    return { asked, said: messages.filter((message) => message !== asked), isLast: at >= starts.length - 1 };
+  });
+}
+
+function answerOf(
+  id: string,
+  a2a: { readonly taskId: string; readonly contextId?: string },
+  maxFileBytes: number,
+  events: readonly StreamResponse[],
+): A2AUIMessage {
+  const parts: ChatPart[] = [];
+  const chunks = new AnswerChunks({ messageId: id, maxFileBytes }, (chunk) => addTo(parts, chunk));
+  chunks.start(a2a);
+  for (const event of events) chunks.apply(event);
+  chunks.finish();
+  return { id, role: "assistant", metadata: { a2a: { ...a2a, ...chunks.metadata } }, parts };
+}
+
+/** Adds a chunk of an answer that is complete: each text comes in one piece. */
+function addTo(parts: ChatPart[], chunk: A2AChunk): void {
+  if (chunk.type === "text-delta") parts.push({ type: "text", text: chunk.delta, state: "done" });
+  else if (chunk.type === "file") parts.push({ type: "file", url: chunk.url, mediaType: chunk.mediaType });
+  else if (chunk.type === "error") parts.push({ type: "text", text: chunk.errorText, state: "done" });
+  else if (chunk.type === "start-step") parts.push({ type: "step-start" });
+  else if (chunk.type.startsWith("data-") && "data" in chunk) parts.push(chunk);
+  else if (chunk.type === "tool-input-available") {
+    const { toolCallId, toolName, input } = chunk;
+    parts.push({ type: "dynamic-tool", toolCallId, toolName, input, state: "input-available" });
+  } else if (chunk.type === "tool-approval-request") {
+    const at = parts.findIndex((part) => part.type === "dynamic-tool" && part.toolCallId === chunk.toolCallId);
+    const call = parts[at];
+    if (call?.type !== "dynamic-tool" || call.state !== "input-available") return;
+    parts[at] = { ...call, state: "approval-requested", approval: { id: chunk.approvalId } };
+  }
+}
+
+function userParts({ parts }: Message): ChatPart[] {
+  return parts.flatMap((part): ChatPart[] => {
+    const { mediaType = "application/octet-stream", filename } = part;
+    const named = { mediaType, ...(filename !== undefined && { filename }) };
+    if (part.text !== undefined) return [{ type: "text", text: part.text }];
+    if (part.url !== undefined) return [{ type: "file", url: part.url, ...named }];
+    if (part.raw !== undefined) return [{ type: "file", url: `data:${mediaType};base64,${part.raw}`, ...named }];
+    return [{ type: "data-answer", data: part.data }];
+  });
+}

@@ -1,0 +1,6 @@
+/**
+ * `useChat()` of the AI SDK with an A2A agent.
+ * @packageDocumentation
+ */
+export { A2AChatTransport, type A2AChatTransportOptions } from "./transport.ts";
+export type { A2AChunk, A2ADataParts, A2AMetadata, A2AUIMessage } from "./types.ts";

@@ -1,0 +1,77 @@
+import { A2AError, data, file, isInterrupted, text, type Message, type Part } from "@parley/a2a/model";
+import type { ApprovalAnswer } from "./questions.ts";
+import type { A2AMetadata, A2AUIMessage } from "./types.ts";
+
+/* Messages of a chat as messages of A2A. */
+
+/** The id of the message that answers a message. */
+export function answerId(messageId: string): string {
+  return `answer-${messageId}`;
+}
+
+/** What a message says about its task. Messages may come from a page's own storage. */
+function metadataOf(message: A2AUIMessage | undefined): A2AMetadata["a2a"] {
+  const { a2a } = (message?.metadata ?? {}) as Partial<A2AMetadata>;
+  return a2a ?? {};
+}
+
+/**
+ * The last message of a chat, in its context, and in the task that waits for it.
+ *
+ * @param isAgain - Whether the user wants another answer to a message that was answered.
+ * @throws A2AError `InvalidParams` if the chat ends with nothing to send.
+ */
+export function toSend(
+  chatId: string,
+  messages: readonly A2AUIMessage[],
+  isAgain: boolean,
+): Message & { contextId: string } {
+  const last = messages.at(-1);
+  const { contextId = chatId, taskId, state } = metadataOf(messages.findLast(({ role }) => role === "assistant"));
+  const parts = last === undefined ? [] : last.role === "assistant" ? answersOf(last) : last.parts.flatMap(partOf);
+  if (last === undefined || parts.length === 0) {
+    throw new A2AError("InvalidParams", "The last message of the chat has no text, file, data or approval to send");
+  }
+  const continues = taskId !== undefined && state !== undefined && isInterrupted(state) && !isAgain;
+  // Repeated, a message with the same id would join the task of the first one.
+  const isNew = isAgain || last.role === "assistant";
+  return {
+    messageId: isNew ? crypto.randomUUID() : last.id,
+    role: "ROLE_USER",
+    contextId,
+    ...(continues && { taskId }),
+    ...(taskId !== undefined && !continues && { referenceTaskIds: [taskId] }),
+    parts,
+  };
+}
+
+type ChatPart = A2AUIMessage["parts"][number];
+
+function partOf(part: ChatPart): readonly Part[] {
+  if (part.type === "text") return part.text === "" ? [] : [text(part.text)];
+  if (part.type === "file") return [fileOf(part)];
+  return part.type.startsWith("data-") && "data" in part ? [data(part.data)] : [];
+}
+
+function fileOf({ url, mediaType, filename }: ChatPart & { readonly type: "file" }): Part {
+  const options = { mediaType, ...(filename !== undefined && { filename }) };
+  const base64 = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
+  if (base64 !== undefined) return file({ base64 }, options);
+  const plain = /^data:[^,]*,(.*)$/s.exec(url)?.[1];
+  if (plain !== undefined) return file(new TextEncoder().encode(decodeURIComponent(plain)), options);
+  return file(new URL(url), options);
+}
+
+/** The user's answers to the approvals that a message asks for. */
+function answersOf({ parts }: A2AUIMessage): readonly Part[] {
+  const digests = new Map(
+    parts.flatMap((part) => (part.type === "data-approval" ? [[part.data.approvalId, part.data.digest] as const] : [])),
+  );
+  return parts.flatMap((part) => {
+    if (part.type !== "dynamic-tool" || part.state !== "approval-responded") return [];
+    const { id, approved, reason } = part.approval;
+    const digest = digests.get(id);
+    const answer = { approvalId: id, approved, ...(reason !== undefined && { reason }) };
+    return [data({ ...answer, ...(digest !== undefined && { digest }) } satisfies ApprovalAnswer)];
+  });
+}

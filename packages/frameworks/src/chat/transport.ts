@@ -1,0 +1,181 @@
+import type { ChatTransport } from "ai";
+import { connect, type Client, type ConnectOptions, type EventStream } from "@parley/a2a";
+import { isInterrupted, isTerminal, type Task } from "@parley/a2a/model";
+import { Answer } from "./answer.ts";
+import { AnswerChunks } from "./chunks.ts";
+import { messagesOf } from "./history.ts";
+import { answerId, toSend } from "./outgoing.ts";
+import type { A2AChunk, A2AMetadata, A2AUIMessage } from "./types.ts";
+
+/** Options of an `A2AChatTransport`. */
+export interface A2AChatTransportOptions {
+  /** The agent: its URL, or a client. A URL is connected to with the first message. */
+  readonly agent: string | Client;
+  /** Options of `connect()`, for a URL. */
+  readonly connect?: ConnectOptions;
+  /**
+   * What `stop()` of `useChat()` does to the task: `"cancel"` cancels it, `"leave"` only stops reading, and the task continues. Default: `"cancel"`.
+   */
+  readonly onStop?: "cancel" | "leave";
+  /** Largest file that is put into a message as a `data:` URL, in bytes. A larger one becomes a `data-file` part. Default: 8 MiB. */
+  readonly maxFileBytes?: number;
+}
+
+interface Call {
+  readonly chatId: string;
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+/** A message that was sent, and its events. */
+interface Asked {
+  readonly events: EventStream;
+  readonly chatId: string;
+  /** The message of the chat that has the answer. */
+  readonly messageId: string;
+  readonly known: A2AMetadata["a2a"];
+  readonly isReplay: boolean;
+}
+
+const defaultFileBytes = 8 * 1024 * 1024;
+
+/**
+ * Lets `useChat()` of the AI SDK talk to an A2A agent, without a route of your own in between. The id of the chat is the `contextId`, so the tasks
+ * of a chat share their context. After a question of the agent the next message answers it.
+ *
+ * An answer that is under way continues after a reload of the page: give `useChat()` the messages of `messages()`, and `resume: true`.
+ *
+ * @example
+ * ```ts
+ * import { useChat } from "@ai-sdk/react";
+ *
+ * const transport = new A2AChatTransport({ agent: "https://agents.example.com/travel" });
+ * const { messages, sendMessage } = useChat({ id: "trip-7", transport });
+ * ```
+ */
+export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
+  /** A resumed stream has the answer from its beginning. */
+  readonly resumeStreamIsReplay = true;
+  readonly #options: A2AChatTransportOptions;
+  #client: Promise<Client> | undefined;
+  /** By chat: the task whose answer the page has not read to its end. */
+  readonly #unread = new Map<string, string>();
+
+  /** Nothing is sent before the first message. */
+  constructor(options: A2AChatTransportOptions) {
+    this.#options = options;
+  }
+
+  /** Sends the last message, and streams the answer. */
+  async sendMessages({
+    trigger,
+    chatId,
+    messages,
+    abortSignal,
+  }: Call & {
+    readonly trigger: "submit-message" | "regenerate-message";
+    readonly messages: readonly A2AUIMessage[];
+  }): Promise<ReadableStream<A2AChunk>> {
+    const client = await this.#connected();
+    const message = toSend(chatId, messages, trigger === "regenerate-message");
+    const { contextId } = message;
+    const last = messages.at(-1);
+    // After an approval, the message that asked for it has the rest of the answer.
+    const messageId = last?.role === "assistant" ? last.id : answerId(message.messageId);
+    const events = client.sendStreamingMessage({ message });
+    return this.#answer({ events, chatId, messageId, known: { contextId }, isReplay: false }, abortSignal);
+  }
+
+  /** The answer that is under way, from its beginning. `null` if the agent answers nothing. */
+  async reconnectToStream({ chatId, abortSignal }: Call): Promise<ReadableStream<A2AChunk> | null> {
+    const client = await this.#connected();
+    const task = await this.#running(client, chatId, abortSignal);
+    if (task === undefined) return null;
+    const asked = task.history?.findLast(({ role }) => role === "ROLE_USER");
+    const known = { taskId: task.id, ...(task.contextId !== undefined && { contextId: task.contextId }) };
+    const events = client.subscribeToTask(task.id, { after: 0 });
+    const messageId = answerId(asked?.messageId ?? task.id);
+    return this.#answer({ events, chatId, messageId, known, isReplay: true }, abortSignal);
+  }
+
+  /**
+   * The messages of a chat as the agent has them, oldest first. An answer that is under way is left out: `resume: true` adds it.
+   *
+   * @param chatId - The chat: the `contextId` of any conversation with this agent.
+   * @throws A2AError `UnsupportedOperation` if the agent lists no tasks; and the errors of any call.
+   *
+   * @example
+   * ```ts
+   * import { useChat } from "@ai-sdk/react";
+   *
+   * const transport = new A2AChatTransport({ agent: "https://agents.example.com/travel" });
+   * const messages = await transport.messages("trip-7");
+   * const chat = useChat({ id: "trip-7", transport, messages, resume: true });
+   * ```
+   */
+  async messages(chatId: string, options: { readonly signal?: AbortSignal } = {}): Promise<A2AUIMessage[]> {
+    const client = await this.#connected();
+    const tasks: Task[] = [];
+    for await (const task of client.tasks({ contextId: chatId, includeArtifacts: true }, options)) tasks.unshift(task);
+    const newest = tasks.at(-1);
+    if (newest !== undefined && isRunning(newest)) this.#unread.set(chatId, newest.id);
+    return tasks.flatMap((task) => messagesOf(task, isRunning(task), this.#maxFileBytes));
+  }
+
+  get #maxFileBytes(): number {
+    return this.#options.maxFileBytes ?? defaultFileBytes;
+  }
+
+  #connected(): Promise<Client> {
+    const { agent, connect: options } = this.#options;
+    if (typeof agent !== "string") return Promise.resolve(agent);
+    this.#client ??= connect(agent, options).catch((error: unknown) => {
+      // The next message tries again.
+      this.#client = undefined;
+      throw error;
+    });
+    return this.#client;
+  }
+
+  /** The newest task of a chat, if its answer is under way, or was when the page read it last. */
+  async #running(client: Client, chatId: string, signal: AbortSignal | undefined): Promise<Task | undefined> {
+    const options = signal && { signal };
+    const unread = this.#unread.get(chatId);
+    if (unread !== undefined) return client.getTask(unread, options);
+    const { tasks } = await client.listTasks({ contextId: chatId, pageSize: 1 }, options);
+    return tasks.find(isRunning);
+  }
+
+  async #answer(
+    { events, chatId, messageId, known, isReplay }: Asked,
+    signal: AbortSignal | undefined,
+  ): Promise<ReadableStream<A2AChunk>> {
+    const pieces: A2AChunk[] = [];
+    const init = { messageId, maxFileBytes: this.#maxFileBytes, isReplay };
+    const chunks = new AnswerChunks(init, (chunk) => void pieces.push(chunk));
+    chunks.start(known);
+    const answer = new Answer(events, chunks, pieces, () => {
+      const { taskId } = chunks.metadata;
+      if (taskId !== undefined && !answer.ended) this.#unread.set(chatId, taskId);
+      else this.#unread.delete(chatId);
+    });
+    signal?.addEventListener("abort", () => void this.#stop(answer), { once: true });
+    return (await answer.begin()).stream();
+  }
+
+  /** The page no longer waits: an error of a task that has ended meanwhile, or of the connection, concerns nobody. */
+  async #stop(answer: Answer): Promise<void> {
+    try {
+      if (this.#options.onStop === "leave" || answer.ended) return;
+      const taskId = await answer.task();
+      if (taskId !== undefined) await (await this.#connected()).cancelTask(taskId);
+    } catch {
+      return;
+    } finally {
+      await answer.close().catch(() => undefined);
+    }
+  }
+}
+
+function isRunning({ status: { state } }: Task): boolean {
+  return !isTerminal(state) && !isInterrupted(state);
+}

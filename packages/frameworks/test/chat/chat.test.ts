@@ -1,0 +1,375 @@
+import { connect, type Client } from "@parley/a2a";
+import type { StreamResponse } from "@parley/a2a/model";
+import { data, defineAgent, file, serve, text } from "@parley/node";
+import { readUIMessageStream as readBy7 } from "ai";
+import { readUIMessageStream as readBy6 } from "ai-6";
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { A2AChatTransport, type A2AChunk, type A2AUIMessage } from "../../src/chat/index.ts";
+import { AnswerChunks } from "../../src/chat/chunks.ts";
+
+/** Messages of `useChat()`, as the AI SDK's own reader makes them of the transport's chunks. */
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function agentOf(onMessage: Parameters<typeof defineAgent>[0]["onMessage"]): Promise<Client> {
+  const agent = defineAgent({
+    name: "Talker",
+    description: "Talks.",
+    version: "1.0.0",
+    skills: [],
+    defaultInputModes: ["*"],
+    defaultOutputModes: ["*"],
+    onMessage,
+  });
+  const server = await serve(agent, { port: 0, logger: false });
+  closers.push(() => server.close());
+  return connect(server.url);
+}
+
+/** A chat without a page. */
+class Chat {
+  readonly transport: A2AChatTransport;
+  readonly id: string;
+  messages: A2AUIMessage[] = [];
+
+  constructor(agent: Client, id: string = crypto.randomUUID(), options: { onStop?: "cancel" | "leave" } = {}) {
+    this.transport = new A2AChatTransport({ agent, ...options });
+    this.id = id;
+  }
+
+  async open(parts: A2AUIMessage["parts"], abortSignal?: AbortSignal): Promise<ReadableStream<A2AChunk>> {
+    this.messages = [...this.messages, { id: crypto.randomUUID(), role: "user", parts }];
+    return this.transport.sendMessages({
+      trigger: "submit-message",
+      chatId: this.id,
+      messages: this.messages,
+      abortSignal,
+    });
+  }
+
+  async say(said: string | A2AUIMessage["parts"]): Promise<A2AUIMessage> {
+    const stream = await this.open(typeof said === "string" ? [{ type: "text", text: said }] : said);
+    const answer = await foldedBy7(stream);
+    this.messages = [...this.messages, answer];
+    return answer;
+  }
+}
+
+async function foldedBy7(stream: ReadableStream<A2AChunk>): Promise<A2AUIMessage> {
+  let last: A2AUIMessage | undefined;
+  for await (const message of readBy7<A2AUIMessage>({ stream, terminateOnError: true })) last = message;
+  if (last === undefined) throw new Error("The stream has no message");
+  return last;
+}
+
+async function foldedBy6(stream: ReadableStream<A2AChunk>): Promise<A2AUIMessage> {
+  let last: unknown;
+  // The chunks that ai 6 knows are those that it is given, or passes over.
+  const given = stream as ReadableStream<never>;
+  for await (const message of readBy6({ stream: given, terminateOnError: true })) last = message;
+  return last as A2AUIMessage;
+}
+
+const textOf = ({ parts }: A2AUIMessage): string =>
+  parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+
+function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open: () => open() };
+}
+
+describe("an answer", () => {
+  it("streams its artifacts as text, files and data, with progress", async () => {
+    const client = await agentOf(async function* (turn) {
+      yield turn.working("Thinking");
+      yield* turn.stream(
+        (async function* () {
+          yield "It ";
+          yield "rains";
+        })(),
+      );
+      yield turn.artifact({ artifactId: "table", name: "Table", parts: [data({ rain: true })] });
+      yield turn.artifact({ parts: [file(new TextEncoder().encode("a,b"), { mediaType: "text/csv" })] });
+    });
+    const chat = new Chat(client);
+    const answer = await chat.say("Weather?");
+    expect(textOf(answer)).toBe("It rains");
+    expect(answer.parts).toContainEqual(expect.objectContaining({ type: "data-progress", data: { text: "Thinking" } }));
+    expect(answer.parts).toContainEqual(
+      expect.objectContaining({
+        type: "data-artifact",
+        data: { artifactId: "table", name: "Table", data: { rain: true } },
+      }),
+    );
+    expect(answer.parts).toContainEqual({
+      type: "file",
+      mediaType: "text/csv",
+      url: `data:text/csv;base64,${btoa("a,b")}`,
+    });
+    expect(answer.metadata?.a2a).toMatchObject({ contextId: chat.id, state: "TASK_STATE_COMPLETED" });
+  });
+
+  it("is the same by ai 6", async () => {
+    const client = await agentOf((turn) => turn.reply("Hello"));
+    const chat = new Chat(client);
+    expect(textOf(await foldedBy6(await chat.open([{ type: "text", text: "Hi" }])))).toBe("Hello");
+  });
+
+  it("that fails is an error with the reason", async () => {
+    const client = await agentOf(async function* (turn) {
+      yield turn.failed("The station is closed");
+    });
+    await expect(new Chat(client).say("Weather?")).rejects.toThrow("The station is closed");
+  });
+
+  it("joins the chunks of a file, and leaves one out that is too large for a page", async () => {
+    const bytes = new Uint8Array(500_000).fill(7);
+    const client = await agentOf(async function* (turn) {
+      yield* turn.file(new Blob([bytes]), { name: "seven.bin", mediaType: "application/x-seven" });
+    });
+    const [part] = (await new Chat(client).say("File?")).parts.filter(({ type }) => type === "file");
+    expect(part).toMatchObject({ mediaType: "application/x-seven" });
+    const url = part?.type === "file" ? part.url : "";
+    expect(new Uint8Array(await (await fetch(url)).arrayBuffer())).toEqual(bytes);
+    const small = new A2AChatTransport({ agent: client, maxFileBytes: 100_000 });
+    const messages: A2AUIMessage[] = [{ id: "m1", role: "user", parts: [{ type: "text", text: "File?" }] }];
+    const stream = await small.sendMessages({
+      trigger: "submit-message",
+      chatId: "c",
+      messages,
+      abortSignal: undefined,
+    });
+    const { parts } = await foldedBy7(stream);
+    expect(parts).toContainEqual(
+      expect.objectContaining({
+        type: "data-file",
+        data: expect.objectContaining({ filename: "seven.bin", bytes: 500_000 }) as object,
+      }),
+    );
+  });
+});
+
+describe("a question", () => {
+  it("is answered by the next message, in the same task, also after the page has been reloaded", async () => {
+    const client = await agentOf(async function* (turn) {
+      if (turn.number === 1) return yield turn.inputRequired("Where to?");
+      yield turn.completed(`To ${turn.text}`);
+    });
+    const chat = new Chat(client);
+    const asked = await chat.say("A trip");
+    expect(textOf(asked)).toBe("Where to?");
+    const later = new Chat(client, chat.id);
+    later.messages = await later.transport.messages(chat.id);
+    expect(later.messages.map(({ role, ...message }) => [role, textOf({ role, ...message })])).toEqual([
+      ["user", "A trip"],
+      ["assistant", "Where to?"],
+    ]);
+    const done = await later.say("Basel");
+    expect(textOf(done)).toBe("To Basel");
+    expect(done.metadata?.a2a.taskId).toBe(asked.metadata?.a2a.taskId);
+  });
+
+  it("with a form is answered with data", async () => {
+    const schema = { type: "object", properties: { guests: { type: "integer" } } };
+    const client = await agentOf(async function* (turn) {
+      const [sent] = turn.message.parts;
+      if (turn.number === 1)
+        return yield turn.inputRequired([text("How many?"), data(schema, { mediaType: "application/schema+json" })]);
+      yield turn.completed(`For ${JSON.stringify(sent?.data)}`);
+    });
+    const chat = new Chat(client);
+    const asked = await chat.say("Dinner");
+    expect(asked.parts).toContainEqual(expect.objectContaining({ type: "data-form", data: { schema } }));
+    expect(textOf(await chat.say([{ type: "data-answer", data: { guests: 4 } }]))).toBe('For {"guests":4}');
+  });
+
+  it("for the approval of a tool call is answered with its digest", async () => {
+    const approvals = [
+      { approvalId: "a1", toolCallId: "t1", toolName: "pay", input: { amount: 5 }, digest: "sha-256:x" },
+      { approvalId: "a2", toolCallId: "t2", toolName: "book", input: {}, digest: "sha-256:y" },
+    ];
+    const client = await agentOf(async function* (turn) {
+      if (turn.number === 1) return yield turn.inputRequired([text("Pay?"), data({ approvals })]);
+      yield turn.completed(JSON.stringify(turn.message.parts.map((part) => part.data)));
+    });
+    const chat = new Chat(client);
+    const asked = await chat.say("Pay");
+    const waiting = asked.parts.filter((part) => part.type === "dynamic-tool");
+    expect(waiting.map(({ state, toolName }) => [state, toolName])).toEqual([
+      ["approval-requested", "pay"],
+      ["approval-requested", "book"],
+    ]);
+    // What `addToolApprovalResponse()` does.
+    const parts = asked.parts.map((part): (typeof asked.parts)[number] =>
+      part.type === "dynamic-tool" && part.state === "approval-requested"
+        ? {
+            ...part,
+            state: "approval-responded",
+            approval: { id: part.approval.id, approved: part.toolName === "pay" },
+          }
+        : part,
+    );
+    const stream = await chat.transport.sendMessages({
+      trigger: "submit-message",
+      chatId: chat.id,
+      messages: [...chat.messages.slice(0, -1), { ...asked, parts }],
+      abortSignal: undefined,
+    });
+    expect(JSON.parse(textOf(await foldedBy7(stream)))).toEqual([
+      { approvalId: "a1", approved: true, digest: "sha-256:x" },
+      { approvalId: "a2", approved: false, digest: "sha-256:y" },
+    ]);
+  });
+});
+
+describe("a reload of the page", () => {
+  it.each([6, 7] as const)("in the middle of an answer loses and doubles nothing: ai %i", async (version) => {
+    const [half, rest] = [gate(), gate()];
+    const client = await agentOf(async function* (turn) {
+      if (turn.number === 1) {
+        yield turn.artifact({ artifactId: "early", parts: [text("Earlier. ")] });
+        return yield turn.inputRequired("Go on?");
+      }
+      yield* turn.stream(
+        (async function* () {
+          yield "One, ";
+          half.open();
+          await rest.opened;
+          yield "two, three";
+        })(),
+      );
+    });
+    const chat = new Chat(client);
+    await chat.say("Count");
+    const reader = (await chat.open([{ type: "text", text: "Yes" }])).getReader();
+    await half.opened;
+    await reader.cancel();
+    const later = new Chat(client, chat.id);
+    later.messages = await later.transport.messages(chat.id);
+    expect(later.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    const stream = await later.transport.reconnectToStream({ chatId: chat.id, abortSignal: undefined });
+    rest.open();
+    if (stream === null) throw new Error("There is no answer under way");
+    const answer = await (version === 6 ? foldedBy6(stream) : foldedBy7(stream));
+    if (version === 7) expect(textOf(answer)).toBe("One, two, three");
+    // ai 6 cannot empty a message: it shows what earlier turns of the task had before.
+    else expect(textOf(answer)).toContain("One, two, three");
+    expect(await later.transport.reconnectToStream({ chatId: chat.id, abortSignal: undefined })).toBeNull();
+  });
+
+  it("finds an answer that has ended since the messages were read", async () => {
+    const go = gate();
+    const client = await agentOf(async function* (turn) {
+      yield turn.working("Wait");
+      await go.opened;
+      yield turn.completed("Done");
+    });
+    const chat = new Chat(client);
+    const reader = (await chat.open([{ type: "text", text: "Go" }])).getReader();
+    for (let seen = ""; !seen.includes("Wait");) seen = JSON.stringify((await reader.read()).value);
+    await reader.cancel();
+    const later = new Chat(client, chat.id);
+    const [asked, ...others] = await later.transport.messages(chat.id);
+    expect(others).toEqual([]);
+    go.open();
+    const [task] = (await client.listTasks({ contextId: chat.id })).tasks;
+    await client.waitFor(task?.id ?? "");
+    const stream = await later.transport.reconnectToStream({ chatId: chat.id, abortSignal: undefined });
+    if (stream === null) throw new Error("There is no answer");
+    const answer = await foldedBy7(stream);
+    expect(textOf(answer)).toBe("Done");
+    expect(answer.id).toBe(`answer-${asked?.id}`);
+    expect((await later.transport.messages(chat.id)).at(-1)).toMatchObject({ id: answer.id, role: "assistant" });
+  });
+});
+
+describe("stop()", () => {
+  it.each(["cancel", "leave"] as const)("with onStop %s", async (onStop) => {
+    const [running, go] = [gate(), gate()];
+    const client = await agentOf(async function* (turn) {
+      running.open();
+      yield turn.working("Wait");
+      await Promise.race([go.opened, new Promise((resolve) => turn.signal.addEventListener("abort", resolve))]);
+      yield turn.completed("Done");
+    });
+    const chat = new Chat(client, undefined, { onStop });
+    const stop = new AbortController();
+    const stream = await chat.open([{ type: "text", text: "Go" }], stop.signal);
+    const reading = stream.getReader().read();
+    await running.opened;
+    await reading;
+    stop.abort();
+    const state = async (): Promise<string | undefined> =>
+      (await client.listTasks({ contextId: chat.id })).tasks[0]?.status.state;
+    if (onStop === "cancel") return expect.poll(state).toBe("TASK_STATE_CANCELED");
+    go.open();
+    await expect.poll(state).toBe("TASK_STATE_COMPLETED");
+  });
+});
+
+it("regenerate() asks again, in a new task", async () => {
+  const client = await agentOf(async function* (turn) {
+    yield turn.completed(`${turn.taskId} ${turn.text}`);
+  });
+  const chat = new Chat(client);
+  const first = await chat.say("Again");
+  const stream = await chat.transport.sendMessages({
+    trigger: "regenerate-message",
+    chatId: chat.id,
+    messages: chat.messages.slice(0, -1),
+    abortSignal: undefined,
+  });
+  const second = await foldedBy7(stream);
+  expect(second.metadata?.a2a.contextId).toBe(chat.id);
+  expect(textOf(second)).toMatch(/ Again$/);
+  expect(textOf(second)).not.toBe(textOf(first));
+});
+
+describe("any events", () => {
+  const pieces = fc.array(
+    fc.record({
+      artifactId: fc.constantFrom("a", "b"),
+      text: fc.string({ maxLength: 6 }),
+      append: fc.boolean(),
+      other: fc.boolean(),
+    }),
+    { maxLength: 30 },
+  );
+
+  it("make the message that the final task makes, whatever was replaced", async () => {
+    await fc.assert(
+      fc.asyncProperty(pieces, async (given) => {
+        const events = given.map(({ artifactId, text: piece, append, other }): StreamResponse => {
+          const parts = [text(piece), ...(other ? [data({ piece })] : [])];
+          return { artifactUpdate: { taskId: "t", contextId: "c", artifact: { artifactId, parts }, append } };
+        });
+        const status = { state: "TASK_STATE_COMPLETED" } as const;
+        const chunks: A2AChunk[] = [];
+        const answer = new AnswerChunks({ messageId: "m", maxFileBytes: 10 }, (chunk) => void chunks.push(chunk));
+        answer.start({});
+        for (const event of events) answer.apply(event);
+        answer.apply({ statusUpdate: { taskId: "t", contextId: "c", status } });
+        answer.finish();
+        const texts = new Map<string, string>();
+        for (const { artifactId, text: piece, append } of given)
+          texts.set(artifactId, append ? (texts.get(artifactId) ?? "") + piece : piece);
+        const message = await foldedBy7(
+          new ReadableStream({
+            start: (controller) => {
+              for (const chunk of chunks) controller.enqueue(chunk);
+              controller.close();
+            },
+          }),
+        );
+        const shown = message.parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+        expect(shown.toSorted()).toEqual([...texts.values()].filter((each) => each !== "").toSorted());
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
