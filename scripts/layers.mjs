@@ -19,11 +19,12 @@ export const packages = {
   grpc: { imports: ["a2a", "server"], node: true },
   nats: { imports: ["a2a", "server"], node: true },
   telemetry: { imports: ["a2a", "server"], node: true },
-  frameworks: { imports: ["a2a"], node: false },
+  mcp: { imports: ["a2a"], node: true },
+  frameworks: { imports: ["a2a", "server"], node: false },
   console: { imports: ["a2a", "server"], node: true },
   node: { imports: ["a2a", "server", "sql", "grpc", "console"], node: true },
   conform: { imports: ["a2a", "grpc"], node: true },
-  cli: { imports: ["a2a", "server", "sql", "grpc", "node", "conform", "console"], node: true },
+  cli: { imports: ["a2a", "server", "sql", "grpc", "node", "conform", "console", "mcp"], node: true },
 };
 
 /**

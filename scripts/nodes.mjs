@@ -24,6 +24,7 @@ function wanted(version) {
     "packages/sql/test",
     "packages/node/test",
     "packages/telemetry/test",
+    "packages/mcp/test",
     "packages/frameworks/test",
     "test/otel-3",
   ];

@@ -46,6 +46,7 @@ describe("the workspace", () => {
       "packages/extensions",
       "packages/frameworks",
       "packages/grpc",
+      "packages/mcp",
       "packages/nats",
       "packages/node",
       "packages/server",

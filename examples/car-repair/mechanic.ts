@@ -1,5 +1,6 @@
 import { data, defineAgent, text, type Agent, type DelegateClient, type JsonObject } from "@parley/node";
-import type { Client as Tools, Tool } from "@modelcontextprotocol/client";
+import type { Client as Tools } from "@modelcontextprotocol/client";
+import { mcpTools, type McpTool } from "@parley/mcp/tools";
 import { Job, Order, Stock } from "./job.ts";
 import { sentences } from "./words.ts";
 
@@ -16,7 +17,7 @@ export type Step =
   | { readonly diagnosis: string; readonly part: string };
 
 /** Decides on the next step: a model, or the scripted one of `scripted.ts`. */
-export type Think = (job: Job, done: readonly Done[], tools: readonly Tool[]) => Promise<Step>;
+export type Think = (job: Job, done: readonly Done[], tools: readonly McpTool[]) => Promise<Step>;
 
 /** What the mechanic works with: its tools, over MCP, and the supplier, another agent. */
 export interface Workshop {
@@ -27,12 +28,9 @@ export interface Workshop {
 /** The maximum number of tool calls in a job, so a model that does not finish costs no more. */
 const most = 20;
 
-/** How much of a result is kept, in characters: a tool may return anything. */
-const longest = 20_000;
-
 /** Makes the mechanic. When its process dies, only the call that was under way is repeated. */
 export function mechanic(think: Think, { tools, supplier }: Workshop): Agent {
-  return defineAgent<{ checkpoint: Done[] }>({
+  return defineAgent({
     name: "Mechanic",
     description: "Diagnoses a car, and orders the part that it needs.",
     version: "1.0.0",
@@ -42,17 +40,14 @@ export function mechanic(think: Think, { tools, supplier }: Workshop): Agent {
     resumable: true,
     async *onMessage(turn) {
       const job = await turn.data(Job);
-      const mcp = await tools();
-      const offered = (await mcp.listTools()).tools;
-      const done = [...(turn.checkpoint ?? [])];
-      let step = await think(job, done, offered);
+      const mcp = await mcpTools(turn, await tools());
+      const done: Done[] = [];
+      let step = await think(job, done, mcp.tools);
       while ("call" in step && done.length < most) {
-        const { content } = await mcp.callTool(step.call, { signal: turn.signal });
-        const result = content.map((each) => (each.type === "text" ? each.text : "")).join("\n");
-        done.push({ ...step.call, result: result.slice(0, longest) });
-        yield [turn.working(`${step.call.name}: ${result.slice(0, 200)}`), turn.saveCheckpoint(done)];
-        await turn.flush(); // It is stored before the next call begins.
-        step = await think(job, done, offered);
+        const { text: result } = yield* mcp.call(`call ${done.length}`, step.call.name, step.call.arguments);
+        done.push({ ...step.call, result });
+        yield turn.working(`${step.call.name}: ${result.slice(0, 200)}`);
+        step = await think(job, done, mcp.tools);
       }
       if ("call" in step) {
         yield turn.failed("I did not find out what is wrong.");

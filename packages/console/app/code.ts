@@ -59,12 +59,12 @@ function literal(value: unknown): string {
   return text.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** A curl command that sends the request again. The user must fill in masked headers. A session file may have any texts. */
+/** A curl command that sends the request again. The user must fill in masked headers. */
 export function asCurl({ method, url, headers, body }: RequestRecord): string {
   const lines = [
-    // With its option, a URL that begins with a dash is no option.
+    // Otherwise a URL that begins with a hyphen would be an option.
     `curl --url ${quoted(url)}`,
-    ...(method === "GET" ? [] : [`-X ${/^[A-Za-z]+$/.test(method) ? method : quoted(method)}`]),
+    ...(method === "GET" ? [] : [`-X ${quoted(method)}`]),
     ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     ...(body.bytes === 0 ? [] : [`--data-raw ${quoted(body.text)}`]),
   ];

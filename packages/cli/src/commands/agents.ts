@@ -153,6 +153,30 @@ export const listen: CommandSpec = {
   load: async () => (await import("../listen.ts")).listen,
 };
 
+export const mcp: CommandSpec = {
+  name: "mcp",
+  summary: "Serve an agent as an MCP server",
+  description:
+    "Skills of the agent become tools of Claude, Cursor and other MCP clients. Serves standard input and output, so that a client can start it, or HTTP with --http. The agent gets the credentials of this command or of a login, never those of the MCP client.",
+  examples: [
+    "parley mcp http://localhost:4000",
+    "parley mcp http://localhost:4000 --skill obey",
+    "parley mcp http://localhost:4000 --http 8000",
+  ],
+  arguments: [url],
+  options: [
+    option("--skill <id>", "serve this skill; default: all skills; repeatable", collect),
+    option("--http <port>", "serve HTTP on this port of 127.0.0.1, at /mcp; 0 picks a free one", count(0, 65_535)),
+    option(
+      "--max-wait <seconds>",
+      "longest time that a call blocks; afterwards its answer has a handle for get_task",
+      count(1, 86_400),
+    ).default(50),
+    ...callOptions.filter(({ long }) => long !== "--json"),
+  ],
+  load: async () => (await import("../mcp.ts")).mcp,
+};
+
 export const tasks: CommandSpec = {
   name: "tasks",
   summary: "List your tasks",

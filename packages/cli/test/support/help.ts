@@ -44,7 +44,7 @@ async function examplesOf(): Promise<{ command: string; line: string }[]> {
 
 /** Whether an example is a line of a shell, or serves until it is stopped. */
 function needsShell(command: string, line: string): boolean {
-  return /[|>]/.test(line) || ["serve", "dev", "inspect"].includes(command) || line.includes(" --follow");
+  return /[|>]/.test(line) || ["serve", "dev", "inspect", "mcp"].includes(command) || line.includes(" --follow");
 }
 
 /**
@@ -145,6 +145,7 @@ export function helpExamples(inShell: boolean): void {
     if (line.includes(" TASK")) line = line.replace("TASK", await taskFor(line));
     // Any free port, whatever the example says; and no shell in between that would swallow the signal.
     if (command === "serve") line = `exec ${line} --port 0`;
+    if (command === "mcp") line = `exec ${line.replace(/--http \d+/, "--http 0")}`;
     if (line.includes(" --follow")) line = `exec ${line}`;
     if (command === "inspect") line = `exec ${line.replace(" --no-open", "")} --no-open`;
     if (command === "dev") line = `exec ${line.replace(/ --port \d+/, "")} --port ${await reservePort()}`;

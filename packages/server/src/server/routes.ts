@@ -148,7 +148,7 @@ const tooLarge: UniversalResponse = {
 };
 
 /** Calls the application. `undefined`: it has no answer, or a `Request` cannot have the method, such as TRACE. */
-async function answerBy(
+export async function answerBy(
   request: UniversalRequest,
   publicUrl: string,
   limit: number,

@@ -1,0 +1,20 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { stepBounds } from "@parley/a2a/internal/protocol/index";
+
+/** What is left for the model's next answer: a tool may not take it. */
+const reserved = stepBounds.result;
+
+/** How many bytes the steps of a turn take. */
+export class Budget {
+  #used = 0;
+
+  /** Adds a result that is stored. */
+  add(result: unknown): void {
+    this.#used += utf8Length(JSON.stringify(result)) + stepBounds.name;
+  }
+
+  /** How many bytes the result of a tool may take. */
+  get room(): number {
+    return Math.max(0, Math.min(stepBounds.result, stepBounds.results - reserved - this.#used));
+  }
+}

@@ -1,0 +1,147 @@
+import { defineAgent, type Agent, type Turn } from "@parley/server";
+import { checkPeer, installedVersion } from "../shared/peer.ts";
+import { resume } from "./approvals.ts";
+import { Budget } from "./budget.ts";
+import { messagesOf } from "./messages.ts";
+import { durableModels } from "./model.ts";
+import type { AISDKAgent, AISDKAgentFactory, AISDKDefinition, Durable } from "./port.ts";
+import { runAgent } from "./run.ts";
+import { durableTools } from "./tools.ts";
+
+export {
+  a2aTool,
+  remoteAgent,
+  type RemoteAgent,
+  type RemoteAgentOptions,
+  type RemoteToolInput,
+  type RemoteToolOutput,
+} from "./remote.ts";
+export { idempotencyOf } from "./tools.ts";
+export type {
+  AISDKAgent,
+  AISDKAgentFactory,
+  AISDKCall,
+  AISDKDefinition,
+  AISDKResult,
+  Durable,
+  DurableModel,
+  ToolStep,
+} from "./port.ts";
+
+/**
+ * An agent of the AI SDK as an agent of Parley. Answers of its model and results of its tools are steps: after a crash the turn is resumed, and no
+ * call whose result was stored is made again. Tools with `needsApproval` ask the user.
+ *
+ * @param agent - A `ToolLoopAgent`. For other agents, a function that makes one for each turn, with durable models and tools.
+ * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default.
+ * @returns What `serve()` takes.
+ * @throws Error for a version of `ai` other than 6 and 7, and for an agent that is neither.
+ *
+ * @example
+ * ```ts
+ * const agent = new ToolLoopAgent({ model: "openai/gpt-5", instructions: "You plan trips.", tools });
+ * await serve(fromAISDK(agent, { name: "Travel", description: "Plans trips.", version: "1.0.0", skills: [] }));
+ * ```
+ */
+export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AISDKDefinition): Agent {
+  checkPeer({ adapter: "ai-sdk", name: "ai", min: 6, below: 8 }, installedVersion("ai", import.meta.url));
+  const make = typeof agent === "function" ? agent : loopFactory(agent);
+  const { reasoning = false, history, ...rest } = definition;
+  return defineAgent({
+    resumable: true,
+    ...rest,
+    async *onMessage(turn: Turn) {
+      const resumed = resume(turn);
+      if (resumed !== undefined && "ask" in resumed) {
+        yield resumed.ask;
+        return;
+      }
+      const messages = resumed?.messages ?? messagesOf(await turn.context.history(history));
+      const durable = new DurableTurn(turn);
+      const made = make(durable);
+      checkAgent(made);
+      const output = outputOf(made);
+      // Only now is it known whether the factory has used a durable model.
+      yield* runAgent(turn, made, messages, { reasoning, pieces: durable.hasModel, output });
+    },
+  });
+}
+
+class DurableTurn implements Durable {
+  hasModel = false;
+  readonly tools: Durable["tools"];
+  readonly #model: Durable["model"];
+
+  constructor(turn: Turn) {
+    const budget = new Budget();
+    this.tools = durableTools(turn, budget);
+    this.#model = durableModels(turn, budget);
+  }
+
+  readonly model: Durable["model"] = (model) => {
+    this.hasModel = true;
+    return this.#model(model);
+  };
+}
+
+function checkAgent(agent: unknown): void {
+  const { version, stream } = (agent ?? {}) as { readonly version?: unknown; readonly stream?: unknown };
+  if (version === "agent-v1" && typeof stream === "function") return;
+  const found = version === undefined ? "no version" : `version ${JSON.stringify(version)}`;
+  throw new Error(`fromAISDK() needs an agent of ai >=6 <8, with version "agent-v1"; found ${found}`);
+}
+
+/** Members of a `ToolLoopAgent`'s settings that the adapter replaces. */
+interface LoopSettings {
+  readonly model: Parameters<Durable["model"]>[0];
+  readonly tools?: object;
+  readonly output?: { readonly name?: string };
+  readonly prepareStep?: (options: object) => unknown;
+  readonly onError?: unknown;
+  readonly [name: string]: unknown;
+}
+
+/** They are private to TypeScript, and the same in versions 6 and 7. */
+function settingsOf(agent: AISDKAgent): LoopSettings | undefined {
+  const { settings } = agent as unknown as { readonly settings?: LoopSettings };
+  return typeof settings === "object" && settings !== null && settings.model !== undefined ? settings : undefined;
+}
+
+/** The mode of an agent's output; `undefined` for text, and if it is not known. */
+function outputOf(agent: AISDKAgent): string | undefined {
+  const name = settingsOf(agent)?.output?.name;
+  return name === "text" ? undefined : name;
+}
+
+/** Makes a `ToolLoopAgent` again for each turn, with durable models and tools. */
+function loopFactory(agent: AISDKAgent): AISDKAgentFactory {
+  checkAgent(agent);
+  const settings = settingsOf(agent);
+  if (settings === undefined) {
+    throw new Error(
+      "fromAISDK() cannot read the settings of this agent; pass a function: fromAISDK((durable) => new MyAgent({ model: durable.model(model), tools: durable.tools(tools) }), …)",
+    );
+  }
+  // Without `onError` the AI SDK prints errors; a failed task logs its error already.
+  const { model, tools, prepareStep, prepareCall, onError = () => {} } = settings;
+  const Loop = agent.constructor as new (settings: object) => AISDKAgent;
+  return (durable) => {
+    const wrap = (found: unknown): unknown => withDurable(found, durable);
+    return new Loop({
+      ...settings,
+      onError,
+      model: durable.model(model),
+      ...(tools !== undefined && { tools: durable.tools(tools) }),
+      ...(prepareStep !== undefined && { prepareStep: async (step: object) => wrap(await prepareStep(step)) }),
+      ...(typeof prepareCall === "function" && {
+        prepareCall: async (call: object) => wrap(await Reflect.apply(prepareCall, undefined, [call])),
+      }),
+    });
+  };
+}
+
+/** What `prepareStep` and `prepareCall` return, with another model made durable too. */
+function withDurable(found: unknown, durable: Durable): unknown {
+  const { model } = (found ?? {}) as Partial<LoopSettings>;
+  return model === undefined ? found : { ...(found as object), model: durable.model(model) };
+}

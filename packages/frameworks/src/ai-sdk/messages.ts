@@ -1,0 +1,43 @@
+import { bytesOf, type Part } from "@parley/a2a/model";
+import type { HistoryEntry } from "@parley/server";
+
+/* The conversation as messages of a model. */
+
+/** A `ModelMessage` with texts and files. */
+export interface ChatMessage {
+  readonly role: "user" | "assistant";
+  readonly content: readonly ChatPart[];
+}
+
+type ChatPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "file"; readonly data: string; readonly mediaType: string; readonly filename?: string };
+
+/** Entries of one side are joined, since some models refuse two in a row. Entries without content are left out. */
+export function messagesOf(history: readonly HistoryEntry[]): readonly ChatMessage[] {
+  const messages: { role: ChatMessage["role"]; content: ChatPart[] }[] = [];
+  for (const { role: from, parts } of history) {
+    const role = from === "user" ? "user" : "assistant";
+    const content = parts.flatMap((part) => partOf(part, role));
+    const last = messages.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else if (content.length > 0) messages.push({ role, content });
+  }
+  return messages;
+}
+
+/** URLs are text: the AI SDK would fetch them, and the caller has chosen them. So are the agent's own files, which models do not read. */
+function partOf(part: Part, role: ChatMessage["role"]): readonly ChatPart[] {
+  const { filename, mediaType = "application/octet-stream" } = part;
+  if (part.text !== undefined) return part.text === "" ? [] : [{ type: "text", text: part.text }];
+  // A form is for the program that shows it.
+  if (part.data !== undefined)
+    return mediaType.startsWith("application/schema+json") ? [] : [{ type: "text", text: JSON.stringify(part.data) }];
+  if (part.url !== undefined) return [{ type: "text", text: `[File ${filename ?? ""} at ${part.url}]` }];
+  if (/^(text\/|application\/json)/.test(mediaType)) {
+    const text = new TextDecoder().decode(bytesOf(part));
+    return [{ type: "text", text: filename === undefined ? text : `[File ${filename}]\n${text}` }];
+  }
+  if (role === "assistant") return [{ type: "text", text: `[File ${filename ?? ""}, ${mediaType}]` }];
+  return [{ type: "file", data: part.raw, mediaType, ...(filename !== undefined && { filename }) }];
+}

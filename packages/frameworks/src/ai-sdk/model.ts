@@ -1,0 +1,249 @@
+import { gateway, type LanguageModel } from "ai";
+import type { JsonValue } from "@parley/a2a/model";
+import type { Turn } from "@parley/server";
+import { digestOf, fromJson, toJson } from "../shared/json.ts";
+import type { Budget } from "./budget.ts";
+import type { DurableModel } from "./port.ts";
+
+/* A model whose answers are steps: stored as content blocks, replayed as parts (docs/decisions/frameworks.md). */
+
+/** A part of a stream, or of a content. The specifications V2, V3 and V4 differ only in members that are passed through. */
+export interface ModelPart {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+interface ModelOptions {
+  readonly prompt: readonly { readonly role: string }[];
+}
+
+/** What V2, V3 and V4 have in common. */
+interface AnyModel {
+  readonly specificationVersion: string;
+  readonly provider: string;
+  readonly modelId: string;
+  readonly supportedUrls: unknown;
+  doGenerate(options: ModelOptions): PromiseLike<Generated>;
+  doStream(options: ModelOptions): PromiseLike<{ readonly stream: ReadableStream<ModelPart> }>;
+}
+
+interface Generated {
+  readonly content: readonly ModelPart[];
+  readonly [member: string]: unknown;
+}
+
+/** A stored answer. */
+interface Answer {
+  /** Texts, calls, files…, in order. A text has the lengths of the `pieces` that it was streamed in. */
+  readonly blocks: readonly ModelPart[];
+  /** Reason, usage and metadata. */
+  readonly finish: ModelPart;
+  /** Id and model of the response. */
+  readonly response?: object;
+  /** Digest of the messages that it answers, without instructions. */
+  readonly prompt: string;
+}
+
+/** Parts that have an effect once the agent sees them. They are held back until the answer is stored. */
+const held = new Set(["tool-call", "tool-result", "tool-approval-request", "finish"]);
+const content = new Set(["source", "file", "reasoning-file", "custom"]);
+const live = new Set([...content, "stream-start", "response-metadata"]);
+
+const pieceDelay = 50;
+const maxPiece = 4096;
+
+/** Makes the durable models of one turn. Answers are numbered in the order of the calls. */
+export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel) => DurableModel {
+  let count = 0;
+  const wrapped = new WeakSet<object>();
+
+  /** Calls a model once for an answer. `call` is not called if the answer is stored. */
+  async function answerOf(options: ModelOptions, call: () => Promise<Omit<Answer, "prompt">>): Promise<Answer> {
+    const number = (count += 1);
+    const prompt = await digestOf(options.prompt.filter(({ role }) => role !== "system"));
+    try {
+      const stored = await turn.step(`model ${number}`, async () => {
+        const json = toJson({ ...(await call()), prompt });
+        budget.add(json);
+        return json;
+      });
+      const answer = fromJson(stored) as Answer;
+      if (answer.prompt !== prompt) turn.logger.warn("Replaying a model answer to other messages", { number });
+      return answer;
+    } catch (error) {
+      // The AI SDK calls again after an error that may pass.
+      if (count === number) count -= 1;
+      throw error;
+    }
+  }
+
+  async function doGenerate(model: AnyModel, options: ModelOptions): Promise<Generated> {
+    const answer = await answerOf(options, async () => {
+      const { content, finishReason, usage, providerMetadata, response } = await model.doGenerate(options);
+      return { blocks: content, finish: { type: "finish", finishReason, usage, providerMetadata }, ...idsOf(response) };
+    });
+    const { type: _, ...finish } = answer.finish;
+    return { content: answer.blocks.map(withoutPieces), ...finish, warnings: [], response: answer.response };
+  }
+
+  async function doStream(model: AnyModel, options: ModelOptions): Promise<{ stream: ReadableStream<ModelPart> }> {
+    const { readable, writable } = new TransformStream<ModelPart, ModelPart>();
+    const writer = writable.getWriter();
+    writer.closed.catch(() => {});
+    let isLive = false;
+    await new Promise<void>((resolve, reject) => {
+      const answered = answerOf(options, async () => {
+        const { stream } = await model.doStream(options);
+        isLive = true;
+        resolve();
+        return record(stream, (part) => writer.write(part), turn);
+      });
+      const sent = answered.then(async ({ blocks, finish, response }) => {
+        resolve();
+        if (!isLive && response !== undefined) await writer.write({ type: "response-metadata", ...response });
+        for (const part of replayed(blocks)) if (!isLive || held.has(part.type)) await writer.write(part);
+        await writer.write(finish);
+        await writer.close();
+      });
+      sent
+        .catch(async (error: unknown) => {
+          if (!isLive) await writer.abort(error);
+          else await writer.write({ type: "error", error }).then(() => writer.close());
+        })
+        .catch(() => {});
+      sent.catch(reject);
+    });
+    return { stream: readable };
+  }
+
+  return (given) => {
+    const model = modelOf(given);
+    if (wrapped.has(model)) return model as unknown as DurableModel;
+    const durable: AnyModel = {
+      specificationVersion: model.specificationVersion,
+      provider: model.provider,
+      modelId: model.modelId,
+      get supportedUrls() {
+        return model.supportedUrls;
+      },
+      doGenerate: (options) => doGenerate(model, options),
+      doStream: (options) => doStream(model, options),
+    };
+    wrapped.add(durable);
+    return durable as unknown as DurableModel;
+  };
+}
+
+function modelOf(model: LanguageModel): AnyModel {
+  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway;
+  const found = typeof model === "string" ? provider.languageModel(model) : model;
+  return found as unknown as AnyModel;
+}
+
+function idsOf(response: unknown): { readonly response?: object } {
+  if (typeof response !== "object" || response === null) return {};
+  const { id, modelId, timestamp } = response as Readonly<Record<string, JsonValue>>;
+  return { response: { id, modelId, timestamp } };
+}
+
+interface OpenBlock {
+  readonly block: { type: string; text: string; pieces: number[] };
+  pending: string;
+}
+
+/**
+ * Passes an answer on while it comes, and returns it once it is complete. Text is passed on in pieces of about 50 ms, whose lengths are
+ * kept: a replay makes the same chunks, so that no reader gets an artifact again. Parts that are out of order are put in order, unknown
+ * ones are left out.
+ */
+async function record(
+  stream: ReadableStream<ModelPart>,
+  write: (part: ModelPart) => Promise<void>,
+  turn: Turn,
+): Promise<Omit<Answer, "prompt">> {
+  const blocks: ModelPart[] = [];
+  const open = new Map<string, OpenBlock>();
+  let sentAt = -Infinity;
+  let finish: ModelPart | undefined;
+  let response = {};
+
+  const begin = async (type: string, part: ModelPart): Promise<OpenBlock> => {
+    const { id, delta: _, ...rest } = part;
+    const block = { ...rest, type, text: "", pieces: [] };
+    const made: OpenBlock = { block, pending: "" };
+    open.set(`${type} ${String(id)}`, made);
+    blocks.push(block);
+    await write({ ...part, type: `${type}-start` });
+    return made;
+  };
+  const flush = async (entry: OpenBlock, id: unknown): Promise<void> => {
+    if (entry.pending === "") return;
+    const { block, pending } = entry;
+    entry.pending = "";
+    block.text += pending;
+    block.pieces.push(pending.length);
+    sentAt = turn.clock.elapsed();
+    await write({ type: `${block.type}-delta`, id, delta: pending });
+  };
+  const writeText = async (part: ModelPart): Promise<void> => {
+    const { id, delta = "" } = part;
+    const [type = "", moment] = part.type.split("-");
+    const key = `${type} ${String(id)}`;
+    const known = open.get(key);
+    if (moment === "start" && known !== undefined) return;
+    if (moment === "end" && known === undefined) return;
+    const entry = known ?? (await begin(type, part));
+    if (moment === "delta") entry.pending += String(delta);
+    const due = entry.pending.length >= maxPiece || turn.clock.elapsed() - sentAt >= pieceDelay;
+    if (moment === "end" || due || entry.block.pieces.length === 0) await flush(entry, id);
+    if (moment !== "end") return;
+    open.delete(key);
+    await write(part);
+  };
+
+  for await (const part of stream) {
+    turn.signal.throwIfAborted();
+    if (finish !== undefined || part.type === "raw") continue;
+    if (/^(text|reasoning)-(start|delta|end)$/.test(part.type)) await writeText(part);
+    else if (part.type === "finish") finish = part;
+    else if (part.type === "error") throw part["error"];
+    else if (held.has(part.type)) blocks.push(part);
+    else if (live.has(part.type) || part.type.startsWith("tool-input-")) {
+      if (part.type === "response-metadata") response = idsOf(part).response ?? {};
+      if (content.has(part.type)) blocks.push(part);
+      await write(part);
+    } else turn.logger.warn("Ignoring an unknown part of a model answer", { type: part.type });
+  }
+  if (finish === undefined) throw new Error("The answer of the model ended without its finish part");
+  for (const [key, entry] of open) {
+    const id = key.slice(entry.block.type.length + 1);
+    await flush(entry, id);
+    await write({ type: `${entry.block.type}-end`, id });
+  }
+  return { blocks, finish, response };
+}
+
+const isText = ({ type }: ModelPart): boolean => type === "text" || type === "reasoning";
+
+/** The parts of stored blocks. */
+function* replayed(blocks: readonly ModelPart[]): Generator<ModelPart> {
+  for (const [at, block] of blocks.entries()) {
+    if (!isText(block)) {
+      yield block;
+      continue;
+    }
+    const { type, providerMetadata } = block;
+    const text = String(block["text"]);
+    const pieces = (block["pieces"] ?? [text.length]) as readonly number[];
+    const shared = { id: `${at}`, ...(providerMetadata !== undefined && { providerMetadata }) };
+    yield { type: `${type}-start`, ...shared };
+    let from = 0;
+    for (const length of pieces)
+      yield { type: `${type}-delta`, id: shared.id, delta: text.slice(from, (from += length)) };
+    yield { type: `${type}-end`, ...shared };
+  }
+}
+
+function withoutPieces({ pieces: _, ...block }: ModelPart): ModelPart {
+  return block;
+}

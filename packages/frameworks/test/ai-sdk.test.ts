@@ -1,0 +1,235 @@
+import { connect, type Client } from "@parley/a2a";
+import { serve, type Server } from "@parley/node";
+import { memoryStore } from "@parley/server";
+import { afterEach, describe, expect, test } from "vitest";
+import { fromAISDK, type AISDKAgent } from "../src/ai-sdk/index.ts";
+import { calls, finish, says, Scripted } from "./scripted.ts";
+import { versions } from "./versions.ts";
+
+const card = { name: "Test", description: "A test", version: "1.0.0", skills: [] };
+
+let server: Server | undefined;
+afterEach(() => server?.close());
+
+async function served(agent: AISDKAgent, more: object = {}): Promise<Client> {
+  server = await serve(fromAISDK(agent, { ...card, defaultInputModes: ["*"], ...more }), {
+    port: 0,
+    logger: false,
+    store: memoryStore(),
+  });
+  return connect(server.url);
+}
+
+describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs, Output }) => {
+  const pay = (execute: unknown, more: object = {}): object => ({
+    pay: tool({
+      description: "Pays",
+      inputSchema: jsonSchema({ type: "object", properties: { amount: { type: "number" } }, required: ["amount"] }),
+      execute,
+      ...more,
+    }),
+  });
+
+  test("streams text as an artifact, and reports usage", async () => {
+    const model = new Scripted(says("Hello, ", "world"));
+    const client = await served(new ToolLoopAgent({ model, instructions: "Be brief" }));
+    const { task } = await client.sendMessage("Hi");
+    expect(task?.artifacts).toMatchObject([{ name: "answer", parts: [{ text: "Hello, world" }] }]);
+    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+    const prompt = model.calls[0]?.prompt ?? [];
+    expect(prompt.map(({ role }) => role)).toEqual(["system", "user"]);
+  });
+
+  test("runs tools, and gives the model their results", async () => {
+    const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Paid"));
+    const inputs: unknown[] = [];
+    const tools = pay(async (input: unknown) => {
+      inputs.push(input);
+      return { receipt: 1 };
+    });
+    const client = await served(new ToolLoopAgent({ model, tools }));
+    const states: string[] = [];
+    for await (const { statusUpdate } of client.sendStreamingMessage("Pay 5"))
+      states.push(String(statusUpdate?.status.message?.parts[0]?.text));
+    expect(states).toContain("Calling pay");
+    expect(inputs).toEqual([{ amount: 5 }]);
+    expect(JSON.stringify(model.calls[1]?.prompt)).toContain("receipt");
+  });
+
+  test("turns errors of tools, unknown tools and invalid arguments into results that the model reads", async () => {
+    const model = new Scripted(
+      calls(["c1", "pay", { amount: 5 }], ["c2", "steal", {}], ["c3", "pay", '{"amount":']),
+      says("Sorry"),
+    );
+    const tools = pay(async () => {
+      throw new Error("No funds");
+    });
+    const client = await served(new ToolLoopAgent({ model, tools }));
+    const { task } = await client.sendMessage("Pay 5");
+    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+    const prompt = JSON.stringify(model.calls[1]?.prompt);
+    expect(prompt).toContain("No funds");
+    expect(prompt).toContain("steal");
+    expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Sorry");
+  });
+
+  test("tells the model that a result of 20 MB is too large", async () => {
+    const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Too much"));
+    const client = await served(new ToolLoopAgent({ model, tools: pay(() => "x".repeat(20 << 20)) }));
+    const { task } = await client.sendMessage("Pay 5");
+    expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Too much");
+    expect(JSON.stringify(model.calls[1]?.prompt)).toMatch(/The result has \d+ bytes/);
+  });
+
+  test("passes on preliminary results of a generator", async () => {
+    const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Done"));
+    async function* execute(): AsyncGenerator<string> {
+      yield "half";
+      yield "whole";
+    }
+    const client = await served(new ToolLoopAgent({ model, tools: pay(execute) }));
+    const said: string[] = [];
+    for await (const { statusUpdate } of client.sendStreamingMessage("Pay 5"))
+      said.push(String(statusUpdate?.status.message?.parts[0]?.text));
+    expect(said).toContain("half");
+    expect(JSON.stringify(model.calls[1]?.prompt)).toContain("whole");
+    expect(JSON.stringify(model.calls[1]?.prompt)).not.toContain("half");
+  });
+
+  describe("approvals", () => {
+    const paying = async (...amounts: readonly number[]) => {
+      const wanted = amounts.map((amount, at) => [`c${at + 1}`, "pay", { amount }] as const);
+      const model = new Scripted(calls(...wanted), says("Thanks"));
+      const paid: unknown[] = [];
+      const execute = async (input: unknown): Promise<string> => {
+        paid.push(input);
+        return "paid";
+      };
+      const client = await served(new ToolLoopAgent({ model, tools: pay(execute, { needsApproval: true }) }));
+      const conversation = client.conversation();
+      const { task } = await conversation.send("Pay");
+      expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+      const parts = task?.status.message?.parts ?? [];
+      const { approvals } = (parts[1]?.data ?? {}) as { approvals: { digest: string; approvalId: string }[] };
+      return { model, paid, conversation, parts, approvals };
+    };
+
+    test("asks with tool, arguments, digest and form, and runs the tool after yes", async () => {
+      const { model, paid, conversation, parts, approvals } = await paying(5);
+      expect(parts[0]?.text).toBe('Approve pay {"amount":5}?');
+      expect(approvals).toMatchObject([{ toolCallId: "c1", toolName: "pay", input: { amount: 5 } }]);
+      expect(parts[2]).toMatchObject({
+        mediaType: "application/schema+json",
+        data: { required: ["approved", "digest"] },
+      });
+      expect(paid).toEqual([]);
+      const { task } = await conversation.send("yes");
+      expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Thanks");
+      expect(paid).toEqual([{ amount: 5 }]);
+      expect(model.calls).toHaveLength(2);
+    });
+
+    test("asks again for another digest and for another text, and never runs the tool", async () => {
+      const { paid, conversation } = await paying(5);
+      for (const answer of [[{ data: { approved: true, digest: "00" } }], [{ text: "What is it for?" }]]) {
+        const { task } = await conversation.send({ parts: answer });
+        expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+        expect(task?.status.message?.parts[0]?.text).toBe('Approve pay {"amount":5}?');
+      }
+      expect(paid).toEqual([]);
+    });
+
+    test("takes several decisions at once, and gives the model the reason of a denial", async () => {
+      const { model, paid, conversation, approvals } = await paying(5, 6);
+      const [one, two] = approvals;
+      const again = await conversation.send({ parts: [{ data: { approved: true, digest: one?.digest ?? "" } }] });
+      expect(again.task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+      const answers = [
+        { data: { approved: true, digest: one?.digest ?? "" } },
+        { data: { approved: false, reason: "Too dear", digest: two?.digest ?? "" } },
+      ];
+      const { task } = await conversation.send({ parts: answers });
+      expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+      expect(paid).toEqual([{ amount: 5 }]);
+      expect(JSON.stringify(model.calls[1]?.prompt)).toContain("Too dear");
+    });
+  });
+
+  test("gives an object as data", async () => {
+    const model = new Scripted(says('{"city":', '"Basel"}'));
+    const schema = jsonSchema({ type: "object", properties: { city: { type: "string" } }, required: ["city"] });
+    const client = await served(new ToolLoopAgent({ model, output: Output.object({ schema }) }));
+    const { task } = await client.sendMessage("Where?");
+    expect(task?.artifacts).toMatchObject([{ name: "answer", parts: [{ data: { city: "Basel" } }] }]);
+  });
+
+  test.each([
+    ["length", "COMPLETED", /cut off/],
+    ["content-filter", "FAILED", /withheld/],
+    ["error", "FAILED", /The model failed/],
+  ])("names the finish reason %s", async (reason, state, said) => {
+    const model = new Scripted([...says("Half").slice(0, -1), finish(reason)]);
+    const client = await served(new ToolLoopAgent({ model }));
+    const { task } = await client.sendMessage("Hi");
+    expect(task?.status.state).toBe(`TASK_STATE_${state}`);
+    expect(task?.status.message?.parts[0]?.text).toMatch(said);
+  });
+
+  test("puts parts in order, leaves out unknown ones, and fails for an answer without an end", async () => {
+    const [start, , end, done] = says("x");
+    const delta = { type: "text-delta", id: "1", delta: "Late" };
+    const nonsense = [delta, start, { type: "telepathy" }, end, end, done, delta].flatMap((part) => part ?? []);
+    const model = new Scripted(nonsense, [delta]);
+    const client = await served(new ToolLoopAgent({ model, maxRetries: 0 }));
+    const { task } = await client.sendMessage("Hi");
+    expect(task?.artifacts?.[0]?.parts).toMatchObject([{ text: "Late" }]);
+    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect((await client.sendMessage("Again")).task?.status.state).toBe("TASK_STATE_FAILED");
+  });
+
+  test("ends a loop of calls at stopWhen, also if the model repeats an id", async () => {
+    const model = new Scripted(calls(["same", "pay", { amount: 1 }]));
+    let paid = 0;
+    const client = await served(
+      new ToolLoopAgent({ model, tools: pay(async () => (paid += 1)), stopWhen: stepCountIs(4) }),
+    );
+    const { task } = await client.sendMessage("Hi");
+    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect([model.calls.length, paid]).toEqual([4, 4]);
+  });
+
+  test("aborts the model and a tool that hangs when the task is canceled", async () => {
+    let aborted = false;
+    const execute = async (_: unknown, options: { abortSignal: AbortSignal }): Promise<never> => {
+      options.abortSignal.addEventListener("abort", () => (aborted = true));
+      return new Promise(() => {});
+    };
+    const model = new Scripted(calls(["c1", "pay", { amount: 1 }]));
+    const client = await served(new ToolLoopAgent({ model, tools: pay(execute) }));
+    for await (const { task, statusUpdate } of client.sendStreamingMessage("Hi")) {
+      const id = task?.id ?? statusUpdate?.taskId ?? "";
+      if (statusUpdate?.status.message?.parts[0]?.text === "Calling pay") await client.cancelTask(id);
+    }
+    await expect.poll(() => aborted).toBe(true);
+  });
+
+  test("gives the model the conversation and files", async () => {
+    const model = new Scripted(says("One"), says("Two"));
+    const client = await served(new ToolLoopAgent({ model }));
+    const conversation = client.conversation();
+    await conversation.send("First");
+    await conversation.send({
+      parts: [{ text: "Second" }, { raw: btoa("png"), mediaType: "image/png", filename: "a.png" }],
+    });
+    const prompt = model.calls[1]?.prompt ?? [];
+    expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    expect(JSON.stringify(prompt)).toContain("image/png");
+  });
+});
+
+test("refuses what is no agent of AI SDK 6 or 7, and an agent without readable settings", () => {
+  const other = { version: "agent-v2", tools: {}, stream: () => Promise.reject(new Error("never")) };
+  const opaque = { ...other, version: "agent-v1" as const };
+  expect(() => fromAISDK(other as unknown as AISDKAgent, card)).toThrow("needs an agent of ai >=6 <8");
+  expect(() => fromAISDK(opaque, card)).toThrow("pass a function: fromAISDK((durable) =>");
+});

@@ -1,0 +1,52 @@
+import { Output, ToolLoopAgent, tool } from "ai";
+import { Output as Output6, ToolLoopAgent as ToolLoopAgent6, tool as tool6 } from "ai-6";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import {
+  a2aTool,
+  fromAISDK,
+  idempotencyOf,
+  type AISDKAgentFactory,
+  type AISDKDefinition,
+} from "../src/ai-sdk/index.ts";
+
+/* What compiles, and what does not: `tsc` checks the lines below each `@ts-expect-error`. */
+
+const definition: AISDKDefinition = { name: "A", description: "A test", version: "1.0.0", skills: [] };
+const inputSchema = z.object({ amount: z.number() });
+const model = "openai/gpt-5";
+
+const pay = tool({ inputSchema, execute: ({ amount }, options) => ({ amount, key: idempotencyOf(options)?.key }) });
+const pay6 = tool6({ inputSchema, execute: ({ amount }, options) => ({ amount, key: idempotencyOf(options)?.key }) });
+
+test("agents of both versions are taken, with tools, outputs and factories", () => {
+  const output = Output.object({ schema: inputSchema });
+  const output6 = Output6.object({ schema: inputSchema });
+  expect(fromAISDK(new ToolLoopAgent({ model, tools: { pay }, output }), definition)).toBeDefined();
+  expect(fromAISDK(new ToolLoopAgent6({ model, tools: { pay: pay6 }, output: output6 }), definition)).toBeDefined();
+  const factory: AISDKAgentFactory = (durable) =>
+    new ToolLoopAgent({ model: durable.model(model), tools: durable.tools({ pay }) });
+  expect(fromAISDK(factory, definition)).toBeDefined();
+});
+
+test("what is no agent does not compile", () => {
+  const wrong = (): unknown[] => [
+    // @ts-expect-error -- not an agent
+    fromAISDK({ version: "agent-v1" }, definition),
+    // @ts-expect-error -- a model is not an agent
+    fromAISDK(model, definition),
+    // @ts-expect-error -- the description lacks a version
+    fromAISDK(new ToolLoopAgent({ model }), { name: "A", description: "A test", skills: [] }),
+    // @ts-expect-error -- no such option
+    fromAISDK(new ToolLoopAgent({ model }), { ...definition, reasonings: true }),
+    // @ts-expect-error -- the adapter writes onMessage
+    fromAISDK(new ToolLoopAgent({ model }), { ...definition, onMessage: () => undefined }),
+    // @ts-expect-error -- the agent needs call options, which a turn does not have
+    fromAISDK(new ToolLoopAgent<{ user: string }>({ model }), definition),
+    // @ts-expect-error -- the same in version 6
+    fromAISDK(new ToolLoopAgent6<{ user: string }>({ model }), definition),
+    // @ts-expect-error -- a client is needed
+    a2aTool("https://agent.example.com", { description: "Weather" }),
+  ];
+  expect(wrong).toBeTypeOf("function");
+});

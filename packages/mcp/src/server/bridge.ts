@@ -1,0 +1,159 @@
+import { connect, type Client } from "@parley/a2a";
+import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
+import {
+  createMcpHandler,
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  originValidationResponse,
+  Server,
+  type McpRequestContext,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { clientsFor, handlesOf, viewOf, type BridgeDeps, type CallerView } from "./agent.ts";
+import { callTool, type ToolRequest } from "./calls.ts";
+import { handleKey } from "./handles.ts";
+import type { McpBridge, McpServerOptions } from "./options.ts";
+import { elicitModes } from "./questions.ts";
+import { serveResources, Watches } from "./resources.ts";
+import { skillTools, taskTools } from "./skills.ts";
+import { serveTasks, takesTasks } from "./tasks.ts";
+
+/* Connects an agent to the two transports of MCP. */
+
+const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Timers of the bridge keep its process alive: on stdio nothing else may. */
+const runtimeClock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+const anonymous: Principal = { subject: "anonymous" };
+
+/**
+ * Makes an MCP server of an A2A agent: its skills are tools. It serves both eras of MCP, 2025-11-25 and 2026-07-28.
+ *
+ * @param agent - A client, or the URL of the agent.
+ * @throws A2AError if the agent cannot be reached; TypeError for an unknown skill or a short key.
+ *
+ * @example
+ * ```ts
+ * const bridge = await mcpServer("https://example.com/weather", { skills: ["forecast"] });
+ * await serve(agent, {
+ *   routes: (request) => (new URL(request.url).pathname === "/mcp" ? bridge.fetch(request) : undefined),
+ * });
+ * ```
+ */
+export async function mcpServer(agent: Client | string | URL, options: McpServerOptions = {}): Promise<McpBridge> {
+  const { maxWaitMs = 50_000, maxAnswerBytes = 2 ** 20, maxDescriptionBytes = 1024 } = options;
+  const { pollIntervalMs = 2000, clock = runtimeClock, logger = silent } = options;
+  const key = await handleKey(options.key);
+  const client = typeof agent === "string" || agent instanceof URL ? await connect(agent, options.connect) : agent;
+  const { tools, omitted } = skillTools(client.card, options.skills, maxDescriptionBytes);
+  if (omitted > 0) logger.warn("The card has more skills than tools are served; choose with skills", { omitted });
+  const base = `a2a://${new URL(client.chosen.url).host}`;
+  const deps: BridgeDeps = {
+    client,
+    tools,
+    maxWaitMs,
+    pollIntervalMs,
+    clock,
+    logger,
+    base,
+    limits: {
+      maxBytes: maxAnswerBytes,
+      uriOf: (taskId, id) => `${base}/tasks/${encodeURIComponent(taskId)}/artifacts/${encodeURIComponent(id)}`,
+    },
+    clientFor: clientsFor(agent, client, options),
+    handlesFor: handlesOf(key),
+  };
+  const onerror = (error: Error): void => logger.warn("MCP request failed", { cause: error });
+  const watches = new Watches((uri) => handler.notify.resourceUpdated(uri));
+  const all = [watches];
+  const handler = createMcpHandler((context) => serverFor(deps, context, () => watches), { onerror });
+  return {
+    client,
+    async fetch(request, caller) {
+      if (caller !== undefined && key === undefined) {
+        throw new TypeError("fetch() with a caller needs the option key, which binds tasks to their callers");
+      }
+      const refused = options.localOnly === true ? foreign(request) : undefined;
+      if (refused !== undefined) return refused;
+      // The token of the request is never read: the principal is all that the bridge knows of its caller.
+      const authInfo = { token: "", clientId: "", scopes: [], extra: { caller: caller ?? anonymous } };
+      return handler.fetch(request, { authInfo });
+    },
+    stdio() {
+      let resolve = (): void => undefined;
+      const closed = new Promise<void>((done) => (resolve = done));
+      const notice = (server: Server): Watches => {
+        const made = new Watches((uri) => void server.sendResourceUpdated({ uri }).catch(onerror));
+        all.push(made);
+        return made;
+      };
+      const served = serveStdio((context) => serverFor(deps, context, notice), { onerror });
+      // Standard input may end before anything holds the process open.
+      process.stdin.once("end", resolve).once("close", resolve);
+      return { closed, close: () => served.close().then(resolve) };
+    },
+    async close() {
+      for (const each of all) each.close();
+      await handler.close();
+    },
+  };
+}
+
+/** The answer to a request of a page in a browser. */
+function foreign(request: Request): Response | undefined {
+  return (
+    hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
+    originValidationResponse(request, localhostAllowedOrigins())
+  );
+}
+
+function callerOf(authInfo: McpRequestContext["authInfo"]): Principal {
+  const caller = authInfo?.extra?.["caller"];
+  return isPrincipal(caller) ? caller : anonymous;
+}
+
+function isPrincipal(value: unknown): value is Principal {
+  return typeof value === "object" && value !== null && "subject" in value && typeof value.subject === "string";
+}
+
+/** Makes the server of one request, or of one connection on stdio. */
+function serverFor(deps: BridgeDeps, { era, requestInfo, authInfo }: McpRequestContext, watches: WatchesOf): Server {
+  const { card } = deps.client;
+  const caller = callerOf(authInfo);
+  const isModern = era === "modern";
+  // A request of 2025-11-25 over HTTP has no session that notices could reach.
+  const subscribe = isModern || requestInfo === undefined;
+  const info = { name: card.name.slice(0, 100), version: card.version };
+  const server = new Server(info, { capabilities: { tools: {}, resources: { subscribe } } });
+  const view = (): Promise<CallerView> => viewOf(deps, caller);
+  const requestOf = async (context: ServerContext): Promise<ToolRequest> => {
+    const capabilities = server.getClientCapabilities();
+    return {
+      deps,
+      view: await view(),
+      context,
+      modes: elicitModes(capabilities),
+      takesTasks: isModern && takesTasks(capabilities),
+      see: () => undefined,
+    };
+  };
+  server.setRequestHandler("tools/list", () => ({ tools: [...deps.tools.map(({ tool }) => tool), ...taskTools] }));
+  server.setRequestHandler("tools/call", async ({ params }, context) =>
+    callTool(await requestOf(context), params.name, params.arguments),
+  );
+  serveResources(server, deps, view, watches(server));
+  if (isModern) serveTasks(server, requestOf);
+  return server;
+}
+
+type WatchesOf = (server: Server) => Watches;

@@ -1,0 +1,261 @@
+import type { Client, MessageInit, Part, Task } from "@parley/a2a";
+import { hasCode } from "@parley/a2a";
+import { isTerminal, textOf } from "@parley/a2a/model";
+import { line } from "@parley/a2a/protocol";
+import {
+  inputRequired,
+  ProtocolError,
+  ProtocolErrorCode,
+  type CallToolResult,
+  type InputRequiredResult,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import type * as z from "zod";
+import type { BridgeDeps, CallerView } from "./agent.ts";
+import { followTask, sendAndFollow, type Following, type Reached } from "./follow.ts";
+import { answerOf, idOf, questionOf, type ElicitModes } from "./questions.ts";
+import { replyResult, taskResult, type Names } from "./results.ts";
+import { taskView } from "./task-view.ts";
+import { AnswerArguments, SkillArguments, TaskArguments, type SkillInput } from "./skills.ts";
+
+/* Calls of tools: of the skills, and of those that continue a task. */
+
+/** One request of a client. */
+export interface ToolRequest {
+  readonly deps: BridgeDeps;
+  readonly view: CallerView;
+  readonly context: ServerContext;
+  readonly modes: ElicitModes;
+  /** Whether the client takes the handle of a task (SEP-2663). */
+  readonly takesTasks: boolean;
+  /** Told of each state of a task. */
+  see(task: Task): void;
+}
+
+export type ToolAnswer = CallToolResult | InputRequiredResult;
+
+/** Calls a tool by its name. Throws ProtocolError for an unknown one; errors of the agent become results. */
+export async function callTool(request: ToolRequest, name: string, given: unknown): Promise<ToolAnswer> {
+  try {
+    const round = await nextRound(request);
+    if (round !== undefined) return round;
+    if (name === "get_task") return await getTask(request, checked(TaskArguments, given).taskId);
+    if (name === "cancel_task") return await cancelTask(request, checked(TaskArguments, given).taskId);
+    if (name === "answer_task") return await answerTask(request, checked(AnswerArguments, given));
+    const found = request.deps.tools.find(({ tool }) => tool.name === name);
+    if (found === undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${line(name, 100)}`);
+    return await callSkill(request, found.skill, checked(SkillArguments, given));
+  } catch (error) {
+    return failed(request, error);
+  }
+}
+
+/** An error as a result that a model can read. Errors of the protocol are thrown. */
+function failed({ context, deps }: ToolRequest, error: unknown): CallToolResult {
+  if (error instanceof ProtocolError || context.mcpReq.signal.aborted) throw error;
+  if (!(error instanceof BadArguments) && !hasCode(error)) deps.logger.error("Tool call failed", { cause: error });
+  const text = error instanceof Error ? error.message : "The call failed";
+  return { content: [{ type: "text", text: line(text, 2000) }], isError: true };
+}
+
+/** Arguments that do not fit, or name what the caller does not have. */
+class BadArguments extends Error {}
+
+function checked<T>(schema: z.ZodType<T>, given: unknown): T {
+  const { success, data, error } = schema.safeParse(given ?? {});
+  if (success) return data;
+  const [issue] = error.issues;
+  throw new BadArguments(`Invalid arguments: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`);
+}
+
+/** The id of a task of this caller. Foreign and unknown handles have the same error. */
+async function taskIdOf({ view }: Pick<ToolRequest, "view">, handle: string): Promise<string> {
+  const id = await view.handles.open("task", handle);
+  if (id === undefined) throw new BadArguments("There is no such task");
+  return id;
+}
+
+async function contextIdOf({ view }: ToolRequest, handle: string): Promise<string> {
+  const id = await view.handles.open("context", handle);
+  if (id === undefined) throw new BadArguments("There is no such conversation");
+  return id;
+}
+
+/** The message of a call. */
+async function messageOf(
+  request: ToolRequest,
+  skill: string | undefined,
+  { message, files = [], data, contextId, taskId }: SkillInput,
+): Promise<MessageInit> {
+  const parts: Part[] = [];
+  if (message !== "" || (files.length === 0 && data === undefined)) parts.push({ text: message });
+  for (const { name, mediaType, bytes, url } of files) {
+    const about = { ...(name !== undefined && { filename: name }), ...(mediaType !== undefined && { mediaType }) };
+    if (bytes !== undefined) parts.push({ raw: bytes, ...about });
+    else if (url !== undefined) parts.push({ url, ...about });
+  }
+  if (data !== undefined) parts.push({ data, mediaType: "application/json" });
+  return {
+    parts,
+    ...(skill !== undefined && { metadata: { skillId: skill } }),
+    ...(contextId !== undefined && { contextId: await contextIdOf(request, contextId) }),
+    ...(taskId !== undefined && { taskId: await taskIdOf(request, taskId) }),
+  };
+}
+
+async function callSkill(request: ToolRequest, skill: string | undefined, input: SkillInput): Promise<ToolAnswer> {
+  const message = await messageOf(request, skill, input);
+  return sent(request, message, request.takesTasks);
+}
+
+async function answerTask(request: ToolRequest, input: SkillInput & { readonly taskId: string }): Promise<ToolAnswer> {
+  return sent(request, await messageOf(request, undefined, input));
+}
+
+/** Sends a message, and answers with what it leads to. `asTask`: with the handle of a task as soon as the agent has stored it. */
+async function sent(request: ToolRequest, message: MessageInit, asTask = false): Promise<ToolAnswer> {
+  const { client } = request.view;
+  let begun: Task | undefined;
+  const following = followingOf(request, await answeredBy(client, message));
+  try {
+    const see = (task: Task): void => following.see((begun = task));
+    const reached = await sendAndFollow(client, message, { ...following, untilExists: asTask, see });
+    if (asTask && reached.task !== undefined && !isTerminal(reached.task.status.state)) {
+      return { content: [], resultType: "task", ...(await taskView(request, reached.task)) };
+    }
+    return await toAnswer(request, reached);
+  } catch (error) {
+    // The caller no longer wants a task that it knows nothing of.
+    const isNew = message.taskId === undefined && begun !== undefined && !isTerminal(begun.status.state);
+    if (request.context.mcpReq.signal.aborted && isNew && begun !== undefined)
+      await cancelQuietly(request, client, begun.id);
+    throw error;
+  }
+}
+
+async function cancelQuietly({ deps }: ToolRequest, client: Client, id: string): Promise<void> {
+  try {
+    await client.cancelTask(id);
+  } catch (error) {
+    deps.logger.warn("Failed to cancel the task of a canceled call", { taskId: id, cause: error });
+  }
+}
+
+/** The question that a message answers. */
+async function answeredBy(client: Client, { taskId }: MessageInit): Promise<string | undefined> {
+  if (taskId === undefined) return undefined;
+  const { status } = await client.getTask({ id: taskId, historyLength: 0 });
+  return status.message?.messageId;
+}
+
+function followingOf(request: ToolRequest, answered?: string): Following {
+  const { deps, context } = request;
+  const progress = progressOf(context);
+  return {
+    clock: deps.clock,
+    maxWaitMs: deps.maxWaitMs,
+    signal: context.mcpReq.signal,
+    answered,
+    see(task) {
+      request.see(task);
+      progress(task);
+    },
+  };
+}
+
+/** Sends the agent's progress messages to a client that asked for them. */
+function progressOf({ mcpReq }: ServerContext): (task: Task) => void {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return () => undefined;
+  let progress = 0;
+  let last: string | undefined;
+  return ({ status: { message }, artifacts = [] }) => {
+    const now = `${message?.messageId} ${artifacts.length}`;
+    if (now === last || (message === undefined && artifacts.length === 0)) return;
+    last = now;
+    progress += 1;
+    const said = message === undefined ? {} : { message: line(textOf(message), 500) };
+    // A client that is gone ends the call by its signal.
+    mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, ...said } }).catch(() => {});
+  };
+}
+
+async function getTask(request: ToolRequest, handle: string): Promise<ToolAnswer> {
+  const id = await taskIdOf(request, handle);
+  return toAnswer(request, await followTask(request.view.client, id, followingOf(request)));
+}
+
+async function cancelTask(request: ToolRequest, handle: string): Promise<ToolAnswer> {
+  const id = await taskIdOf(request, handle);
+  const task = await request.view.client.cancelTask(id);
+  request.see(task);
+  return resultOf(request, task);
+}
+
+/** A result, or the question of the task to clients that can show it. */
+async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reached): Promise<ToolAnswer> {
+  if (task === undefined) {
+    if (message !== undefined) {
+      const names = await namesOf(request, { contextId: message.contextId });
+      return replyResult(message, names, request.deps.limits);
+    }
+    const seconds = Math.round(request.deps.maxWaitMs / 1000);
+    const why = timedOut === true ? `has not answered within ${seconds} s` : "sent no answer";
+    return { content: [{ type: "text", text: `The agent ${why}. It may still have got the message.` }], isError: true };
+  }
+  // A page may still be open at the limit: it is not shown again.
+  const question = timedOut === true ? undefined : questionOf(task, request.modes);
+  if (question === undefined) return resultOf(request, task);
+  const { taskId } = await namesOf(request, { taskId: task.id });
+  const requestState = JSON.stringify({ task: taskId, question: idOf(task.status.message) });
+  return inputRequired({ inputRequests: { [answerKey]: question }, requestState });
+}
+
+const answerKey = "answer";
+
+/** The retry of a call whose task has asked a question: sends the answer to it. */
+async function nextRound(request: ToolRequest): Promise<ToolAnswer | undefined> {
+  const { requestState, inputResponses } = request.context.mcpReq;
+  const round = roundIn(requestState());
+  if (round === undefined) return undefined;
+  const id = await taskIdOf(request, round.task);
+  const { client } = request.view;
+  const task = await client.getTask(id);
+  // It was answered otherwise, or a repeated retry comes late.
+  if (idOf(task.status.message) !== round.question) return getTask(request, round.task);
+  const answer = answerOf(task, inputResponses?.[answerKey]);
+  if (answer.kind === "parts") {
+    // A repeated retry has the same id, so the agent drops it.
+    const messageId = `mcp-${round.question}`;
+    return sent(request, { messageId, taskId: id, parts: answer.parts });
+  }
+  if (answer.kind !== "opened") return resultOf(request, task);
+  return toAnswer(request, await followTask(client, id, followingOf(request, round.question)));
+}
+
+function roundIn(state: unknown): { readonly task: string; readonly question: string } | undefined {
+  if (typeof state !== "string") return undefined;
+  try {
+    const value: unknown = JSON.parse(state);
+    if (typeof value !== "object" || value === null || !("task" in value) || !("question" in value)) return undefined;
+    const { task, question } = value;
+    return typeof task === "string" && typeof question === "string" ? { task, question } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export async function resultOf(request: Pick<ToolRequest, "view" | "deps">, task: Task): Promise<CallToolResult> {
+  const names = await namesOf(request, { taskId: task.id, contextId: task.contextId });
+  return taskResult(task, names, request.deps.limits);
+}
+
+/** Handles for ids. */
+async function namesOf({ view }: Pick<ToolRequest, "view">, { taskId, contextId }: Names): Promise<Names> {
+  const { handles } = view;
+  return {
+    taskId: taskId === undefined ? undefined : await handles.seal("task", taskId),
+    contextId: contextId === undefined ? undefined : await handles.seal("context", contextId),
+  };
+}

@@ -1,0 +1,166 @@
+import { hasCode, type Artifact, type Client, type Part, type Task } from "@parley/a2a";
+import { isTerminal } from "@parley/a2a/model";
+import { line } from "@parley/a2a/protocol";
+import {
+  ResourceNotFoundError,
+  type ReadResourceResult,
+  type Resource,
+  type Server,
+} from "@modelcontextprotocol/server";
+import type { BridgeDeps, CallerView } from "./agent.ts";
+import { cutBytes } from "./skills.ts";
+
+/* The card, skills, tasks and artifacts as resources, and notices of their changes. */
+
+/** Told of the URI of a resource that changed. */
+export type Publish = (uri: string) => void;
+
+type Contents = ReadResourceResult["contents"];
+
+/** Adds the resources to a server. `subscribes`: the connection can take notices of 2025-11-25. */
+export function serveResources(
+  server: Server,
+  deps: BridgeDeps,
+  viewOf: () => Promise<CallerView>,
+  watches: Watches,
+): void {
+  server.setRequestHandler("resources/list", () => ({ resources: listed(deps) }));
+  server.setRequestHandler("resources/templates/list", () => ({
+    resourceTemplates: [
+      { name: "task", title: "A task", uriTemplate: `${deps.base}/tasks/{taskId}`, mimeType: "application/json" },
+      {
+        name: "artifact",
+        title: "A result of a task",
+        uriTemplate: `${deps.base}/tasks/{taskId}/artifacts/{artifactId}`,
+      },
+    ],
+  }));
+  server.setRequestHandler("resources/read", async ({ params }) => ({
+    contents: await read(params.uri, deps, await viewOf(), watches),
+  }));
+  server.setRequestHandler("resources/subscribe", async ({ params }) => {
+    await read(params.uri, deps, await viewOf(), watches);
+    return {};
+  });
+  server.setRequestHandler("resources/unsubscribe", ({ params }) => {
+    watches.end(params.uri);
+    return {};
+  });
+}
+
+function listed({ base, client: { card }, tools }: BridgeDeps): Resource[] {
+  const served = new Set(tools.map(({ skill }) => skill));
+  const skills = card.skills.filter(({ id }) => served.has(id));
+  return [
+    { name: "agent-card", title: line(card.name, 100), uri: `${base}/agent-card`, mimeType: "application/json" },
+    ...skills.map(({ id, name, description }) => ({
+      name: line(id, 100),
+      title: line(name, 100),
+      description: cutBytes(line(description, 500), 1024),
+      uri: `${base}/skills/${encodeURIComponent(id)}`,
+      mimeType: "application/json",
+    })),
+  ];
+}
+
+async function read(uri: string, deps: BridgeDeps, view: CallerView, watches: Watches): Promise<Contents> {
+  const { base, client } = deps;
+  const path = uri.startsWith(`${base}/`) ? uri.slice(base.length + 1) : "";
+  const [kind, name = "", , artifactId] = path.split("/").map(decoded);
+  if (path === "agent-card") return [json(uri, client.card)];
+  if (kind === "skills") {
+    const skill = client.card.skills.find(({ id }) => id === name);
+    if (skill !== undefined && deps.tools.some((each) => each.skill === name)) return [json(uri, skill)];
+  }
+  if (kind === "tasks") {
+    const task = await taskOf(view, name);
+    if (task !== undefined) {
+      const taskUri = `${base}/tasks/${encodeURIComponent(name)}`;
+      watches.begin(view.client, task, taskUri);
+      if (artifactId === undefined) return [json(uri, shown(task, name))];
+      const artifact = task.artifacts?.find((each) => each.artifactId === artifactId);
+      if (artifact !== undefined) return contentsOf(uri, artifact);
+    }
+  }
+  throw new ResourceNotFoundError(uri);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}
+
+async function taskOf({ client, handles }: CallerView, handle: string): Promise<Task | undefined> {
+  const id = await handles.open("task", handle);
+  try {
+    return id === undefined || id === "" ? undefined : await client.getTask(id);
+  } catch (error) {
+    if (hasCode(error, "TaskNotFound")) return undefined;
+    throw error;
+  }
+}
+
+/** A task without its content: its artifacts are resources of their own. */
+function shown({ status, artifacts = [] }: Task, handle: string): object {
+  return {
+    taskId: handle,
+    status,
+    artifacts: artifacts.map(({ artifactId, name, description }) => ({ artifactId, name, description })),
+  };
+}
+
+function json(uri: string, value: unknown): Contents[number] {
+  return { uri, mimeType: "application/json", text: JSON.stringify(value) };
+}
+
+function contentsOf(uri: string, { parts }: Artifact): Contents {
+  return parts.map((part: Part) => {
+    const { mediaType: mimeType } = part;
+    if (part.raw !== undefined) return { uri, mimeType: mimeType ?? "application/octet-stream", blob: part.raw };
+    if (part.text !== undefined) return { uri, mimeType: mimeType ?? "text/plain", text: part.text };
+    if (part.url !== undefined) return { uri, mimeType: "text/uri-list", text: part.url };
+    return json(uri, part.data);
+  });
+}
+
+const maxWatches = 100;
+
+/** Follows tasks that were read, and tells of their changes. */
+export class Watches {
+  readonly #publish: Publish;
+  readonly #ends = new Map<string, () => void>();
+
+  constructor(publish: Publish) {
+    this.#publish = publish;
+  }
+
+  begin(client: Client, task: Task, uri: string): void {
+    if (this.#ends.has(uri) || isTerminal(task.status.state)) return;
+    const watched = client.watch(task);
+    let last = task;
+    const stop = watched.subscribe(() => {
+      const { task: now, ended } = watched.getSnapshot();
+      if (now !== undefined && now !== last) {
+        last = now;
+        this.#publish(uri);
+      }
+      if (ended) this.end(uri);
+    });
+    this.#ends.set(uri, stop);
+    const [oldest] = this.#ends.keys();
+    if (this.#ends.size > maxWatches && oldest !== undefined) this.end(oldest);
+  }
+
+  end(uri: string): void {
+    const stop = this.#ends.get(uri);
+    this.#ends.delete(uri);
+    stop?.();
+  }
+
+  close(): void {
+    for (const uri of this.#ends.keys()) this.end(uri);
+  }
+}

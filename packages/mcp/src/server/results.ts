@@ -1,0 +1,156 @@
+import type { Artifact, Message, Part, Task } from "@parley/a2a";
+import { isInterrupted, isTerminal } from "@parley/a2a/model";
+import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
+import { cutBytes } from "./skills.ts";
+
+/* Tasks and replies as results of tools. */
+
+/** Names of a task for its caller. */
+export interface Names {
+  readonly taskId?: string | undefined;
+  readonly contextId?: string | undefined;
+}
+
+/** How results are made. */
+export interface ResultLimits {
+  readonly maxBytes: number;
+  /** URI of an artifact as a resource. */
+  uriOf(taskId: string, artifactId: string): string;
+}
+
+/** The state of a task as people say it: `input required`. */
+export function stateName(task: Task): string {
+  return task.status.state.replace("TASK_STATE_", "").toLowerCase().replaceAll("_", " ");
+}
+
+/** The result for a direct reply. */
+export function replyResult(message: Message, names: Names, limits: ResultLimits): CallToolResult {
+  const made = new Content(limits);
+  made.add(message.parts);
+  made.note([names.contextId === undefined ? "" : `contextId: ${names.contextId}`]);
+  return { ...made.result(), _meta: metaOf(names, undefined) };
+}
+
+/** The result for a task, in whatever state it is. */
+export function taskResult(task: Task, names: Names, limits: ResultLimits): CallToolResult {
+  const { state, message } = task.status;
+  const made = new Content(limits);
+  if (message !== undefined) made.add(message.parts.filter((part) => part.data === undefined || isTerminal(state)));
+  for (const artifact of task.artifacts ?? []) made.artifact(artifact, names.taskId);
+  made.note([
+    `Task ${stateName(task)}.`,
+    `taskId: ${names.taskId}`,
+    names.contextId === undefined ? "" : `contextId: ${names.contextId}`,
+    isTerminal(state) ? "" : nextStep(task),
+  ]);
+  const isError = state === "TASK_STATE_FAILED" || state === "TASK_STATE_REJECTED";
+  return { ...made.result(), ...(isError && { isError }), _meta: metaOf(names, state) };
+}
+
+function nextStep({ status: { state } }: Task): string {
+  if (state === "TASK_STATE_INPUT_REQUIRED") return "It waits for an answer: call answer_task with this taskId.";
+  if (isInterrupted(state)) return "A person must authorize it. Afterwards call get_task with this taskId.";
+  return "It is still running: call get_task with this taskId to wait for it, or cancel_task to stop it.";
+}
+
+function metaOf({ taskId, contextId }: Names, state: string | undefined): Record<string, string> {
+  return {
+    ...(taskId !== undefined && { "a2a.taskId": taskId }),
+    ...(contextId !== undefined && { "a2a.contextId": contextId }),
+    ...(state !== undefined && { "a2a.state": state }),
+  };
+}
+
+type Structured = Record<string, unknown>;
+
+/** The content of a result within its limit. */
+class Content {
+  readonly #limits: ResultLimits;
+  readonly #blocks: ContentBlock[] = [];
+  readonly #data: unknown[] = [];
+  #bytes = 0;
+  #note = "";
+
+  constructor(limits: ResultLimits) {
+    this.#limits = limits;
+  }
+
+  artifact(artifact: Artifact, taskId: string | undefined): void {
+    const uri = taskId === undefined ? undefined : this.#limits.uriOf(taskId, artifact.artifactId);
+    this.add(artifact.parts, uri, artifact.name);
+  }
+
+  /** `uri`: the resource that has all of the parts. */
+  add(parts: readonly Part[], uri?: string, name = "artifact"): void {
+    for (const part of parts) this.#add(part, uri, part.filename ?? name);
+  }
+
+  #add(part: Part, uri: string | undefined, name: string): void {
+    const { mediaType = "application/octet-stream" } = part;
+    if (part.text !== undefined) return this.#text(part.text, uri, name);
+    if (part.url !== undefined) return this.#link(part.url, name, part.mediaType);
+    if (part.raw !== undefined) {
+      if (!this.#takes(part.raw.length)) return this.#tooLarge(part.raw.length, uri, name, mediaType);
+      if (mediaType.startsWith("image/")) this.#blocks.push({ type: "image", data: part.raw, mimeType: mediaType });
+      else if (mediaType.startsWith("audio/"))
+        this.#blocks.push({ type: "audio", data: part.raw, mimeType: mediaType });
+      else {
+        const at = uri ?? `a2a:file/${encodeURIComponent(name)}`;
+        this.#blocks.push({ type: "resource", resource: { uri: at, mimeType: mediaType, blob: part.raw } });
+      }
+      return undefined;
+    }
+    this.#data.push(part.data);
+    // Clients that do not read structured content need it as text too.
+    return this.#text(JSON.stringify(part.data), uri, name);
+  }
+
+  #text(text: string, uri: string | undefined, name: string): void {
+    const room = this.#limits.maxBytes - this.#bytes;
+    const { length } = new TextEncoder().encode(text);
+    if (length <= room) {
+      this.#bytes += length;
+      this.#blocks.push({ type: "text", text });
+      return;
+    }
+    this.#bytes = this.#limits.maxBytes;
+    this.#blocks.push({ type: "text", text: cutBytes(text, Math.max(0, room)) });
+    this.#tooLarge(length, uri, name, "text/plain");
+  }
+
+  #takes(bytes: number): boolean {
+    if (this.#bytes + bytes > this.#limits.maxBytes) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  #tooLarge(bytes: number, uri: string | undefined, name: string, mimeType: string): void {
+    const where = uri === undefined ? "" : "; read it as a resource";
+    this.#blocks.push({ type: "text", text: `[${name} is too large for this answer: ${bytes} bytes${where}]` });
+    if (uri !== undefined) this.#blocks.push({ type: "resource_link", uri, name, mimeType });
+  }
+
+  /** The agent chose the address: only those of the web. */
+  #link(url: string, name: string, mimeType: string | undefined): void {
+    if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
+      this.#blocks.push({ type: "resource_link", uri: url, name, ...(mimeType !== undefined && { mimeType }) });
+    } else this.#blocks.push({ type: "text", text: `[${name} has an address that cannot be opened]` });
+  }
+
+  /** What a model needs for later calls, at the end. */
+  note(lines: readonly string[]): void {
+    this.#note = lines.filter((each) => each !== "").join("\n");
+  }
+
+  result(): CallToolResult {
+    if (this.#note !== "") this.#blocks.push({ type: "text", text: this.#note });
+    const [first, ...others] = this.#data;
+    const only = others.length === 0 && isObject(first) ? first : { data: this.#data };
+    const isSmall = JSON.stringify(this.#data).length <= this.#limits.maxBytes;
+    return { content: this.#blocks, ...(this.#data.length > 0 && isSmall && { structuredContent: only }) };
+  }
+}
+
+function isObject(value: unknown): value is Structured {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,22 @@
+/**
+ * MCP tools inside an agent.
+ * @packageDocumentation
+ */
+export { mcpTools } from "./mcp-tools.ts";
+export { memoryPins } from "./pins.ts";
+export { mcpPool, type HttpServer, type McpPool, type McpPoolOptions, type StdioServer } from "./pool.ts";
+export {
+  McpToolError,
+  type ElicitAnswer,
+  type HeldTool,
+  type McpCall,
+  type McpCallOptions,
+  type McpClient,
+  type McpResult,
+  type McpTool,
+  type McpTools,
+  type McpToolsOptions,
+  type ModelTool,
+  type ToolPins,
+  type ToolTurn,
+} from "./port.ts";

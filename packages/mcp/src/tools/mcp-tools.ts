@@ -1,0 +1,321 @@
+import type { JsonObject } from "@parley/a2a/model";
+import type { AgentYield, MessageRefused } from "@parley/a2a/internal/protocol/index";
+import { line } from "@parley/a2a/protocol";
+import { stranger } from "../server/skills.ts";
+import {
+  McpToolError,
+  type ElicitAnswer,
+  type HeldTool,
+  type McpCall,
+  type McpClient,
+  type McpResult,
+  type McpTool,
+  type McpTools,
+  type McpToolsOptions,
+  type ModelTool,
+  type ToolTurn,
+} from "./port.ts";
+import { answerIn, questionFor } from "./questions.ts";
+import { bytesOf, digestOf, isObject, jsonOf, resultOf } from "./reading.ts";
+
+/**
+ * The tools of an MCP server for an agent: listed now, and called as steps of the turn.
+ *
+ * @param client - A `Client` of the MCP SDK, or a server of `mcpPool()`.
+ * @throws McpToolError if the server does not list its tools.
+ *
+ * @example
+ * ```ts
+ * const pool = mcpPool({ servers: { workshop: { command: "workshop-mcp" } } });
+ * const tools = await mcpTools(turn, pool.server("workshop"));
+ * const scan = yield* tools.call("scan", "scan_vehicle_for_error_codes", { vehicle_id: "XYZ123" });
+ * ```
+ */
+export async function mcpTools(turn: ToolTurn, client: McpClient, options: McpToolsOptions = {}): Promise<McpTools> {
+  const signal: AbortSignal = turn.signal;
+  const listed = await client.listTools(undefined, { signal, timeout: 30_000 }).catch((error: unknown) => {
+    throw new McpToolError(`Failed to list the tools of ${nameOf(client, options)}: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  });
+  const server = nameOf(client, options);
+  const { maxTools = 128 } = options;
+  const offered = listed.tools.filter(isTool).filter(({ name }) => options.allow?.includes(name) ?? true);
+  const tools = new Map<string, Offered>();
+  const held: HeldTool[] = [];
+  for (const tool of offered.slice(0, maxTools)) {
+    const problem = tools.has(tool.name) ? { reason: "it is listed twice" } : await problemOf(server, tool, options);
+    if (problem === undefined) tools.set(tool.name, offer(tool, options));
+    else held.push({ name: line(tool.name, 100), ...problem });
+  }
+  return new TurnTools(turn, client, { server, tools, held, omitted: Math.max(0, offered.length - maxTools), options });
+}
+
+interface Offered {
+  readonly tool: McpTool;
+  /** Whether it says that a repeated call has no further effect. */
+  readonly isRepeatable: boolean;
+}
+
+type ListedTool = JsonObject & { readonly name: string; readonly inputSchema: JsonObject };
+
+function isTool(value: unknown): value is ListedTool {
+  return isObject(value) && typeof value["name"] === "string" && isObject(value["inputSchema"]);
+}
+
+/** Why a tool is held back. */
+async function problemOf(
+  server: string,
+  tool: ListedTool,
+  { pins, maxSchemaBytes = 16 << 10 }: McpToolsOptions,
+): Promise<Omit<HeldTool, "name"> | undefined> {
+  if (!/^[\w./-]{1,128}$/.test(tool.name)) return { reason: "its name is not valid" };
+  const size = bytesOf(tool.inputSchema);
+  if (size > maxSchemaBytes) return { reason: `its schema has ${size} bytes; at most ${maxSchemaBytes} are accepted` };
+  if (pins === undefined) return undefined;
+  const digest = await digestOf(tool);
+  const pinned = await pins.pin(server, tool.name, digest);
+  return pinned === digest ? undefined : { reason: "its description or schema changed after it was approved", digest };
+}
+
+function offer(tool: ListedTool, { maxDescriptionBytes = 1024 }: McpToolsOptions): Offered {
+  const { name, description, inputSchema, annotations } = tool;
+  const said = stranger(typeof description === "string" ? description : name, maxDescriptionBytes, "tool");
+  const hints = isObject(annotations) ? annotations : {};
+  const isRepeatable = hints["readOnlyHint"] === true || hints["idempotentHint"] === true;
+  return { tool: { name, description: said, inputSchema }, isRepeatable };
+}
+
+function nameOf(client: McpClient, { server }: McpToolsOptions): string {
+  return line(server ?? client.getServerVersion()?.name ?? "the MCP server", 100);
+}
+
+export function reasonOf(error: unknown): string {
+  return line(error instanceof Error ? error.message : String(error), 300);
+}
+
+/** What a round of a call led to. It is stored. */
+type Round =
+  | { readonly kind: "result"; readonly result: JsonObject }
+  | { readonly kind: "ask"; readonly requests: JsonObject; readonly state: string; readonly legacy: boolean };
+
+interface Served {
+  readonly server: string;
+  readonly tools: ReadonlyMap<string, Offered>;
+  readonly held: readonly HeldTool[];
+  readonly omitted: number;
+  readonly options: McpToolsOptions;
+}
+
+/** A tool may ask as often within one call. */
+const maxRounds = 8;
+
+const maxShown = 100;
+
+class TurnTools implements McpTools {
+  readonly held: readonly HeldTool[];
+  readonly omitted: number;
+  readonly #turn: ToolTurn;
+  readonly #client: McpClient;
+  readonly #served: Served;
+  #question: MessageRefused | undefined;
+  #owner: Promise<string> | undefined;
+
+  constructor(turn: ToolTurn, client: McpClient, served: Served) {
+    this.#turn = turn;
+    this.#client = client;
+    this.#served = served;
+    this.held = served.held;
+    this.omitted = served.omitted;
+  }
+
+  get tools(): readonly McpTool[] {
+    return [...this.#served.tools.values()].map(({ tool }) => tool);
+  }
+
+  get question(): MessageRefused | undefined {
+    return this.#question;
+  }
+
+  async *call(id: string, name: string, args: JsonObject = {}): AsyncGenerator<AgentYield, McpResult, void> {
+    let wake = (): void => undefined;
+    let said: string | undefined;
+    let shown = 0;
+    let result: McpResult | undefined;
+    let failure: { readonly error: unknown } | undefined;
+    const done = this.#call(id, name, args, (message) => {
+      said = message;
+      wake();
+    })
+      .then((value) => (result = value))
+      .catch((error: unknown) => (failure = { error }))
+      .finally(() => wake());
+    while (result === undefined && failure === undefined) {
+      // Only the newest progress is shown to a slow reader.
+      const message = said;
+      said = undefined;
+      if (message !== undefined && (shown += 1) <= maxShown) yield this.#turn.working(message);
+      else if (message === undefined) await Promise.race([done, new Promise<void>((resolve) => (wake = resolve))]);
+    }
+    if (failure !== undefined) throw failure.error;
+    return result ?? (await this.run(id, name, args));
+  }
+
+  run(id: string, name: string, args: JsonObject = {}): Promise<McpResult> {
+    return this.#call(id, name, args, () => undefined);
+  }
+
+  forModel(): Readonly<Record<string, ModelTool>> {
+    const made = this.tools.map(({ name, description, inputSchema }): [string, ModelTool] => [
+      name,
+      { description, inputSchema, execute: (args, { toolCallId }) => this.run(toolCallId, name, args) },
+    ]);
+    return Object.fromEntries(made);
+  }
+
+  /** Calls a tool, and continues it over the questions that it asks. */
+  async #call(id: string, name: string, args: JsonObject, show: (text: string) => void): Promise<McpResult> {
+    const { tools, held, options } = this.#served;
+    const offered = tools.get(name);
+    if (offered === undefined) {
+      const why = held.find((each) => each.name === name)?.reason ?? "the server has no such tool";
+      throw new McpToolError(`Cannot call ${line(name, 100)}: ${why}`);
+    }
+    const answers: {
+      readonly state: string;
+      readonly legacy: boolean;
+      readonly given: Record<string, ElicitAnswer>;
+    }[] = [];
+    for (let number = 0; number < maxRounds; number += 1) {
+      const step = `mcp ${id} ${number}`;
+      const round = await this.#turn.step(
+        step,
+        (call) => {
+          if (call.uncertain && options.onUncertain === "refuse" && !offered.isRepeatable) {
+            throw new McpToolError(`${name} may have run before the process ended, and is not called again`);
+          }
+          return this.#round({ name, args, key: call.key, signal: call.signal, answers, show });
+        },
+        { scope: "task" },
+      );
+      if (round.kind === "result") return resultOf(round.result, this.#maxResult());
+      const given: Record<string, ElicitAnswer> = {};
+      for (const [key, request] of Object.entries(round.requests)) {
+        given[key] = await this.#answered(`${step} ${key}`, request);
+      }
+      answers.push({ given, state: round.state, legacy: round.legacy });
+    }
+    throw new McpToolError(`${name} asked more than ${maxRounds} times`);
+  }
+
+  #maxResult(): number {
+    return Math.min(this.#served.options.maxResultBytes ?? 64 << 10, 200 << 10);
+  }
+
+  /** One request to the server. */
+  async #round(of: {
+    readonly name: string;
+    readonly args: JsonObject;
+    readonly key: string;
+    readonly signal: AbortSignal;
+    readonly answers: readonly {
+      readonly state: string;
+      readonly legacy: boolean;
+      readonly given: Record<string, ElicitAnswer>;
+    }[];
+    show(text: string): void;
+  }): Promise<Round> {
+    const last = of.answers.at(-1);
+    const asked: unknown[] = [];
+    // A server of 2025-11-25 asks again from the beginning: it gets the answers in their order.
+    const known = of.answers.filter(({ legacy }) => legacy).flatMap(({ given }) => Object.values(given));
+    const stop = new AbortController();
+    const onElicit = (request: unknown): ElicitAnswer => {
+      const answer = known.shift();
+      if (answer !== undefined) return answer;
+      asked.push(request);
+      stop.abort();
+      return { action: "cancel" };
+    };
+    const continues = last !== undefined && !last.legacy;
+    const params: McpCall = {
+      name: of.name,
+      arguments: { ...of.args },
+      _meta: { "parley/idempotencyKey": of.key },
+      ...(continues && { inputResponses: neverOf(last.given), requestState: last.state }),
+    };
+    try {
+      const { timeoutMs = 300_000 } = this.#served.options;
+      const result = await this.#client.callTool(params, {
+        signal: AbortSignal.any([of.signal, stop.signal]),
+        timeout: timeoutMs,
+        allowInputRequired: true,
+        onprogress: ({ message }) => {
+          if (typeof message === "string") of.show(`${of.name}: ${line(message, 500)}`);
+        },
+        onElicit,
+      });
+      if (asked.length === 0) return this.#read(result);
+    } catch (error) {
+      if (asked.length === 0) {
+        if (of.signal.aborted) throw error;
+        throw new McpToolError(`${of.name} of ${this.#served.server} failed: ${reasonOf(error)}`, { cause: error });
+      }
+    }
+    return { kind: "ask", requests: { elicit: jsonOf(asked[0]) ?? null }, state: "", legacy: true };
+  }
+
+  #read(result: unknown): Round {
+    if (isObject(result) && result["resultType"] === "input_required") {
+      const { inputRequests, requestState } = result;
+      if (!isObject(inputRequests)) throw new McpToolError("A tool asked for input without a question");
+      return {
+        kind: "ask",
+        requests: inputRequests,
+        state: typeof requestState === "string" ? requestState : "",
+        legacy: false,
+      };
+    }
+    const { text: _, ...kept } = resultOf(result, this.#maxResult());
+    return { kind: "result", result: { ...kept } };
+  }
+
+  /** The answer to a question: of this turn's message, or stored by an earlier turn. Throws the question until there is one. */
+  async #answered(step: string, request: unknown): Promise<ElicitAnswer> {
+    const { server } = this.#served;
+    const question = questionFor(server, request);
+    if (question === undefined)
+      throw new McpToolError(`${server} asked for something that is not allowed, such as sampling`);
+    const scope = "task";
+    const askedIn = await this.#turn.step(`${step} asked`, () => this.#turn.number, { scope });
+    try {
+      const stored = await this.#turn.step(`${step} answer`, () => this.#answerNow(step, askedIn, request, question), {
+        scope,
+      });
+      return stored.action === "accept" ? { action: "accept", content: stored.content } : { action: "cancel" };
+    } catch (error) {
+      if (error === question) this.#question = question;
+      throw error;
+    }
+  }
+
+  async #answerNow(
+    step: string,
+    askedIn: number,
+    request: unknown,
+    question: MessageRefused,
+  ): Promise<{ action: "accept" | "cancel"; content: Record<string, string | number | boolean> }> {
+    const { message, number } = this.#turn;
+    const answer = askedIn === number ? undefined : answerIn(message, request);
+    if (answer === undefined) throw question;
+    // A message answers one question.
+    this.#owner ??= this.#turn.step(`mcp message ${number}`, () => step, { scope: "task" });
+    if ((await this.#owner) !== step) throw question;
+    return { action: answer.action, content: answer.action === "accept" ? (answer.content ?? {}) : {} };
+  }
+}
+
+/** The SDK's type of answers has no common form in both of its packages. */
+function neverOf(given: Record<string, ElicitAnswer>): Record<string, never> {
+  return given as unknown as Record<string, never>;
+}

@@ -1,0 +1,247 @@
+import { guardedFetch, type Clock, type Dialer, type Logger, type NetPolicy } from "@parley/a2a/protocol";
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type CreateMessageRequest,
+  type CreateMessageResult,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { reasonOf } from "./mcp-tools.ts";
+import { McpToolError, type ElicitAnswer, type McpCall, type McpCallOptions, type McpClient } from "./port.ts";
+
+/* Connections to MCP servers that turns share. */
+
+/** A server that the pool starts as a process. It gets only its own variables and a few harmless ones, such as PATH. */
+export interface StdioServer {
+  /** The program. */
+  readonly command: string;
+  /** Its arguments. Default: none. */
+  readonly args?: readonly string[];
+  /** Its environment variables. Default: none. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Its working directory. Default: that of this process. */
+  readonly cwd?: string;
+}
+
+/** A server at a URL. */
+export interface HttpServer {
+  /** Where it serves Streamable HTTP. */
+  readonly url: string;
+  /** Headers of each request, such as `Authorization` with a credential of this agent. */
+  readonly headers?: Readonly<Record<string, string>> | (() => Promise<Readonly<Record<string, string>>>);
+}
+
+/** Options of `mcpPool()`. */
+export interface McpPoolOptions {
+  /** The servers, by name. */
+  readonly servers: Readonly<Record<string, StdioServer | HttpServer>>;
+  /** Maximum number of open connections. An idle one is closed for a new one. Default 16. */
+  readonly maxConnections?: number;
+  /** Closes a connection after this time without a call, in milliseconds. Default 1 minute. */
+  readonly idleMs?: number;
+  /** Largest answer of a server, in bytes. A larger one fails its call. Default 4 MiB. */
+  readonly maxAnswerBytes?: number;
+  /** Longest call, and longest stream, over HTTP, in milliseconds. Default 5 minutes. */
+  readonly timeoutMs?: number;
+  /** Which addresses may be called. Default: public ones. */
+  readonly policy?: Omit<NetPolicy, "maxBytes" | "timeout">;
+  /** Connects to the checked addresses only: `nodeDialer()` of `@parley/node`. Default: the runtime's `fetch` resolves names again. */
+  readonly dialer?: Dialer;
+  /** Lets servers use a model of this agent (sampling). Default: the client does not declare it. */
+  readonly sampling?: (params: CreateMessageRequest["params"]) => Promise<CreateMessageResult>;
+  /** Log. Default: none. */
+  readonly logger?: Logger;
+  /** Measures `idleMs`. Default: the runtime's. */
+  readonly clock?: Clock;
+}
+
+/** Connections to MCP servers. */
+export interface McpPool {
+  /** A server, for `mcpTools()`. It connects with the first call, and again after its process ended. Throws McpToolError for an unknown name. */
+  server(name: string): McpClient;
+  /** How many connections are open. */
+  readonly size: number;
+  /** Ends all connections and processes. */
+  close(): Promise<void>;
+}
+
+const runtimeClock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Makes a pool. Keep one for the whole process, and close it at its end. */
+export function mcpPool(options: McpPoolOptions): McpPool {
+  return new Pool(options);
+}
+
+interface Connection {
+  readonly client: Promise<Client>;
+  calls: number;
+  /** Who answers an elicitation, by call. */
+  readonly elicits: Set<(request: unknown) => ElicitAnswer>;
+  stopIdle(): void;
+}
+
+class Pool implements McpPool {
+  readonly #options: McpPoolOptions;
+  readonly #open = new Map<string, Connection>();
+  #isClosed = false;
+
+  constructor(options: McpPoolOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  server(name: string): McpClient {
+    const config = this.#options.servers[name];
+    if (config === undefined) {
+      throw new McpToolError(
+        `The pool has no server ${JSON.stringify(name)}; it has ${JSON.stringify(Object.keys(this.#options.servers))}`,
+      );
+    }
+    return {
+      getServerVersion: () => ({ name }),
+      listTools: (_, call) => this.#use(name, config, call, (client) => client.listTools(undefined, sdkOptions(call))),
+      callTool: (params: McpCall, call) =>
+        this.#use(name, config, call, (client) => client.callTool(params, sdkOptions(call))),
+    };
+  }
+
+  async #use<T>(
+    name: string,
+    config: StdioServer | HttpServer,
+    { onElicit }: McpCallOptions = {},
+    run: (client: Client) => Promise<T>,
+  ): Promise<T> {
+    if (this.#isClosed) throw new McpToolError("The pool is closed");
+    if (!this.#open.has(name)) await this.#makeRoom();
+    const connection = this.#open.get(name) ?? this.#begin(name, config);
+    connection.stopIdle();
+    connection.calls += 1;
+    if (onElicit !== undefined) connection.elicits.add(onElicit);
+    try {
+      return await run(await connection.client);
+    } finally {
+      connection.calls -= 1;
+      if (onElicit !== undefined) connection.elicits.delete(onElicit);
+      if (connection.calls === 0) this.#whenIdle(name, connection);
+    }
+  }
+
+  #whenIdle(name: string, connection: Connection): void {
+    const { idleMs = 60_000, clock = runtimeClock } = this.#options;
+    connection.stopIdle();
+    if (this.#open.get(name) !== connection) return;
+    connection.stopIdle = clock.after(idleMs, () => void this.#end(name));
+  }
+
+  #begin(name: string, config: StdioServer | HttpServer): Connection {
+    const elicits = new Set<(request: unknown) => ElicitAnswer>();
+    const client = this.#connect(name, config, elicits);
+    const connection: Connection = { client, calls: 0, elicits, stopIdle: () => undefined };
+    this.#open.set(name, connection);
+    const forget = (): void => {
+      connection.stopIdle();
+      if (this.#open.get(name) === connection) this.#open.delete(name);
+    };
+    client.then((made) => (made.onclose = forget), forget);
+    return connection;
+  }
+
+  /** Closes an idle connection if there are too many. */
+  async #makeRoom(): Promise<void> {
+    const { maxConnections = 16 } = this.#options;
+    if (this.#open.size < maxConnections) return;
+    const idle = [...this.#open].find(([, { calls }]) => calls === 0);
+    if (idle === undefined) throw new McpToolError(`All ${maxConnections} connections to MCP servers are in use`);
+    await this.#end(idle[0]);
+  }
+
+  async #connect(name: string, config: StdioServer | HttpServer, elicits: Connection["elicits"]): Promise<Client> {
+    const { sampling, logger } = this.#options;
+    const capabilities = { elicitation: { form: {}, url: {} }, ...(sampling !== undefined && { sampling: {} }) };
+    const client = new Client(
+      { name: "parley", version: "1.0.0" },
+      { capabilities, versionNegotiation: { mode: "auto" }, inputRequired: { autoFulfill: false } },
+    );
+    client.setRequestHandler("elicitation/create", (request) => {
+      const [only, ...others] = elicits;
+      // An elicitation of 2025-11-25 does not name its call.
+      const answer = only !== undefined && others.length === 0 ? only(request) : undefined;
+      return answer?.action === "accept" ? { ...answer } : { action: "cancel" };
+    });
+    if (sampling !== undefined) client.setRequestHandler("sampling/createMessage", ({ params }) => sampling(params));
+    const transport = "url" in config ? this.#http(config) : await this.#stdio(config);
+    try {
+      await client.connect(transport, { timeout: 30_000 });
+    } catch (error) {
+      await client.close();
+      throw new McpToolError(`Cannot connect to the MCP server ${name}: ${reasonOf(error)}`, { cause: error });
+    }
+    client.onerror = (error) => logger?.warn("MCP connection failed", { server: name, cause: error });
+    return client;
+  }
+
+  async #stdio({ command, args = [], env = {}, cwd }: StdioServer): Promise<Transport> {
+    // Loaded only when needed: it starts processes.
+    const { getDefaultEnvironment, StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
+    return new StdioClientTransport({
+      command,
+      args: [...args],
+      env: { ...getDefaultEnvironment(), ...env },
+      stderr: "ignore",
+      maxBufferSize: this.#maxBytes,
+      ...(cwd !== undefined && { cwd }),
+    });
+  }
+
+  #http({ url, headers = {} }: HttpServer): Transport {
+    const { policy = {}, dialer, timeoutMs = 300_000 } = this.#options;
+    const guarded = guardedFetch({ ...policy, maxBytes: this.#maxBytes, timeout: timeoutMs }, dialer);
+    const send = async (to: string | URL, init: RequestInit = {}): Promise<Response> => {
+      const own = typeof headers === "function" ? await headers() : headers;
+      const sent = new Headers(init.headers);
+      for (const [field, value] of Object.entries(own)) sent.set(field, value);
+      return guarded(String(to), {
+        method: init.method ?? "GET",
+        headers: Object.fromEntries(sent),
+        ...(typeof init.body === "string" && { body: init.body }),
+        ...(init.signal instanceof AbortSignal && { signal: init.signal }),
+      });
+    };
+    return new StreamableHTTPClientTransport(new URL(url), { fetch: send });
+  }
+
+  get #maxBytes(): number {
+    return this.#options.maxAnswerBytes ?? 4 << 20;
+  }
+
+  async #end(name: string): Promise<void> {
+    const connection = this.#open.get(name);
+    this.#open.delete(name);
+    connection?.stopIdle();
+    try {
+      await (await connection?.client)?.close();
+    } catch (error) {
+      this.#options.logger?.warn("Failed to close an MCP connection", { server: name, cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#open.keys()].map((name) => this.#end(name)));
+  }
+}
+
+/** The options that the SDK knows. */
+function sdkOptions({ onElicit: _, ...options }: McpCallOptions = {}): Omit<McpCallOptions, "onElicit"> {
+  return options;
+}

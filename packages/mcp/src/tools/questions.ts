@@ -1,0 +1,78 @@
+import type { JsonObject, JsonValue, Message } from "@parley/a2a/model";
+import { textOf } from "@parley/a2a/model";
+import { line } from "@parley/a2a/protocol";
+import { answerOf, formIn } from "@parley/a2a/internal/schema/form";
+import { MessageRefused } from "@parley/a2a/internal/protocol/index";
+import { bytesOf, isObject } from "./reading.ts";
+import type { ElicitAnswer } from "./port.ts";
+
+/* Elicitations of a tool as questions of the task. */
+
+const maxFormBytes = 16 << 10;
+
+/** The question for an elicitation. `undefined`: the request is not an elicitation, such as sampling. */
+export function questionFor(server: string, request: unknown): MessageRefused | undefined {
+  const params = paramsOf(request);
+  if (params === undefined) return undefined;
+  const { message, requestedSchema, url } = params;
+  const said = `${server} asks: ${line(typeof message === "string" ? message : "", 2000)}`;
+  const link = webLink(url);
+  const form = isObject(requestedSchema) && bytesOf(requestedSchema) <= maxFormBytes ? requestedSchema : undefined;
+  const ask = [
+    { text: link === undefined ? said : `${said}\nOpen ${link}, and answer when you are done.` },
+    ...(form === undefined || link !== undefined ? [] : [{ data: form, mediaType: "application/schema+json" }]),
+  ];
+  return new MessageRefused([], { ask });
+}
+
+function paramsOf(request: unknown): JsonObject | undefined {
+  if (!isObject(request) || request["method"] !== "elicitation/create") return undefined;
+  const { params } = request;
+  return isObject(params) ? params : undefined;
+}
+
+/** Links that a person may be shown. */
+function webLink(url: JsonValue | undefined): string | undefined {
+  if (typeof url !== "string" || url.length > 4000 || !URL.canParse(url)) return undefined;
+  return new URL(url).protocol === "https:" ? new URL(url).href : undefined;
+}
+
+/** The answer in a message. `undefined`: it does not answer the question. */
+export function answerIn(message: Message, request: unknown): ElicitAnswer | undefined {
+  const params = paramsOf(request);
+  if (params === undefined) return undefined;
+  if (params["url"] !== undefined) return { action: "accept" };
+  for (const { data } of message.parts) if (isObject(data)) return { action: "accept", content: scalarsOf(data) };
+  const text = textOf(message).trim();
+  const given = objectIn(text);
+  if (given !== undefined) return { action: "accept", content: scalarsOf(given) };
+  const schema = isObject(params["requestedSchema"]) ? params["requestedSchema"] : {};
+  const [field, ...others] = formIn(formMessage(schema))?.fields ?? [];
+  if (field === undefined || others.some(({ required }) => required)) return undefined;
+  const answer = answerOf(field, text);
+  return "problem" in answer
+    ? undefined
+    : { action: "accept", content: scalarsOf({ [field.name]: answer.value ?? "" }) };
+}
+
+function formMessage(schema: JsonObject): Message {
+  return { messageId: "form", role: "ROLE_AGENT", parts: [{ data: schema, mediaType: "application/schema+json" }] };
+}
+
+function objectIn(text: string): JsonObject | undefined {
+  if (!text.startsWith("{") || text.length > 100_000) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function scalarsOf(values: JsonObject): Record<string, string | number | boolean> {
+  const scalars: Record<string, string | number | boolean> = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") scalars[name] = value;
+  }
+  return scalars;
+}
