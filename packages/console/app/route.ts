@@ -17,15 +17,6 @@ export interface Route {
   readonly beside?: string;
 }
 
-/** Links may come from anywhere, so an invalid escape stays as it is. */
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
-
 function routeOf(fragment: string): Route {
   const [path = "", query] = fragment.split("?");
   const [, screen, agent, item] = path.split("/").map(decoded);
