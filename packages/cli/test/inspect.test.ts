@@ -20,15 +20,13 @@ interface Recorded {
 async function recording(): Promise<Recorded> {
   const agent = await startServer(scripted, { grpc: false });
   const seen: string[] = [];
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (const name of ["authorization", "x-key"]) seen.push(...[request.headers[name] ?? []].flat());
-    const { status, text } = await fetch(agent.url + (request.url ?? "")).then(async (from) => ({
-      status: from.status,
-      text: await from.text(),
-    }));
-    response.writeHead(status, { "content-type": "application/json" }).end(text.replaceAll(agent.url, at));
+    const answer = await fetch(agent.url + (request.url ?? ""));
+    const text = (await answer.text()).replaceAll(agent.url, at);
+    response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
   };
-  const server = createServer((request, response) => void answer(request, response));
+  const server = createServer((request, response) => void forward(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
