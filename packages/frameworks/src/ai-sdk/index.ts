@@ -33,13 +33,16 @@ export type {
  * call whose result was stored is made again. Tools with `needsApproval` ask the user.
  *
  * @param agent - A `ToolLoopAgent`. For other agents, a function that makes one for each turn, with durable models and tools.
- * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default.
+ * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
  * @returns What `serve()` takes.
  * @throws Error for a version of `ai` other than 6 and 7, and for an agent that is neither.
  *
  * @example
  * ```ts
- * const agent = new ToolLoopAgent({ model: "openai/gpt-5", instructions: "You plan trips.", tools });
+ * import { serve } from "@parley/node";
+ * import { ToolLoopAgent } from "ai";
+ *
+ * const agent = new ToolLoopAgent({ model: "openai/gpt-5", instructions: "You plan trips." });
  * await serve(fromAISDK(agent, { name: "Travel", description: "Plans trips.", version: "1.0.0", skills: [] }));
  * ```
  */
@@ -49,6 +52,8 @@ export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AIS
   const { reasoning = false, history, ...rest } = definition;
   return defineAgent({
     resumable: true,
+    // Approvals may come as data.
+    defaultInputModes: ["text/plain", "application/json"],
     ...rest,
     async *onMessage(turn: Turn) {
       const resumed = resume(turn);

@@ -18,7 +18,10 @@ export interface RemoteAgentOptions {
 }
 
 /** An agent of the AI SDK that is a conversation with a remote agent. */
-export type RemoteAgent = ToolLoopAgent & { readonly conversation: Conversation };
+export type RemoteAgent = ToolLoopAgent & {
+  /** The conversation: its `contextId` and `taskId` continue it later. */
+  readonly conversation: Conversation;
+};
 
 /**
  * A remote A2A agent as an `Agent` of the AI SDK. It is one conversation: a call sends the last message of the user, in the context and the

@@ -30,7 +30,13 @@ const steps = new WeakMap<object, ToolStep>();
  *
  * @example
  * ```ts
- * execute: ({ amount }, options) => pay(amount, { idempotencyKey: idempotencyOf(options)?.key }),
+ * import { tool } from "ai";
+ * import * as z from "zod";
+ *
+ * const refund = tool({
+ *   inputSchema: z.object({ order: z.string() }),
+ *   execute: ({ order }, options) => `Refund of ${order} under ${idempotencyOf(options)?.key}`,
+ * });
  * ```
  */
 export function idempotencyOf(options: object): ToolStep | undefined {

@@ -1,12 +1,15 @@
 import { connect, type Client } from "@parley/a2a";
 import type { StreamResponse } from "@parley/a2a/model";
-import { data, defineAgent, file, serve, text } from "@parley/node";
-import { readUIMessageStream as readBy7 } from "ai";
+import { data, defineAgent, file, serve, text, type Agent } from "@parley/node";
+import { readUIMessageStream as readBy7, tool, ToolLoopAgent, type LanguageModel } from "ai";
 import { readUIMessageStream as readBy6 } from "ai-6";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import * as z from "zod";
+import { fromAISDK } from "../../src/ai-sdk/index.ts";
 import { A2AChatTransport, type A2AChunk, type A2AUIMessage } from "../../src/chat/index.ts";
 import { AnswerChunks } from "../../src/chat/chunks.ts";
+import { calls, says, Scripted } from "../scripted.ts";
 
 /** Messages of `useChat()`, as the AI SDK's own reader makes them of the transport's chunks. */
 
@@ -25,6 +28,10 @@ async function agentOf(onMessage: Parameters<typeof defineAgent>[0]["onMessage"]
     defaultOutputModes: ["*"],
     onMessage,
   });
+  return clientOf(agent);
+}
+
+async function clientOf(agent: Agent): Promise<Client> {
   const server = await serve(agent, { port: 0, logger: false });
   closers.push(() => server.close());
   return connect(server.url);
@@ -225,6 +232,34 @@ describe("a question", () => {
       { approvalId: "a2", approved: false, digest: "sha-256:y" },
     ]);
   });
+});
+
+it("approves a tool call of an agent of the AI SDK, which is then run once", async () => {
+  const paid: unknown[] = [];
+  const pay = tool({
+    inputSchema: z.object({ euros: z.number() }),
+    needsApproval: true,
+    execute: (input) => paid.push(input),
+  });
+  const model = new Scripted(calls(["c1", "pay", { euros: 5 }]), says("Thanks"));
+  const loop = new ToolLoopAgent({ model: model as unknown as LanguageModel, tools: { pay } });
+  const client = await clientOf(fromAISDK(loop, { name: "Payer", description: "Pays.", version: "1.0.0", skills: [] }));
+  const chat = new Chat(client);
+  const asked = await chat.say("Pay");
+  const parts = asked.parts.map((part): (typeof asked.parts)[number] =>
+    part.type === "dynamic-tool" && part.state === "approval-requested"
+      ? { ...part, state: "approval-responded", approval: { id: part.approval.id, approved: true } }
+      : part,
+  );
+  expect(paid).toEqual([]);
+  const stream = await chat.transport.sendMessages({
+    trigger: "submit-message",
+    chatId: chat.id,
+    messages: [...chat.messages.slice(0, -1), { ...asked, parts }],
+    abortSignal: undefined,
+  });
+  expect(textOf(await foldedBy7(stream))).toBe("Thanks");
+  expect(paid).toEqual([{ euros: 5 }]);
 });
 
 describe("a reload of the page", () => {
