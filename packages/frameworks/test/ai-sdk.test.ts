@@ -199,16 +199,20 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
   });
 
   test("aborts the model and a tool that hangs when the task is canceled", async () => {
+    let started = false;
     let aborted = false;
     const execute = async (_: unknown, options: { abortSignal: AbortSignal }): Promise<never> => {
       options.abortSignal.addEventListener("abort", () => (aborted = true));
+      started = true;
       return new Promise(() => {});
     };
     const model = new Scripted(calls(["c1", "pay", { amount: 1 }]));
     const client = await served(new ToolLoopAgent({ model, tools: pay(execute) }));
     for await (const { task, statusUpdate } of client.sendStreamingMessage("Hi")) {
       const id = task?.id ?? statusUpdate?.taskId ?? "";
-      if (statusUpdate?.status.message?.parts[0]?.text === "Calling pay") await client.cancelTask(id);
+      if (statusUpdate?.status.message?.parts[0]?.text !== "Calling pay") continue;
+      await expect.poll(() => started).toBe(true);
+      await client.cancelTask(id);
     }
     await expect.poll(() => aborted).toBe(true);
   });
