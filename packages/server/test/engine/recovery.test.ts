@@ -205,6 +205,59 @@ describe("a lost run", () => {
   });
 
   it.each([
+    ["and says that it is done", true],
+    ["and returns", false],
+  ])(
+    "repeats what the first run wrote after a second one wrote less, %s: the artifact is that of the last run",
+    async (_how, says) => {
+      const shared = memoryStore();
+      const clock = fakeClock();
+      const { opened } = gate();
+      const words = [["Loo", "king ", "it up"], ["Looking "], ["Loo", "king ", "it up"]];
+      const agent = defineAgent({
+        name: "test",
+        description: "a test",
+        version: "1",
+        skills: [],
+        resumable: true,
+        async *onMessage(turn) {
+          for (const [at, word] of (words[turn.attempt - 1] ?? []).entries()) {
+            yield {
+              kind: "artifact",
+              artifact: { artifactId: "a", parts: [{ text: word }] },
+              ...(at > 0 && { append: true }),
+            };
+          }
+          if (turn.attempt < 3) await opened;
+          if (says) yield turn.completed();
+        },
+      });
+      let id = "";
+      for (const attempt of [1, 2, 3]) {
+        let alive = true;
+        const append: Store["append"] = (items) => (alive ? shared.append(items) : new Promise(() => {}));
+        const { service, engine } = inProcess(agent, {
+          clock,
+          store: { ...bound(shared), append },
+          lease: { ttl: 3_000, maxAttempts: 5 },
+        });
+        onTestFinished(() => void engine.close());
+        if (attempt === 1) {
+          const { batches } = await service.stream("SendStreamingMessage", { message: messageOf("Go") }, callContext());
+          id = (await new Reading(batches).next())?.payload.value.task?.id ?? "";
+        } else clock.advance(10_000);
+        const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
+        const text = async () => (await get()).artifacts?.[0]?.parts.map((part) => part.text).join("");
+        const written = attempt === 2 ? "Looking " : "Looking it up";
+        await eventually(async () => (await text()) === written);
+        if (attempt === 3) await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+        expect(await text()).toBe(written);
+        alive = false;
+      }
+    },
+  );
+
+  it.each([
     ["in other chunks", ["a ", "b ", "c ", "d "], 1_000],
     ["in other words", ["a ", "x ", "y ", "z "], 1],
     ["in fewer words", ["a ", "b "], 1],

@@ -1,5 +1,5 @@
 import { utf8Length, type Logger } from "@parley/a2a/internal/base/index";
-import { isTerminal, mayMove, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
+import { isInterrupted, isTerminal, mayMove, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, DelegatedEvent, WaitEvent } from "@parley/a2a/internal/protocol/index";
 import { delegationFeature, type FeatureEffect, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import { exceeds } from "../shared/bytes.ts";
@@ -189,7 +189,31 @@ export class Recorder {
     const lost = replay === undefined ? 0 : this.#compared(replay);
     // The log has lost events before the checkpoint: a later attempt that starts there must skip them too.
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
-    return { records: added, kept: kept?.slice(repeated), effects: saved, endsTurn };
+    const rows = kept?.slice(repeated);
+    const end = added.findIndex(({ state: next }) => next !== undefined && (isTerminal(next) || isInterrupted(next)));
+    if (end < 0 || this.#lost === undefined) return { records: added, kept: rows, effects: saved, endsTurn };
+    const restored = await this.restore(state);
+    return {
+      records: added.toSpliced(end, 0, ...restored.records),
+      kept: rows?.toSpliced(end, 0, ...(restored.kept ?? [])),
+      effects: saved,
+      endsTurn,
+    };
+  }
+
+  /** Whether artifacts may hold chunks of a lost run that this run has not repeated. */
+  get mayRestore(): boolean {
+    return this.#replay !== undefined || this.#lost !== undefined;
+  }
+
+  /** Records that replace artifacts which hold chunks of a lost run by what this run has written of them. No chunk may follow. */
+  async restore(state: TaskState): Promise<Pick<Recorded, "records" | "kept">> {
+    const replay = this.#replay;
+    await replay?.end();
+    if (replay !== undefined) this.#compared(replay);
+    const events = (await this.#lost?.restored()) ?? [];
+    const kept: FeatureEffect[][] | undefined = activeIn(this.#turn).length === 0 ? undefined : [];
+    return { records: events.map((event) => this.#record(event, state, kept)), kept };
   }
 
   /**

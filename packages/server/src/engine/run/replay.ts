@@ -1,5 +1,6 @@
 import { withoutKeys } from "../../blobs/ref.ts";
 import { eventOf, TaskFold, type LogRecord, type NewRecord } from "@parley/a2a/internal/model/index";
+import type { ArtifactEvent } from "@parley/a2a/internal/protocol/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import type { Additions } from "../log/index.ts";
 import { updateJson } from "../../store/json.ts";
@@ -109,6 +110,13 @@ export class Replay {
     return { repeated: records.length, added: [] };
   }
 
+  /** The run ends: events that it has not repeated do not count. */
+  async end(): Promise<void> {
+    const stored = this.#over ? undefined : await this.#next();
+    this.#over = true;
+    if (stored !== undefined) await this.#loseFrom(stored);
+  }
+
   #isStored(stored: LogRecord, record: NewRecord, bare: NewRecord | undefined): boolean {
     return (
       isRepeated(stored, record, this.#repeatable) || (bare !== undefined && isRepeated(stored, bare, this.#repeatable))
@@ -201,26 +209,44 @@ export class LostEvents {
     const from = this.#artifacts.get(artifactId);
     this.#artifacts.delete(artifactId);
     if (from === undefined || append !== true) return record;
-    const fold = await this.#foldOf(artifactId, from);
+    const { fold } = await this.#foldOf(artifactId, from);
     fold.apply({ artifactUpdate: { ...update, append } });
     const artifact = fold.snapshot().artifacts?.[0] ?? update.artifact;
     return { ...record, json: JSON.stringify({ ...update, artifact }) };
   }
 
-  /** An artifact as it was before the first difference. */
-  async #foldOf(artifactId: string, from: number): Promise<TaskFold> {
+  /**
+   * The artifacts that still hold lost chunks, as they were before the first difference: the run repeated what it had written of them, and
+   * wrote no more. An artifact that only the lost run wrote stays, because no event deletes one.
+   */
+  async restored(): Promise<readonly ArtifactEvent[]> {
+    const events: ArtifactEvent[] = [];
+    for (const [artifactId, from] of this.#artifacts) {
+      const { fold, lastChunk } = await this.#foldOf(artifactId, from);
+      const [artifact] = fold.snapshot().artifacts ?? [];
+      if (artifact !== undefined) events.push({ kind: "artifact", artifact, ...(lastChunk && { lastChunk }) });
+    }
+    this.#artifacts.clear();
+    return events;
+  }
+
+  /** An artifact as it was before the first difference, and whether its last chunk was the last one. */
+  async #foldOf(artifactId: string, from: number): Promise<{ readonly fold: TaskFold; readonly lastChunk: boolean }> {
     const { taskId } = this.#task;
     const fold = new TaskFold({ id: taskId, contextId: "", status: { state: "TASK_STATE_WORKING" } });
+    let lastChunk = false;
     for (let after = 0; after < from;) {
       const page = await this.#store.read(this.#task, taskId, { after, limit: pageSize, kinds: ["artifactUpdate"] });
       const records = page?.records.filter(({ seq }) => seq <= from) ?? [];
       for (const record of records) {
         const artifactUpdate = updateJson.read(record.json);
-        if (artifactUpdate.artifact.artifactId === artifactId) fold.apply({ artifactUpdate });
+        if (artifactUpdate.artifact.artifactId !== artifactId) continue;
+        fold.apply({ artifactUpdate });
+        lastChunk = artifactUpdate.lastChunk === true;
       }
       after = records.at(-1)?.seq ?? from;
     }
-    return fold;
+    return { fold, lastChunk };
   }
 }
 

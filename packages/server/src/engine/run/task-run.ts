@@ -188,6 +188,7 @@ export class TaskRun implements Phase {
       const changes = withStates([], context, this.#host);
       if (changes.length > 0) this.#append([], changes);
       const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
+      if (this.#recorder.mayRestore && !this.isInterrupted) await this.#restore();
       if (this.stopped) return undefined;
       const finish = this.isInterrupted
         ? undefined
@@ -198,6 +199,11 @@ export class TaskRun implements Phase {
       if (next !== undefined) return next;
     }
     return undefined;
+  }
+
+  async #restore(): Promise<void> {
+    const { records, kept } = await this.#recorder.restore(this.#state);
+    if (records.length > 0 && !this.stopped) this.#append(records, [], kept);
   }
 
   /** The turn waits: its run ends, and queued messages stay queued for later turns. */
