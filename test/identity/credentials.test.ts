@@ -327,7 +327,7 @@ describe("logins", () => {
     expect(answerOf(await client.sendMessage("Who am I?"))).toBe("ada chat");
     const nobody = await connect(url, { credentials: [savedTokens({ issuer, clientId: "native" })] });
     await expect(nobody.sendMessage("Who am I?")).rejects.toThrow(/No valid login is stored/);
-    await expect(signIn(card, url, [apiKeyCredential(key)])).rejects.toThrow(/asks for oauth2/);
+    await expect(signIn(card, url, [apiKeyCredential(key)])).rejects.toThrow(/requires oauth2/);
   });
 });
 

@@ -88,9 +88,11 @@ describe("several issuers", () => {
   const [one, other] = ["https://one.example.com", "https://other.example.com"];
 
   it("are rejected at startup if they could name each other's users", () => {
-    expect(() => anyOf(jwt({ issuer: one }), jwt({ issuer: other, name: "other" }))).toThrow(/may be equal/);
+    expect(() => anyOf(jwt({ issuer: one }), jwt({ issuer: other, name: "other" }))).toThrow(
+      /may use the same subject/,
+    );
     const within = allOf(jwt({ issuer: other, name: "other" }), apiKey({ "key-of-an-app": { subject: "app" } }));
-    expect(() => anyOf(anyOf(jwt({ issuer: one })), within)).toThrow(/may be equal/);
+    expect(() => anyOf(anyOf(jwt({ issuer: one })), within)).toThrow(/may use the same subject/);
   });
 
   it("are accepted if the options distinguish their users, and if it is one issuer after all", () => {

@@ -23,7 +23,7 @@ const files: Readonly<Record<string, string>> = {
 /** Packages that the project imports or runs. */
 const needed = ["cli", "node", "testing"];
 /** With their dependencies, which npm would otherwise look up in the registry. */
-const linked = ["a2a", "cli", "conform", "console", "grpc", "node", "server", "sql", "testing"];
+const linked = ["a2a", "cli", "conform", "console", "grpc", "mcp", "node", "server", "sql", "testing"];
 
 /** Tested versions of the tools. */
 export const toolVersions = { "@types/node": "20.19.43", tsx: "4.23.15", typescript: "7.0.2" };

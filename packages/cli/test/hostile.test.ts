@@ -132,6 +132,7 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   cancel: ["cancel", "URL", "task"],
   login: ["login", "URL"],
   doctor: ["doctor", "URL", "--message", "Hello"],
+  mcp: ["mcp", "URL", "--http", "0"],
   conform: ["conform", "URL", "--behaviors", "none", "--filter", "CARD-*"],
 };
 
@@ -220,6 +221,14 @@ async function shown(words: readonly string[], url: string, ...more: string[]): 
     env: { XDG_CONFIG_HOME: folder, PARLEY_KEYCHAIN: "off" },
     stdin: "a-token\n",
   });
+  const stdout: Io["stdout"] = {
+    ...io.stdout,
+    write(text) {
+      io.stdout.write(text);
+      // This one serves until it is stopped.
+      if (text.includes("MCP server is ready")) interrupt("SIGINT");
+    },
+  };
   const stderr: Io["stderr"] = {
     ...io.stderr,
     write(text) {
@@ -230,6 +239,7 @@ async function shown(words: readonly string[], url: string, ...more: string[]): 
   };
   await run([...words.map((word) => ({ URL: url, KEYS: join(folder, "keys.json") })[word] ?? word), ...more], {
     ...io,
+    stdout,
     stderr,
   });
   return both();

@@ -144,7 +144,7 @@ describe("members that the version of a card does not define", () => {
       expect(trusted).toBe(false);
       expect(signatures[0]).toMatchObject({
         outcome: "invalid",
-        reason: expect.stringContaining("some readers take for") as string,
+        reason: expect.stringContaining("some readers treat as") as string,
       });
     }
   });

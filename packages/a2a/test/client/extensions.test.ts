@@ -447,7 +447,7 @@ describe("hooks of a client", () => {
     const { message } = await client.sendMessage({ parts: [{ text: "Go" }], metadata: { [at]: "later" } });
     expect([client.ext(late).params, message?.ext(late)?.message]).toEqual([undefined, {}]);
     expect(log.map(({ cause }) => String(cause))).toEqual(
-      Array.from({ length: 3 }, () => expect.stringContaining("answered by a promise") as string),
+      Array.from({ length: 3 }, () => expect.stringContaining("returned a promise") as string),
     );
   });
 

@@ -83,12 +83,12 @@ describe("the policy `require`", () => {
     ["a stranger has signed", /its key is not trusted/, (card) => signCard(card, stranger)],
     [
       "was changed",
-      /is not what this key has signed/,
+      /the signature does not match the card/,
       async (card) => ({ ...(await signCard(card, key)), name: "Changed" }),
     ],
     [
       "a stranger has signed with the name of a trusted key",
-      /is not what this key has signed/,
+      /the signature does not match the card/,
       async (card) => signCard(card, { ...stranger, kid: key.kid ?? "" }),
     ],
   ];

@@ -29,8 +29,8 @@ export class FileParts {
     const before = this.#open !== undefined && !continues(part, this.#open) ? this.end() : undefined;
     const { filename, mediaType = "application/octet-stream" } = part;
     const open = (this.#open ??= { filename, mediaType, parts: [], bytes: 0 });
-    const base64 = part.raw.replace(/=+$/, "");
-    open.bytes += Math.floor((base64.length * 3) / 4);
+    const padding = part.raw.endsWith("==") ? 2 : part.raw.endsWith("=") ? 1 : 0;
+    open.bytes += (part.raw.length * 3) / 4 - padding;
     if (open.bytes > this.#maxBytes) open.parts.length = 0;
     else open.parts.push(part);
     return before;

@@ -511,7 +511,7 @@ describe("a third-party schema", () => {
       const agent = await given(reader(each as StandardSchema<Expense>));
       await agent.client.sendMessage({ parts: [data({ amount: 1 })] });
       expect(agent.problems.join()).toMatch(
-        /TypeError: A schema (?:for data must be of a library|has answered neither)/,
+        /TypeError: A schema (?:for data must be of a library|returned neither)/,
       );
     }
   });
