@@ -1,3 +1,7 @@
+/**
+ * Agents of the AI SDK as durable A2A agents, and A2A agents as agents and tools of the AI SDK.
+ * @packageDocumentation
+ */
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { resume } from "./approvals.ts";
