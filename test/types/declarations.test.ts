@@ -19,6 +19,11 @@ const compilers = ["5.0", "5.9", "7"] as const;
 /** Versions of `@types/node`. */
 const nodes = ["20", "22", "24", "latest"] as const;
 
+/** Packages whose declarations have types of frameworks, which ask for a newer compiler and for `skipLibCheck`. */
+const ofFrameworks: readonly string[] = ["@parley/frameworks", "@parley/mcp"];
+/** The oldest compiler that the pages of those promise. */
+const oldestOfFrameworks = "5.9";
+
 type Compiler = (typeof compilers)[number];
 type NodeTypes = (typeof nodes)[number];
 
@@ -43,7 +48,14 @@ beforeAll(async () => {
     await mkdir(join(project, "types", version), { recursive: true });
     await symlink(join(project, `node_modules/node-${version}`), join(project, "types", version, "node"));
   }
-  await writeFile(join(project, "entries.ts"), everyEntry());
+  await writeFile(
+    join(project, "entries.ts"),
+    everyEntry((name) => !ofFrameworks.includes(name)),
+  );
+  await writeFile(
+    join(project, "frameworks.ts"),
+    everyEntry((name) => ofFrameworks.includes(name)),
+  );
   for (const file of programs) await writeFile(join(project, file), await readFile(join(folder, file)));
 });
 afterAll(() => published.close());
@@ -54,8 +66,9 @@ function strangers(peers: Readonly<Record<string, string>> = {}): readonly strin
 }
 
 /** Imports of every entry point with types, so that each of its declarations is checked. */
-function everyEntry(): string {
+function everyEntry(of: (name: string) => boolean): string {
   return publishedPackages()
+    .filter(({ manifest }) => of(manifest.name))
     .flatMap(({ folder: source, manifest: { name, exports } }) =>
       entriesOf(source, exports).map(([path]) => name + path.slice(1)),
     )
@@ -89,11 +102,13 @@ test("5.0 is the compiler that the pages name, and every package is compiled", a
     version: string;
   };
   expect(version).toMatch(/^5\.0\./);
-  const pages = publishedPackages().map(
-    ({ manifest }) => `packages/${manifest.name.slice("@parley/".length)}/README.md`,
-  );
-  for (const page of ["README.md", ...pages.filter((page) => !page.includes("/cli/"))])
-    expect(await readFile(join(root, page), "utf8"), page).toContain("TypeScript 5.0");
+  const names = publishedPackages().map(({ manifest }) => manifest.name);
+  expect(names).toEqual(expect.arrayContaining([...ofFrameworks]));
+  for (const name of ["", ...names.filter((each) => each !== "@parley/cli")]) {
+    const page = name === "" ? "README.md" : `packages/${name.slice("@parley/".length)}/README.md`;
+    const oldest = ofFrameworks.includes(name) ? oldestOfFrameworks : "5.0";
+    expect(await readFile(join(root, page), "utf8"), page).toContain(`TypeScript ${oldest}`);
+  }
 });
 
 /** esnext has the types of explicit resource management. */
@@ -128,5 +143,14 @@ test.concurrent.each(compilers)(
     const host = { target: "es2022", lib, module: "esnext", moduleResolution: "bundler" };
     const options = { ...host, exactOptionalPropertyTypes: false };
     expect(await compile({ files: ["entries.ts", ...programs], compiler, node: "20", options })).toBe("");
+  },
+);
+
+test.concurrent.each([oldestOfFrameworks, "7"] as const)(
+  "TypeScript %s compiles programs with types of frameworks, with skipLibCheck",
+  async (compiler) => {
+    const host = { target: "es2022", lib: ["es2022", "dom", "dom.iterable"], module: "nodenext" };
+    const options = { ...host, moduleResolution: "nodenext", skipLibCheck: true };
+    expect(await compile({ files: ["frameworks.ts"], compiler, node: "22", options })).toBe("");
   },
 );
