@@ -510,9 +510,7 @@ describe("a third-party schema", () => {
     for (const each of wrong) {
       const agent = await given(reader(each as StandardSchema<Expense>));
       await agent.client.sendMessage({ parts: [data({ amount: 1 })] });
-      expect(agent.problems.join()).toMatch(
-        /TypeError: A schema (?:for data must be of a library|returned neither)/,
-      );
+      expect(agent.problems.join()).toMatch(/TypeError: A schema (?:for data must be of a library|returned neither)/);
     }
   });
 });
