@@ -1,5 +1,6 @@
 import type { Artifact, Message, Part, Task } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
+import { line } from "@parley/a2a/protocol";
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
 import { cutBytes } from "./skills.ts";
 
@@ -63,12 +64,23 @@ function metaOf({ taskId, contextId }: Names, state: string | undefined): Record
 
 type Structured = Record<string, unknown>;
 
+/** What a block costs besides its content: members, quotes and commas. */
+const blockBytes = 64;
+
+/** How many parts that do not fit are named. */
+const maxNamed = 20;
+
+const maxName = 200;
+
+const maxUri = 2000;
+
 /** The content of a result within its limit. */
 class Content {
   readonly #limits: ResultLimits;
   readonly #blocks: ContentBlock[] = [];
   readonly #data: unknown[] = [];
   #bytes = 0;
+  #missing = 0;
   #note = "";
 
   constructor(limits: ResultLimits) {
@@ -76,63 +88,65 @@ class Content {
   }
 
   artifact(artifact: Artifact, taskId: string | undefined): void {
-    const uri = taskId === undefined ? undefined : this.#limits.uriOf(taskId, artifact.artifactId);
-    this.add(artifact.parts, uri, artifact.name);
+    const uri = taskId === undefined ? "" : this.#limits.uriOf(taskId, artifact.artifactId);
+    this.add(artifact.parts, uri === "" || uri.length > maxUri ? undefined : uri, artifact.name);
   }
 
   /** `uri`: the resource that has all of the parts. */
   add(parts: readonly Part[], uri?: string, name = "artifact"): void {
-    for (const part of parts) this.#add(part, uri, part.filename ?? name);
+    for (const part of parts) this.#add(part, uri, line(part.filename ?? name, maxName));
   }
 
   #add(part: Part, uri: string | undefined, name: string): void {
-    const { mediaType = "application/octet-stream" } = part;
-    if (part.text !== undefined) return this.#text(part.text, uri, name);
-    if (part.url !== undefined) return this.#link(part.url, name, part.mediaType);
-    if (part.raw !== undefined) {
-      if (!this.#takes(part.raw.length)) return this.#tooLarge(part.raw.length, uri, name, mediaType);
-      if (mediaType.startsWith("image/")) this.#blocks.push({ type: "image", data: part.raw, mimeType: mediaType });
-      else if (mediaType.startsWith("audio/"))
-        this.#blocks.push({ type: "audio", data: part.raw, mimeType: mediaType });
-      else {
-        const at = uri ?? `a2a:file/${encodeURIComponent(name)}`;
-        this.#blocks.push({ type: "resource", resource: { uri: at, mimeType: mediaType, blob: part.raw } });
-      }
-      return undefined;
+    const { mediaType } = part;
+    if (part.text !== undefined) this.#text(part.text, uri, name);
+    else if (part.url !== undefined) this.#link(part.url, name, mediaType);
+    else if (part.raw !== undefined) this.#file(part.raw, uri, name, mediaType ?? "application/octet-stream");
+    else {
+      this.#data.push(part.data);
+      // Clients that do not read structured content need it as text too.
+      this.#text(JSON.stringify(part.data), uri, name);
     }
-    this.#data.push(part.data);
-    // Clients that do not read structured content need it as text too.
-    return this.#text(JSON.stringify(part.data), uri, name);
+  }
+
+  #file(data: string, uri: string | undefined, name: string, mimeType: string): void {
+    const at = uri ?? `a2a:file/${encodeURIComponent(name)}`;
+    if (!this.#takes(data.length + mimeType.length + at.length)) this.#tooLarge(data.length, uri, name, mimeType);
+    else if (mimeType.startsWith("image/")) this.#blocks.push({ type: "image", data, mimeType });
+    else if (mimeType.startsWith("audio/")) this.#blocks.push({ type: "audio", data, mimeType });
+    else this.#blocks.push({ type: "resource", resource: { uri: at, mimeType, blob: data } });
   }
 
   #text(text: string, uri: string | undefined, name: string): void {
-    const room = this.#limits.maxBytes - this.#bytes;
     const { length } = new TextEncoder().encode(text);
-    if (length <= room) {
-      this.#bytes += length;
-      this.#blocks.push({ type: "text", text });
-      return;
+    const room = this.#limits.maxBytes - this.#bytes - blockBytes;
+    if (this.#takes(length)) this.#blocks.push({ type: "text", text });
+    else {
+      this.#bytes = this.#limits.maxBytes;
+      if (room > 0) this.#blocks.push({ type: "text", text: cutBytes(text, room) });
+      this.#tooLarge(length, uri, name, "text/plain");
     }
-    this.#bytes = this.#limits.maxBytes;
-    this.#blocks.push({ type: "text", text: cutBytes(text, Math.max(0, room)) });
-    this.#tooLarge(length, uri, name, "text/plain");
   }
 
   #takes(bytes: number): boolean {
-    if (this.#bytes + bytes > this.#limits.maxBytes) return false;
-    this.#bytes += bytes;
+    if (this.#bytes + bytes + blockBytes > this.#limits.maxBytes) return false;
+    this.#bytes += bytes + blockBytes;
     return true;
   }
 
   #tooLarge(bytes: number, uri: string | undefined, name: string, mimeType: string): void {
+    this.#missing += 1;
+    if (this.#missing > maxNamed) return;
     const where = uri === undefined ? "" : "; read it as a resource";
     this.#blocks.push({ type: "text", text: `[${name} is too large for this answer: ${bytes} bytes${where}]` });
-    if (uri !== undefined) this.#blocks.push({ type: "resource_link", uri, name, mimeType });
+    if (uri !== undefined) this.#blocks.push({ type: "resource_link", uri, name, mimeType: line(mimeType, maxName) });
   }
 
   /** The agent chose the address: only those of the web. */
   #link(url: string, name: string, mimeType: string | undefined): void {
-    if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
+    const size = url.length + name.length + (mimeType?.length ?? 0);
+    if (!this.#takes(size)) this.#tooLarge(size, undefined, name, "text/uri-list");
+    else if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
       this.#blocks.push({ type: "resource_link", uri: url, name, ...(mimeType !== undefined && { mimeType }) });
     } else this.#blocks.push({ type: "text", text: `[${name} has an address that cannot be opened]` });
   }
@@ -143,10 +157,13 @@ class Content {
   }
 
   result(): CallToolResult {
+    const unnamed = this.#missing - maxNamed;
+    if (unnamed > 0) this.#blocks.push({ type: "text", text: `[${unnamed} more parts are too large for this answer]` });
     if (this.#note !== "") this.#blocks.push({ type: "text", text: this.#note });
     const [first, ...others] = this.#data;
     const only = others.length === 0 && isObject(first) ? first : { data: this.#data };
-    const isSmall = JSON.stringify(this.#data).length <= this.#limits.maxBytes;
+    const { length } = new TextEncoder().encode(JSON.stringify(this.#data));
+    const isSmall = length <= this.#limits.maxBytes;
     return { content: this.#blocks, ...(this.#data.length > 0 && isSmall && { structuredContent: only }) };
   }
 }
