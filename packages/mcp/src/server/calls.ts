@@ -145,8 +145,7 @@ async function cancelQuietly({ deps }: ToolRequest, client: Client, id: string):
 /** The question that a message answers. */
 async function answeredBy(client: Client, { taskId }: MessageInit): Promise<string | undefined> {
   if (taskId === undefined) return undefined;
-  const { status } = await client.getTask({ id: taskId, historyLength: 0 });
-  return status.message?.messageId;
+  return idOf(await client.getTask({ id: taskId, historyLength: 0 }));
 }
 
 function followingOf(request: ToolRequest, answered?: string): Following {
@@ -208,7 +207,7 @@ async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reach
   const question = timedOut === true ? undefined : questionOf(task, request.modes);
   if (question === undefined) return resultOf(request, task);
   const { taskId } = await namesOf(request, { taskId: task.id });
-  const requestState = JSON.stringify({ task: taskId, question: idOf(task.status.message) });
+  const requestState = JSON.stringify({ task: taskId, question: idOf(task) });
   return inputRequired({ inputRequests: { [answerKey]: question }, requestState });
 }
 
@@ -223,7 +222,7 @@ async function nextRound(request: ToolRequest): Promise<ToolAnswer | undefined> 
   const { client } = request.view;
   const task = await client.getTask(id);
   // It was answered otherwise, or a repeated retry comes late.
-  if (idOf(task.status.message) !== round.question) return getTask(request, round.task);
+  if (idOf(task) !== round.question) return getTask(request, round.task);
   const answer = answerOf(task, inputResponses?.[answerKey]);
   if (answer.kind === "parts") {
     // A repeated retry has the same id, so the agent drops it.

@@ -1,6 +1,7 @@
 import { TaskView, type Client, type MessageInit, type Message, type Task } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import type { Clock } from "@parley/a2a/protocol";
+import { idOf } from "./questions.ts";
 
 /* Sends a message, and follows its task up to a limit. */
 
@@ -96,7 +97,7 @@ function see(view: TaskView, following: Following): boolean {
   return following.untilExists === true || isReached(task, following);
 }
 
-function isReached({ status }: Task, { answered }: Following): boolean {
-  if (isTerminal(status.state)) return true;
-  return isInterrupted(status.state) && (answered === undefined || status.message?.messageId !== answered);
+function isReached(task: Task, { answered }: Following): boolean {
+  const { state } = task.status;
+  return isTerminal(state) || (isInterrupted(state) && idOf(task) !== answered);
 }

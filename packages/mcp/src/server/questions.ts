@@ -28,7 +28,7 @@ export function questionOf(task: Task, modes: ElicitModes): InputRequest | undef
     const url = readAuthorization(message)?.url;
     if (url === undefined || !modes.url) return undefined;
     const text = `${said === "" ? "The agent asks for an authorization." : said} (${new URL(url).host})`;
-    return { method: "elicitation/create", params: { mode: "url", message: text, url, elicitationId: idOf(message) } };
+    return { method: "elicitation/create", params: { mode: "url", message: text, url, elicitationId: idOf(task) } };
   }
   if (state !== "TASK_STATE_INPUT_REQUIRED" || !modes.form) return undefined;
   const params: ElicitRequestFormParams = {
@@ -39,9 +39,9 @@ export function questionOf(task: Task, modes: ElicitModes): InputRequest | undef
   return { method: "elicitation/create", params };
 }
 
-/** Identifies a question: the id of its message. */
-export function idOf(message: Message | undefined): string {
-  return message?.messageId ?? "question";
+/** Identifies the question of a task: the id of its message, or without a message the time of the status. */
+export function idOf({ status: { message, timestamp = "" } }: Task): string {
+  return message?.messageId ?? `question${timestamp}`;
 }
 
 type Requested = ElicitRequestFormParams["requestedSchema"];

@@ -50,7 +50,7 @@ export function serveTasks(server: Server, requestOf: (context: ServerContext) =
     const waits = !isTerminal(task.status.state) && questionOf(task, request.modes);
     return {
       ...view,
-      ...(waits && { inputRequests: { [idOf(task.status.message)]: waits } satisfies Record<string, InputRequest> }),
+      ...(waits && { inputRequests: { [idOf(task)]: waits } satisfies Record<string, InputRequest> }),
       ...(view.status === "completed" && { result: await resultOf(request, task) }),
     };
   });
@@ -74,7 +74,7 @@ export function serveTasks(server: Server, requestOf: (context: ServerContext) =
 
 /** Sends the answer to the question that a task asks now. Answers to older questions have no effect. */
 async function answer(request: ToolRequest, task: Task, responses: Readonly<Record<string, unknown>>): Promise<void> {
-  const question = idOf(task.status.message);
+  const question = idOf(task);
   const answered = answerOf(task, responses[question]);
   if (answered.kind !== "parts") return;
   const { deps, view, context } = request;
