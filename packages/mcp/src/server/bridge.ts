@@ -1,5 +1,5 @@
 import { connect, type Client } from "@parley/a2a";
-import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
+import { line, type Clock, type Logger, type Principal } from "@parley/a2a/protocol";
 import {
   createMcpHandler,
   hostHeaderValidationResponse,
@@ -16,7 +16,7 @@ import { callTool, type ToolRequest } from "./calls.ts";
 import { handleKey } from "./handles.ts";
 import type { McpBridge, McpServerOptions } from "./options.ts";
 import { elicitModes } from "./questions.ts";
-import { serveResources, Watches } from "./resources.ts";
+import { encoded, serveResources, Watches } from "./resources.ts";
 import { skillTools, taskTools } from "./skills.ts";
 import { serveTasks, takesTasks } from "./tasks.ts";
 
@@ -68,7 +68,7 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
     base,
     limits: {
       maxBytes: maxAnswerBytes,
-      uriOf: (taskId, id) => `${base}/tasks/${encodeURIComponent(taskId)}/artifacts/${encodeURIComponent(id)}`,
+      uriOf: (taskId, id) => `${base}/tasks/${encoded(taskId)}/artifacts/${encoded(id)}`,
     },
     clientFor: clientsFor(agent, client, options),
     handlesFor: handlesOf(key),
@@ -133,7 +133,7 @@ function serverFor(deps: BridgeDeps, { era, requestInfo, authInfo }: McpRequestC
   const isModern = era === "modern";
   // A request of 2025-11-25 over HTTP has no session that notices could reach.
   const subscribe = isModern || requestInfo === undefined;
-  const info = { name: card.name.slice(0, 100), version: card.version };
+  const info = { name: line(card.name, 100), version: line(card.version, 100) };
   const server = new Server(info, { capabilities: { tools: {}, resources: { subscribe } } });
   const view = (): Promise<CallerView> => viewOf(deps, caller);
   const requestOf = async (context: ServerContext): Promise<ToolRequest> => {

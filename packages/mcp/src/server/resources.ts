@@ -57,7 +57,7 @@ function listed({ base, client: { card }, tools }: BridgeDeps): Resource[] {
       name: line(id, 100),
       title: line(name, 100),
       description: cutBytes(line(description, 500), 1024),
-      uri: `${base}/skills/${encodeURIComponent(id)}`,
+      uri: `${base}/skills/${encoded(id)}`,
       mimeType: "application/json",
     })),
   ];
@@ -83,6 +83,11 @@ async function read(uri: string, deps: BridgeDeps, view: CallerView, watches: Wa
     }
   }
   throw new ResourceNotFoundError(uri);
+}
+
+/** A text of the agent for a URI. `encodeURIComponent` throws for lone surrogates. */
+export function encoded(text: string): string {
+  return encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, "\ufffd"));
 }
 
 function decoded(text: string): string {

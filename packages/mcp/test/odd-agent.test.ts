@@ -1,0 +1,69 @@
+import { connect } from "@parley/a2a";
+import { expect, onTestFinished, test } from "vitest";
+import { mcpServer, type McpBridge } from "../src/index.ts";
+import { officialClient, textsOf } from "./agent.ts";
+
+/** A bridge to an agent whose card and answers a test writes. */
+async function bridgeTo(
+  card: object,
+  answer: (method: string, params: { readonly message?: { readonly messageId: string } }) => object,
+): Promise<McpBridge> {
+  const url = "https://agent.example/";
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init);
+    if (request.method === "GET") {
+      return Response.json({
+        name: "Odd",
+        description: "Answers oddly",
+        version: "1.0.0",
+        capabilities: {},
+        defaultInputModes: ["text/plain"],
+        defaultOutputModes: ["text/plain"],
+        skills: [],
+        supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+        ...card,
+      });
+    }
+    const { id, method, params } = (await request.json()) as { id: string; method: string; params: object };
+    return Response.json({ jsonrpc: "2.0", id, result: answer(method, params) });
+  };
+  const bridge = await mcpServer(await connect(url, { fetch, cardCache: false }));
+  onTestFinished(() => bridge.close());
+  return bridge;
+}
+
+test("answers each question of a task that asks without messages, with a message of its own", async () => {
+  const sent: string[] = [];
+  const bridge = await bridgeTo({}, (method, { message }) => {
+    if (message !== undefined) sent.push(message.messageId);
+    const state = sent.length < 3 ? "TASK_STATE_INPUT_REQUIRED" : "TASK_STATE_COMPLETED";
+    const task = { id: "t", contextId: "c", status: { state, timestamp: `2026-01-01T00:00:0${sent.length}Z` } };
+    return method === "GetTask" ? task : { task };
+  });
+  const client = await officialClient(bridge, "2026-07-28", { capabilities: { elicitation: { form: {} } } });
+  client.setRequestHandler("elicitation/create", () => ({ action: "accept", content: { answer: "yes" } }));
+  const result = await client.callTool({ name: "send_message", arguments: { message: "Go" } });
+  expect(textsOf(result)).toContain("Task completed.");
+  expect(new Set(sent).size).toBe(3);
+});
+
+test("serves an agent whose texts have control characters, and ids with half a character", async () => {
+  const skill = { id: "\ud800", name: "Half", description: "Half", tags: [] };
+  const card = { name: "Evil\u001b[2J", version: `1\u202e${"0".repeat(5000)}`, skills: [skill] };
+  const bridge = await bridgeTo(card, () => ({
+    task: {
+      id: "t",
+      contextId: "c",
+      status: { state: "TASK_STATE_COMPLETED" },
+      artifacts: [{ artifactId: "\ud800", parts: [{ raw: "AAAA", filename: "\ud800" }] }],
+    },
+  }));
+  const client = await officialClient(bridge, "2026-07-28");
+  const { name, version } = client.getServerVersion() ?? { name: "", version: "" };
+  // eslint-disable-next-line no-control-regex
+  expect(name + version).not.toMatch(/[\u0000-\u001f\u202e]/);
+  expect(version.length).toBeLessThan(200);
+  expect((await client.listResources()).resources).toHaveLength(2);
+  const result = await client.callTool({ name: "skill", arguments: { message: "Go" } });
+  expect(textsOf(result)).toMatch(/^\[resource\]\nTask completed\./);
+});
