@@ -1,9 +1,12 @@
 import { guardedFetch, type Clock, type Dialer, type Logger, type NetPolicy } from "@parley/a2a/protocol";
 import {
   Client,
+  isInputRequiredResult,
   StreamableHTTPClientTransport,
+  type CallToolResult,
   type CreateMessageRequest,
   type CreateMessageResult,
+  type InputRequiredResult,
   type Transport,
 } from "@modelcontextprotocol/client";
 import { reasonOf } from "./mcp-tools.ts";
@@ -111,7 +114,7 @@ class Pool implements McpPool {
       getServerVersion: () => ({ name }),
       listTools: (_, call) => this.#use(name, config, call, (client) => client.listTools(undefined, sdkOptions(call))),
       callTool: (params: McpCall, call) =>
-        this.#use(name, config, call, (client) => client.callTool(params, sdkOptions(call))),
+        this.#use(name, config, call, (client) => this.#call(client, params, sdkOptions(call))),
     };
   }
 
@@ -121,11 +124,8 @@ class Pool implements McpPool {
     { onElicit }: McpCallOptions = {},
     run: (client: Client) => Promise<T>,
   ): Promise<T> {
-    if (this.#isClosed) throw new McpToolError("The pool is closed");
-    if (!this.#open.has(name)) await this.#makeRoom();
-    const connection = this.#open.get(name) ?? this.#begin(name, config);
-    connection.stopIdle();
-    connection.calls += 1;
+    let connection = this.#claim(name, config);
+    for (; connection === undefined; connection = this.#claim(name, config)) await this.#makeRoom();
     if (onElicit !== undefined) connection.elicits.add(onElicit);
     try {
       return await run(await connection.client);
@@ -134,6 +134,33 @@ class Pool implements McpPool {
       if (onElicit !== undefined) connection.elicits.delete(onElicit);
       if (connection.calls === 0) this.#whenIdle(name, connection);
     }
+  }
+
+  /** Calls a tool. A server of 2026-07-28 asks for the model by its result. */
+  async #call(client: Client, params: McpCall, options: Omit<McpCallOptions, "onElicit">): Promise<unknown> {
+    const { sampling } = this.#options;
+    let result = await client.callTool(params, options);
+    for (let round = 0; sampling !== undefined && round < maxSamples; round += 1) {
+      const asked = samplesIn(result);
+      if (asked.length === 0) break;
+      const answers: [string, CreateMessageResult][] = [];
+      for (const [key, request] of asked) answers.push([key, await sampling(request)]);
+      const { requestState } = result;
+      const given = { inputResponses: Object.fromEntries(answers), ...(requestState !== undefined && { requestState }) };
+      result = await client.callTool({ ...params, ...given }, options);
+    }
+    return result;
+  }
+
+  /** The connection for a call. `undefined`: there are too many. It awaits nothing, so that calls at the same time keep the limit. */
+  #claim(name: string, config: StdioServer | HttpServer): Connection | undefined {
+    if (this.#isClosed) throw new McpToolError("The pool is closed");
+    const isFull = this.#open.size >= this.#maxConnections;
+    const connection = this.#open.get(name) ?? (isFull ? undefined : this.#begin(name, config));
+    if (connection === undefined) return undefined;
+    connection.stopIdle();
+    connection.calls += 1;
+    return connection;
   }
 
   #whenIdle(name: string, connection: Connection): void {
@@ -156,12 +183,10 @@ class Pool implements McpPool {
     return connection;
   }
 
-  /** Closes an idle connection if there are too many. */
+  /** Closes an idle connection. */
   async #makeRoom(): Promise<void> {
-    const { maxConnections = 16 } = this.#options;
-    if (this.#open.size < maxConnections) return;
     const idle = [...this.#open].find(([, { calls }]) => calls === 0);
-    if (idle === undefined) throw new McpToolError(`All ${maxConnections} connections to MCP servers are in use`);
+    if (idle === undefined) throw new McpToolError(`All ${this.#maxConnections} connections to MCP servers are in use`);
     await this.#end(idle[0]);
   }
 
@@ -220,6 +245,10 @@ class Pool implements McpPool {
     return new StreamableHTTPClientTransport(new URL(url), { fetch: send });
   }
 
+  get #maxConnections(): number {
+    return this.#options.maxConnections ?? 16;
+  }
+
   get #maxBytes(): number {
     return this.#options.maxAnswerBytes ?? 4 << 20;
   }
@@ -239,6 +268,19 @@ class Pool implements McpPool {
     this.#isClosed = true;
     await Promise.all([...this.#open.keys()].map((name) => this.#end(name)));
   }
+}
+
+/** A call may use the model as often, in as many rounds. */
+const maxSamples = 8;
+
+/** The requests for the model in a result, if it asks for nothing else. */
+function samplesIn(result: CallToolResult | InputRequiredResult): [string, CreateMessageRequest["params"]][] {
+  const requests = Object.entries(isInputRequiredResult(result) ? (result.inputRequests ?? {}) : {});
+  const asked: [string, CreateMessageRequest["params"]][] = [];
+  for (const [key, request] of requests) {
+    if (request.method === "sampling/createMessage") asked.push([key, request.params]);
+  }
+  return asked.length === requests.length && asked.length <= maxSamples ? asked : [];
 }
 
 /** The options that the SDK knows. */
