@@ -61,15 +61,25 @@ function make(): McpServer {
     const ask = inputRequired.elicit({ message: "Which color?", requestedSchema: schema });
     return inputRequired({ inputRequests: { color: ask }, requestState: "painting" });
   });
-  register(server, "think", { description: "Uses a model" }, () =>
-    inputRequired({
+  register(server, "think", { description: "Uses a model" }, (_, { mcpReq }) => {
+    const thought = mcpReq.inputResponses?.["think"];
+    if (thought !== undefined && "content" in thought && thought.content !== undefined && "text" in thought.content)
+      return said(`Thought ${String(thought.content.text)}`);
+    return inputRequired({
       inputRequests: {
         think: inputRequired.createMessage({
           messages: [{ role: "user", content: { type: "text", text: "Hi" } }],
           maxTokens: 9,
         }),
       },
-    }),
+    });
+  });
+  const ask = inputRequired.elicit({ message: "x", requestedSchema: z.object({ answer: z.string() }) });
+  register(server, "asks", { description: "Asks 10,000 questions" }, () =>
+    inputRequired({ inputRequests: Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`q${at}`, ask])) }),
+  );
+  register(server, "asks-long", { description: "Asks with a long key" }, () =>
+    inputRequired({ inputRequests: { ["k".repeat(1000)]: ask } }),
   );
   register(server, "fail", { description: "Fails" }, () => ({ ...said("There is no bread"), isError: true }));
   register(server, "hang", { description: "Hangs" }, () => new Promise(() => setInterval(() => {}, 1000)));

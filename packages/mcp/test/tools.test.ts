@@ -150,6 +150,22 @@ describe("a hostile server", () => {
     expect(await answer(poolOf("kind"), "think")).toMatch(/^(true|McpToolError).*(sampling|capabilit)/i);
   });
 
+  it("may use a model that the pool allows, once per call", async () => {
+    const asked: unknown[] = [];
+    const pool = poolOf("kind", {
+      sampling: async ({ messages }) => {
+        asked.push(messages);
+        return { role: "assistant", model: "test", content: { type: "text", text: "Hello" } };
+      },
+    });
+    expect(await answer(pool, "think")).toBe("false Thought Hello");
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each(["asks", "asks-long"])("cannot ask for more than a task can keep (%s)", async (name) => {
+    expect(await answer(poolOf("kind"), name)).toBe(`McpToolError: ${name} of workshop asks for too much`);
+  });
+
   it("may hang until the limit of a call", async () => {
     expect(await answer(poolOf("kind"), "hang", { timeoutMs: 200 })).toMatch(
       /^McpToolError: hang of workshop failed: .*timed out/i,
@@ -182,7 +198,7 @@ describe("a hostile server", () => {
       yield turn.completed("Seen");
     };
     await (await agentWith(poolOf("many"), see)).client.sendMessage("Go");
-    expect(many).toMatchObject({ omitted: 10_008 - 128, tools: { length: 128 } });
+    expect(many).toMatchObject({ omitted: 10_010 - 128, tools: { length: 128 } });
     await (await agentWith(poolOf("wide"), see)).client.sendMessage("Go");
     expect(many?.held).toEqual([
       { name: "wide", reason: expect.stringMatching(/^its schema has \d+ bytes; at most 16384 are accepted$/) },
@@ -237,6 +253,20 @@ describe("the pool", () => {
     await clock.advance(1001);
     await expect.poll(() => other.size).toBe(0);
     expect(() => other.server("nothing")).toThrow('The pool has no server "nothing"; it has ["workshop","second"]');
+  });
+
+  it("keeps its limit when turns connect at the same time, and opens nothing after it was closed", async () => {
+    const pool = poolOf("kind", { maxConnections: 1 });
+    const lists = [pool.server("workshop").listTools(), pool.server("second").listTools()];
+    expect(pool.size).toBe(1);
+    const [first, second] = await Promise.allSettled(lists);
+    expect(first.status).toBe("fulfilled");
+    expect(second).toMatchObject({ reason: { message: "All 1 connections to MCP servers are in use" } });
+    // The idle connection is being closed for this one.
+    const late = pool.server("second").listTools();
+    await pool.close();
+    await expect(late).rejects.toThrow("The pool is closed");
+    expect(pool.size).toBe(0);
   });
 
   it("calls no address of an internal network", async () => {

@@ -107,10 +107,13 @@ interface Served {
   readonly options: McpToolsOptions;
 }
 
-/** A tool may ask as often within one call. */
+/** A tool may ask as often within one call, and as much at once. */
 const maxRounds = 8;
 
 const maxShown = 100;
+
+/** Below the limit of a step. */
+const maxStoredBytes = 200 << 10;
 
 class TurnTools implements McpTools {
   readonly held: readonly HeldTool[];
@@ -199,17 +202,17 @@ class TurnTools implements McpTools {
         { scope: "task" },
       );
       if (round.kind === "result") return resultOf(round.result, this.#maxResult());
-      const given: Record<string, ElicitAnswer> = {};
+      const given: [string, ElicitAnswer][] = [];
       for (const [key, request] of Object.entries(round.requests)) {
-        given[key] = await this.#answered(`${step} ${key}`, request);
+        given.push([key, await this.#answered(`${step} ${key}`, request)]);
       }
-      answers.push({ given, state: round.state, legacy: round.legacy });
+      answers.push({ given: Object.fromEntries(given), state: round.state, legacy: round.legacy });
     }
     throw new McpToolError(`${name} asked more than ${maxRounds} times`);
   }
 
   #maxResult(): number {
-    return Math.min(this.#served.options.maxResultBytes ?? 64 << 10, 200 << 10);
+    return Math.min(this.#served.options.maxResultBytes ?? 64 << 10, maxStoredBytes);
   }
 
   /** One request to the server. */
@@ -255,26 +258,30 @@ class TurnTools implements McpTools {
         },
         onElicit,
       });
-      if (asked.length === 0) return this.#read(result);
+      if (asked.length === 0) return this.#read(of.name, result);
     } catch (error) {
       if (asked.length === 0) {
-        if (of.signal.aborted) throw error;
+        if (of.signal.aborted || error instanceof McpToolError) throw error;
         throw new McpToolError(`${of.name} of ${this.#served.server} failed: ${reasonOf(error)}`, { cause: error });
       }
     }
-    return { kind: "ask", requests: { elicit: jsonOf(asked[0]) ?? null }, state: "", legacy: true };
+    return this.#ask(of.name, { requests: { elicit: jsonOf(asked[0]) ?? null }, state: "", legacy: true });
   }
 
-  #read(result: unknown): Round {
+  /** The questions of a round, within what a task can keep. */
+  #ask(name: string, round: { readonly requests: JsonObject; readonly state: string; readonly legacy: boolean }): Round {
+    const keys = Object.keys(round.requests);
+    if (keys.length > maxRounds || keys.some((key) => bytesOf(key) > 100) || bytesOf(round) > maxStoredBytes)
+      throw new McpToolError(`${name} of ${this.#served.server} asks for too much`);
+    return { kind: "ask", ...round };
+  }
+
+  #read(name: string, result: unknown): Round {
     if (isObject(result) && result["resultType"] === "input_required") {
       const { inputRequests, requestState } = result;
       if (!isObject(inputRequests)) throw new McpToolError("A tool asked for input without a question");
-      return {
-        kind: "ask",
-        requests: inputRequests,
-        state: typeof requestState === "string" ? requestState : "",
-        legacy: false,
-      };
+      const state = typeof requestState === "string" ? requestState : "";
+      return this.#ask(name, { requests: inputRequests, state, legacy: false });
     }
     const { text: _, ...kept } = resultOf(result, this.#maxResult());
     return { kind: "result", result: { ...kept } };
