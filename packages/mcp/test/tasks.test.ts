@@ -168,14 +168,25 @@ test("never forwards the caller's token: an exchange has its own credentials", a
       supportedInterfaces: [{ url: "https://agent.example/", protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
     });
   };
+  let exchanges = 0;
   const bridge = await mcpServer("https://agent.example/", {
+    clock: agent.clock,
     key: "secret-of-the-bridge-that-is-long-enough",
     connect: { fetch, retry: false },
-    credentialsFor: ({ subject }) => ({ headers: { authorization: `Bearer exchanged-for-${subject}` } }),
+    credentialsFor: ({ subject }) => {
+      exchanges += 1;
+      return { headers: { authorization: `Bearer exchanged-for-${subject}` } };
+    },
   });
   const { result } = await call(bridge, "tools/call", say("hello"), { caller: { subject: "ada" } });
   expect(result.isError).toBe(true);
   expect(new Set(seen)).toEqual(new Set([null, "Bearer exchanged-for-ada"]));
+  await call(bridge, "tools/call", say("hello"), { caller: { subject: "ada" } });
+  expect(exchanges).toBe(1);
+  // Tokens of an exchange expire.
+  await agent.clock.advance(61_000);
+  await call(bridge, "tools/call", say("hello"), { caller: { subject: "ada" } });
+  expect(exchanges).toBe(2);
   await expect(mcpServer(agent.client, { credentialsFor: () => ({}) })).rejects.toThrow("needs the URL of the agent");
 });
 

@@ -36,35 +36,37 @@ export async function viewOf(deps: BridgeDeps, caller: Principal): Promise<Calle
 /** Clients with credentials of their own are kept for as many callers. */
 const maxClients = 100;
 
+/** Then a caller's credentials are asked for again: those of an exchange expire. */
+const maxClientMs = 60_000;
+
 /** Makes the clients of callers. Each has its own credentials, if there is an exchange. */
 export function clientsFor(
   agent: Client | string | URL,
   shared: Client,
   { credentialsFor, connect: options = {} }: McpServerOptions,
+  clock: Clock,
 ): (caller: Principal) => Promise<Client> {
   if (credentialsFor === undefined) return async () => shared;
   if (typeof agent !== "string" && !(agent instanceof URL)) {
     throw new TypeError("credentialsFor needs the URL of the agent; got a client, which has credentials of its own");
   }
-  const known = new Map<string, Promise<Client>>();
+  const make = async (caller: Principal): Promise<Client> =>
+    connect(agent, { ...options, ...(await credentialsFor(caller)) });
+  const known = new Map<string, { readonly client: Promise<Client>; readonly end: number }>();
   return (caller) => {
     const name = JSON.stringify([caller.organization ?? null, caller.subject]);
-    const made = known.get(name) ?? connected(agent, async () => ({ ...options, ...(await credentialsFor(caller)) }));
+    const now = clock.elapsed();
+    const found = known.get(name);
+    if (found !== undefined && now < found.end) return found.client;
+    const made = { client: make(caller), end: now + maxClientMs };
     known.delete(name);
     known.set(name, made);
     const [oldest] = known.keys();
     if (known.size > maxClients && oldest !== undefined) known.delete(oldest);
     // A failed exchange is tried again.
-    made.catch(() => known.delete(name));
-    return made;
+    made.client.catch(() => known.get(name) === made && known.delete(name));
+    return made.client;
   };
-}
-
-async function connected(
-  agent: string | URL,
-  options: () => Promise<NonNullable<McpServerOptions["connect"]>>,
-): Promise<Client> {
-  return connect(agent, await options());
 }
 
 export function handlesOf(key: HandleKey | undefined): (caller: Principal) => Handles {

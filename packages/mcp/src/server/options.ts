@@ -26,6 +26,7 @@ export interface McpServerOptions {
   readonly key?: string;
   /**
    * Credentials for a caller's calls, such as those of a token exchange (RFC 8693). The caller's own `Authorization` is never forwarded.
+   * They are used for a minute, then it is called again. Functions in `headers` are called for each request.
    * Default: all callers share the credentials of the client, or of `connect`.
    */
   readonly credentialsFor?: (caller: Principal) => CallerCredentials | Promise<CallerCredentials>;
