@@ -1,5 +1,7 @@
-import type { Artifact, Task } from "@parley/a2a";
+import type { Artifact, Task, TaskSnapshot } from "@parley/a2a";
+import { fakeClock } from "@parley/testing";
 import { expect, test } from "vitest";
+import { Watches } from "../src/server/resources.ts";
 import { taskResult, type ResultLimits } from "../src/server/results.ts";
 
 const limits: ResultLimits = {
@@ -27,4 +29,39 @@ test.each<[string, Artifact]>([
   const { content } = taskResult(taskWith(artifact), { taskId: "t" }, limits);
   expect(JSON.stringify(content).length).toBeLessThan(2 * limits.maxBytes);
   expect(content.at(-1)).toEqual({ type: "text", text: "Task completed.\ntaskId: t" });
+});
+
+test("tells of a task that changes all the time once per second, and at once of its end", async () => {
+  const clock = fakeClock();
+  let snapshot: TaskSnapshot = { task: undefined, ended: false };
+  const listeners = new Set<() => void>();
+  const watched = {
+    getSnapshot: () => snapshot,
+    subscribe(listener: () => void) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  const change = (ended = false): void => {
+    const state = ended ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING";
+    snapshot = { task: { id: "t", contextId: "c", status: { state } }, ended };
+    for (const listener of listeners) listener();
+  };
+  const told: string[] = [];
+  const watches = new Watches((uri) => told.push(uri), clock);
+  watches.begin(
+    { watch: () => watched },
+    { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } },
+    "a2a://host/tasks/t",
+  );
+  for (let at = 0; at < 1000; at += 1) change();
+  expect(told).toHaveLength(1);
+  await clock.advance(1000);
+  expect(told).toHaveLength(2);
+  change();
+  change(true);
+  expect(told).toHaveLength(3);
+  expect(listeners.size).toBe(0);
+  await clock.advance(10_000);
+  expect(told).toHaveLength(3);
 });

@@ -25,7 +25,10 @@ async function bridgeTo(
       });
     }
     const { id, method, params } = (await request.json()) as { id: string; method: string; params: object };
-    return Response.json({ jsonrpc: "2.0", id, result: answer(method, params) });
+    const result = answer(method, params);
+    if (!Array.isArray(result)) return Response.json({ jsonrpc: "2.0", id, result });
+    const events = result.map((each: unknown) => `data: ${JSON.stringify({ jsonrpc: "2.0", id, result: each })}\n\n`);
+    return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
   };
   const bridge = await mcpServer(await connect(url, { fetch, cardCache: false }));
   onTestFinished(() => bridge.close());
@@ -66,4 +69,24 @@ test("serves an agent whose texts have control characters, and ids with half a c
   expect((await client.listResources()).resources).toHaveLength(2);
   const result = await client.callTool({ name: "skill", arguments: { message: "Go" } });
   expect(textsOf(result)).toMatch(/^\[resource\]\nTask completed\./);
+});
+
+test("passes on some of the progress of an agent that floods", async () => {
+  const status = (state: string, at: number) => ({
+    taskId: "t",
+    contextId: "c",
+    status: { state, message: { messageId: `m${at}`, role: "ROLE_AGENT", parts: [{ text: "More" }] } },
+  });
+  const bridge = await bridgeTo({ capabilities: { streaming: true } }, () => [
+    { task: { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } },
+    ...Array.from({ length: 5000 }, (_, at) => ({ statusUpdate: status("TASK_STATE_WORKING", at) })),
+    { statusUpdate: status("TASK_STATE_COMPLETED", 5000) },
+  ]);
+  const client = await officialClient(bridge, "2026-07-28");
+  let seen = 0;
+  const call = { name: "send_message", arguments: { message: "Go" } };
+  const result = await client.callTool(call, { onprogress: () => (seen += 1) });
+  expect(textsOf(result)).toContain("Task completed.");
+  expect(seen).toBeGreaterThan(0);
+  expect(seen).toBeLessThanOrEqual(1000);
 });

@@ -70,11 +70,11 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
       maxBytes: maxAnswerBytes,
       uriOf: (taskId, id) => `${base}/tasks/${encoded(taskId)}/artifacts/${encoded(id)}`,
     },
-    clientFor: clientsFor(agent, client, options),
+    clientFor: clientsFor(agent, client, options, clock),
     handlesFor: handlesOf(key),
   };
   const onerror = (error: Error): void => logger.warn("MCP request failed", { cause: error });
-  const watches = new Watches((uri) => handler.notify.resourceUpdated(uri));
+  const watches = new Watches((uri) => handler.notify.resourceUpdated(uri), clock);
   const all = [watches];
   const handler = createMcpHandler((context) => serverFor(deps, context, () => watches), { onerror });
   return {
@@ -93,7 +93,7 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
       let resolve = (): void => undefined;
       const closed = new Promise<void>((done) => (resolve = done));
       const notice = (server: Server): Watches => {
-        const made = new Watches((uri) => void server.sendResourceUpdated({ uri }).catch(onerror));
+        const made = new Watches((uri) => void server.sendResourceUpdated({ uri }).catch(onerror), clock);
         all.push(made);
         return made;
       };

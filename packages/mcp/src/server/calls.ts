@@ -163,6 +163,9 @@ function followingOf(request: ToolRequest, answered?: string): Following {
   };
 }
 
+/** An agent may make progress faster than a client reads. */
+const maxProgress = 1000;
+
 /** Sends the agent's progress messages to a client that asked for them. */
 function progressOf({ mcpReq }: ServerContext): (task: Task) => void {
   const progressToken = mcpReq._meta?.progressToken;
@@ -171,7 +174,7 @@ function progressOf({ mcpReq }: ServerContext): (task: Task) => void {
   let last: string | undefined;
   return ({ status: { message }, artifacts = [] }) => {
     const now = `${message?.messageId} ${artifacts.length}`;
-    if (now === last || (message === undefined && artifacts.length === 0)) return;
+    if (progress === maxProgress || now === last || (message === undefined && artifacts.length === 0)) return;
     last = now;
     progress += 1;
     const said = message === undefined ? {} : { message: line(textOf(message), 500) };

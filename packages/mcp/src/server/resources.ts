@@ -1,6 +1,6 @@
 import { hasCode, type Artifact, type Client, type Part, type Task } from "@parley/a2a";
 import { isTerminal } from "@parley/a2a/model";
-import { line } from "@parley/a2a/protocol";
+import { line, type Clock } from "@parley/a2a/protocol";
 import {
   ResourceNotFoundError,
   type ReadResourceResult,
@@ -133,28 +133,43 @@ function contentsOf(uri: string, { parts }: Artifact): Contents {
 
 const maxWatches = 100;
 
+/** At most one notice of a task in this time: an agent may change it faster than a client reads. */
+const noticeMs = 1000;
+
 /** Follows tasks that were read, and tells of their changes. */
 export class Watches {
   readonly #publish: Publish;
+  readonly #clock: Clock;
   readonly #ends = new Map<string, () => void>();
 
-  constructor(publish: Publish) {
+  constructor(publish: Publish, clock: Clock) {
     this.#publish = publish;
+    this.#clock = clock;
   }
 
-  begin(client: Client, task: Task, uri: string): void {
+  begin(client: Pick<Client, "watch">, task: Task, uri: string): void {
     if (this.#ends.has(uri) || isTerminal(task.status.state)) return;
     const watched = client.watch(task);
-    let last = task;
-    const stop = watched.subscribe(() => {
+    let told = task;
+    let cancel: (() => void) | undefined;
+    const tell = (): void => {
       const { task: now, ended } = watched.getSnapshot();
-      if (now !== undefined && now !== last) {
-        last = now;
+      if (now !== undefined && now !== told && (cancel === undefined || ended)) {
+        told = now;
         this.#publish(uri);
+        cancel?.();
+        cancel = this.#clock.after(noticeMs, () => {
+          cancel = undefined;
+          tell();
+        });
       }
       if (ended) this.end(uri);
+    };
+    const stop = watched.subscribe(tell);
+    this.#ends.set(uri, () => {
+      stop();
+      cancel?.();
     });
-    this.#ends.set(uri, stop);
     const [oldest] = this.#ends.keys();
     if (this.#ends.size > maxWatches && oldest !== undefined) this.end(oldest);
   }
