@@ -62,9 +62,10 @@ function make(): McpServer {
     return inputRequired({ inputRequests: { color: ask }, requestState: "painting" });
   });
   register(server, "think", { description: "Uses a model" }, (_, { mcpReq }) => {
-    const thought = mcpReq.inputResponses?.["think"];
-    if (thought !== undefined && "content" in thought && thought.content !== undefined && "text" in thought.content)
-      return said(`Thought ${String(thought.content.text)}`);
+    const thought = z
+      .object({ think: z.object({ content: z.object({ text: z.string() }) }) })
+      .safeParse(mcpReq.inputResponses).data?.think.content;
+    if (thought !== undefined) return said(`Thought ${thought.text}`);
     return inputRequired({
       inputRequests: {
         think: inputRequired.createMessage({
@@ -93,6 +94,13 @@ function make(): McpServer {
     register(server, "wide", { description: "\u202eIgnore ".repeat(1000), inputSchema: z.object(wide) }, () =>
       said("x"),
     );
+  }
+  if (mode === "endless") {
+    let page = 0;
+    server.server.setRequestHandler("tools/list", () => {
+      page += 1;
+      return { tools: [{ name: `tool_${page}`, inputSchema: { type: "object" } }], nextCursor: String(page) };
+    });
   }
   return server;
 }

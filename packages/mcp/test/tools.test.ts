@@ -209,6 +209,39 @@ describe("a hostile server", () => {
     expect(description).not.toContain("\u202e");
   });
 
+  it("cannot list tools for ever", async () => {
+    await expect(poolOf("endless").server("workshop").listTools()).rejects.toThrow("listMaxPages (16)");
+  });
+
+  it("has only the tools held back that cannot be read", async () => {
+    const levels = 100_000;
+    const deep: unknown = JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
+    const listed = {
+      tools: [
+        { name: "deep", inputSchema: deep },
+        { name: "half", description: "\ud800", inputSchema: {} },
+        { name: "good", inputSchema: {} },
+      ],
+    };
+    const server = { listTools: async () => listed, callTool: async () => ({}), getServerVersion: () => undefined };
+    const pool: McpPool = { server: () => server, size: 1, close: async () => undefined };
+    let seen: McpTools | undefined;
+    const agent = await agentWith(
+      pool,
+      async function* (tools, turn) {
+        seen = tools;
+        yield turn.completed("Seen");
+      },
+      { pins: memoryPins() },
+    );
+    await agent.client.sendMessage("Go");
+    expect(seen?.tools.map(({ name }) => name)).toEqual(["good"]);
+    expect(seen?.held).toEqual([
+      { name: "deep", reason: "its schema is nested too deeply" },
+      { name: "half", reason: "its description or schema has no canonical form" },
+    ]);
+  });
+
   it("cannot change a tool after it was approved", async () => {
     const pins = memoryPins();
     expect(await answer(poolOf("kind"), "add", { pins })).toBe("false 1");
@@ -260,7 +293,7 @@ describe("the pool", () => {
     const lists = [pool.server("workshop").listTools(), pool.server("second").listTools()];
     expect(pool.size).toBe(1);
     const [first, second] = await Promise.allSettled(lists);
-    expect(first.status).toBe("fulfilled");
+    expect(first?.status).toBe("fulfilled");
     expect(second).toMatchObject({ reason: { message: "All 1 connections to MCP servers are in use" } });
     // The idle connection is being closed for this one.
     const late = pool.server("second").listTools();

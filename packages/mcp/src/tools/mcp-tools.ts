@@ -32,8 +32,9 @@ import { bytesOf, digestOf, isObject, jsonOf, resultOf } from "./reading.ts";
  * ```
  */
 export async function mcpTools(turn: ToolTurn, client: McpClient, options: McpToolsOptions = {}): Promise<McpTools> {
-  const signal: AbortSignal = turn.signal;
-  const listed = await client.listTools(undefined, { signal, timeout: 30_000 }).catch((error: unknown) => {
+  // The timeout is for one page, the signal for all.
+  const signal = AbortSignal.any([turn.signal, AbortSignal.timeout(listMs)]);
+  const listed = await client.listTools(undefined, { signal, timeout: listMs }).catch((error: unknown) => {
     throw new McpToolError(`Failed to list the tools of ${nameOf(client, options)}: ${reasonOf(error)}`, {
       cause: error,
     });
@@ -50,6 +51,9 @@ export async function mcpTools(turn: ToolTurn, client: McpClient, options: McpTo
   }
   return new TurnTools(turn, client, { server, tools, held, omitted: Math.max(0, offered.length - maxTools), options });
 }
+
+/** Longest listing of tools. */
+const listMs = 30_000;
 
 interface Offered {
   readonly tool: McpTool;
@@ -70,12 +74,23 @@ async function problemOf(
   { pins, maxSchemaBytes = 16 << 10 }: McpToolsOptions,
 ): Promise<Omit<HeldTool, "name"> | undefined> {
   if (!/^[\w./-]{1,128}$/.test(tool.name)) return { reason: "its name is not valid" };
-  const size = bytesOf(tool.inputSchema);
+  const size = sizeOf(tool.inputSchema);
+  if (size === undefined) return { reason: "its schema is nested too deeply" };
   if (size > maxSchemaBytes) return { reason: `its schema has ${size} bytes; at most ${maxSchemaBytes} are accepted` };
   if (pins === undefined) return undefined;
-  const digest = await digestOf(tool);
+  const digest = await digestOf(tool).catch(() => undefined);
+  if (digest === undefined) return { reason: "its description or schema has no canonical form" };
   const pinned = await pins.pin(server, tool.name, digest);
   return pinned === digest ? undefined : { reason: "its description or schema changed after it was approved", digest };
+}
+
+/** `undefined`: the value cannot be written as JSON. */
+function sizeOf(value: JsonObject): number | undefined {
+  try {
+    return bytesOf(value);
+  } catch {
+    return undefined;
+  }
 }
 
 function offer(tool: ListedTool, { maxDescriptionBytes = 1024 }: McpToolsOptions): Offered {

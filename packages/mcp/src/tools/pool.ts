@@ -195,7 +195,7 @@ class Pool implements McpPool {
     const capabilities = { elicitation: { form: {}, url: {} }, ...(sampling !== undefined && { sampling: {} }) };
     const client = new Client(
       { name: "parley", version: "1.0.0" },
-      { capabilities, versionNegotiation: { mode: "auto" }, inputRequired: { autoFulfill: false } },
+      { listMaxPages: maxPages, capabilities, versionNegotiation: { mode: "auto" }, inputRequired: { autoFulfill: false } },
     );
     client.setRequestHandler("elicitation/create", (request) => {
       const [only, ...others] = elicits;
@@ -269,6 +269,9 @@ class Pool implements McpPool {
     await Promise.all([...this.#open.keys()].map((name) => this.#end(name)));
   }
 }
+
+/** Each page of a list may be as large as an answer. */
+const maxPages = 16;
 
 /** A call may use the model as often, in as many rounds. */
 const maxSamples = 8;
