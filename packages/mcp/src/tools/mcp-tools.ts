@@ -284,7 +284,10 @@ class TurnTools implements McpTools {
   }
 
   /** The questions of a round, within what a task can keep. */
-  #ask(name: string, round: { readonly requests: JsonObject; readonly state: string; readonly legacy: boolean }): Round {
+  #ask(
+    name: string,
+    round: { readonly requests: JsonObject; readonly state: string; readonly legacy: boolean },
+  ): Round {
     const keys = Object.keys(round.requests);
     if (keys.length > maxRounds || keys.some((key) => bytesOf(key) > 100) || bytesOf(round) > maxStoredBytes)
       throw new McpToolError(`${name} of ${this.#served.server} asks for too much`);

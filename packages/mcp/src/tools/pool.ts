@@ -146,7 +146,10 @@ class Pool implements McpPool {
       const answers: [string, CreateMessageResult][] = [];
       for (const [key, request] of asked) answers.push([key, await sampling(request)]);
       const { requestState } = result;
-      const given = { inputResponses: Object.fromEntries(answers), ...(requestState !== undefined && { requestState }) };
+      const given = {
+        inputResponses: Object.fromEntries(answers),
+        ...(requestState !== undefined && { requestState }),
+      };
       result = await client.callTool({ ...params, ...given }, options);
     }
     return result;
@@ -195,7 +198,12 @@ class Pool implements McpPool {
     const capabilities = { elicitation: { form: {}, url: {} }, ...(sampling !== undefined && { sampling: {} }) };
     const client = new Client(
       { name: "parley", version: "1.0.0" },
-      { listMaxPages: maxPages, capabilities, versionNegotiation: { mode: "auto" }, inputRequired: { autoFulfill: false } },
+      {
+        listMaxPages: maxPages,
+        capabilities,
+        versionNegotiation: { mode: "auto" },
+        inputRequired: { autoFulfill: false },
+      },
     );
     client.setRequestHandler("elicitation/create", (request) => {
       const [only, ...others] = elicits;
