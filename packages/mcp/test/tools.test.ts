@@ -1,6 +1,10 @@
+import { once } from "node:events";
 import { mkdtemp, readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { defineAgent, type AgentEvent, type Turn } from "@parley/node";
 import { testAgent, type TestAgent } from "@parley/testing";
 import { describe, expect, it, onTestFinished, test } from "vitest";
@@ -300,6 +304,37 @@ describe("the pool", () => {
     await pool.close();
     await expect(late).rejects.toThrow("The pool is closed");
     expect(pool.size).toBe(0);
+  });
+
+  it("connects again to a server that has forgotten the session (2025-11-25)", async () => {
+    let session = 0;
+    const server = createServer((request, response) => {
+      void text(request).then((body) => {
+        const { id, method } = (body === "" ? {} : JSON.parse(body)) as { id?: number; method?: string };
+        const send = (result: object): void => {
+          response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, ...result }));
+        };
+        if (method === "initialize") {
+          session += 1;
+          response.setHeader("mcp-session-id", String(session));
+          const serverInfo = { name: "old", version: "1.0.0" };
+          send({ result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } });
+        } else if (method === "server/discover") send({ error: { code: -32601, message: "Method not found" } });
+        else if (request.headers["mcp-session-id"] !== String(session)) response.writeHead(404).end();
+        else if (method === "tools/list") send({ result: { tools: [] } });
+        else response.writeHead(method === undefined ? 405 : 202).end();
+      });
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+    const pool = mcpPool({ servers: { old: { url } }, policy: { allowLoopback: true } });
+    onTestFinished(() => pool.close());
+    expect((await pool.server("old").listTools()).tools).toEqual([]);
+    session += 1;
+    await expect(pool.server("old").listTools()).rejects.toThrow();
+    expect((await pool.server("old").listTools()).tools).toEqual([]);
   });
 
   it("calls no address of an internal network", async () => {

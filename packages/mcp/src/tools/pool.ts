@@ -2,6 +2,7 @@ import { guardedFetch, type Clock, type Dialer, type Logger, type NetPolicy } fr
 import {
   Client,
   isInputRequiredResult,
+  SdkHttpError,
   StreamableHTTPClientTransport,
   type CallToolResult,
   type CreateMessageRequest,
@@ -129,6 +130,11 @@ class Pool implements McpPool {
     if (onElicit !== undefined) connection.elicits.add(onElicit);
     try {
       return await run(await connection.client);
+    } catch (error) {
+      // The server has forgotten the session: the next call makes one.
+      if (error instanceof SdkHttpError && error.status === 404 && this.#open.get(name) === connection)
+        void this.#end(name);
+      throw error;
     } finally {
       connection.calls -= 1;
       if (onElicit !== undefined) connection.elicits.delete(onElicit);
