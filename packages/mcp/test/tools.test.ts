@@ -333,7 +333,7 @@ describe("the pool", () => {
     onTestFinished(() => pool.close());
     expect((await pool.server("old").listTools()).tools).toEqual([]);
     session += 1;
-    await expect(pool.server("old").listTools()).rejects.toThrow();
+    await expect(pool.server("old").listTools()).rejects.toThrow("Error POSTing");
     expect((await pool.server("old").listTools()).tools).toEqual([]);
   });
 
