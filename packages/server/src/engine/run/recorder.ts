@@ -22,7 +22,7 @@ import {
   recordOf,
   type EventPlace,
 } from "./events.ts";
-import { Replay, type LostEvents } from "./replay.ts";
+import { piecesOf, Replay, type LostEvents } from "./replay.ts";
 import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting, seenBy } from "./turn-input.ts";
 
 export interface Recorded {
@@ -187,15 +187,17 @@ export class Recorder {
         ? { repeated: 0, added: (await this.#lost?.replaceInAll(all)) ?? all }
         : await replay.compare(all, this.additions);
     const lost = replay === undefined ? 0 : this.#compared(replay);
-    // The log has lost events before the checkpoint: a later attempt that starts there must skip them too.
-    const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
     const rows = kept?.slice(repeated);
     const end = added.findIndex(({ state: next }) => next !== undefined && (isTerminal(next) || isInterrupted(next)));
-    if (end < 0 || this.#lost === undefined) return { records: added, kept: rows, effects: saved, endsTurn };
-    const restored = await this.restore(state);
+    const restored = end < 0 || this.#lost === undefined ? { records: [] } : await this.restore();
+    // The log has lost and restored events before the checkpoint: a later attempt that starts there must skip them too.
+    const saved = checkpoints.map((stored) => {
+      const more = lost + (stored.asked === true ? restored.records.length : 0);
+      return this.#save({ ...stored, events: stored.events + more });
+    });
     return {
-      records: added.toSpliced(end, 0, ...restored.records),
-      kept: rows?.toSpliced(end, 0, ...(restored.kept ?? [])),
+      records: restored.records.length === 0 ? added : added.toSpliced(end, 0, ...restored.records),
+      kept: rows?.toSpliced(Math.max(0, end), 0, ...restored.records.map(() => [])),
       effects: saved,
       endsTurn,
     };
@@ -206,14 +208,22 @@ export class Recorder {
     return this.#replay !== undefined || this.#lost !== undefined;
   }
 
-  /** Records that replace artifacts which hold chunks of a lost run by what this run has written of them. No chunk may follow. */
-  async restore(state: TaskState): Promise<Pick<Recorded, "records" | "kept">> {
+  /**
+   * Records that replace artifacts which hold chunks of a lost run by what this run has written of them. They are content of the log, which
+   * extensions have changed already.
+   */
+  async restore(): Promise<Pick<Recorded, "records" | "kept">> {
     const replay = this.#replay;
     await replay?.end();
     if (replay !== undefined) this.#compared(replay);
-    const events = (await this.#lost?.restored()) ?? [];
-    const kept: FeatureEffect[][] | undefined = activeIn(this.#turn).length === 0 ? undefined : [];
-    return { records: events.map((event) => this.#record(event, state, kept)), kept };
+    const artifacts = (await this.#lost?.restored()) ?? [];
+    const events = artifacts.flatMap((event) => piecesOf(event, this.#settings.limits.eventBytes));
+    this.#events += events.length;
+    const records = events.map((event) => {
+      this.#ledger().note(event, true);
+      return artifactRecord(this.#origin(), event, "agent", this.#now());
+    });
+    return { records, kept: activeIn(this.#turn).length === 0 ? undefined : records.map(() => []) };
   }
 
   /**

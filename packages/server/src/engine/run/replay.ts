@@ -1,5 +1,6 @@
 import { withoutKeys } from "../../blobs/ref.ts";
-import { eventOf, TaskFold, type LogRecord, type NewRecord } from "@parley/a2a/internal/model/index";
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { eventOf, TaskFold, type LogRecord, type NewRecord, type Part } from "@parley/a2a/internal/model/index";
 import type { ArtifactEvent } from "@parley/a2a/internal/protocol/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import type { Additions } from "../log/index.ts";
@@ -248,6 +249,30 @@ export class LostEvents {
     }
     return { fold, lastChunk };
   }
+}
+
+/** An artifact as events of at most so many bytes, if its parts are not larger: its chunks were, one by one. */
+export function piecesOf(event: ArtifactEvent, bytes: number): readonly ArtifactEvent[] {
+  const { artifact, lastChunk, ...rest } = event;
+  const { artifactId, parts } = artifact;
+  // Ids of task and context, and names of members.
+  let room = bytes - utf8Length(JSON.stringify({ ...artifact, parts: [] })) - 1024;
+  const pieces: Part[][] = [[]];
+  for (const part of parts) {
+    const size = utf8Length(JSON.stringify(part)) + 1;
+    if (size > room && pieces.at(-1)?.length !== 0) {
+      pieces.push([]);
+      room = bytes - utf8Length(artifactId) - 1024;
+    }
+    pieces.at(-1)?.push(part);
+    room -= size;
+  }
+  return pieces.map((each, at) => ({
+    ...rest,
+    artifact: at === 0 ? { ...artifact, parts: each } : { artifactId, parts: each },
+    ...(at > 0 && { append: true }),
+    ...(lastChunk === true && at === pieces.length - 1 && { lastChunk }),
+  }));
 }
 
 /** Whether a record has the content of a stored one. Times and ids of messages are new in each run. */

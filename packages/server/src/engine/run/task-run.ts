@@ -126,6 +126,7 @@ export class TaskRun implements Phase {
   }
 
   async #acceptEnd(event: StatusEvent, context: ContextView): Promise<boolean> {
+    await this.#restore();
     const message = await this.#mirror();
     if (this.stopped) return false;
     return this.#take([{ ...event, ...message }], context);
@@ -187,8 +188,8 @@ export class TaskRun implements Phase {
     while (!this.stopped) {
       const changes = withStates([], context, this.#host);
       if (changes.length > 0) this.#append([], changes);
+      if (!this.isInterrupted) await this.#restore();
       const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
-      if (this.#recorder.mayRestore && !this.isInterrupted) await this.#restore();
       if (this.stopped) return undefined;
       const finish = this.isInterrupted
         ? undefined
@@ -202,7 +203,8 @@ export class TaskRun implements Phase {
   }
 
   async #restore(): Promise<void> {
-    const { records, kept } = await this.#recorder.restore(this.#state);
+    if (!this.#recorder.mayRestore) return;
+    const { records, kept } = await this.#recorder.restore();
     if (records.length > 0 && !this.stopped) this.#append(records, [], kept);
   }
 
