@@ -54,7 +54,8 @@ export default {
         detailedView: true,
         miniSearch: {
           searchOptions: {
-            fuzzy: 0.2,
+            // One other letter makes another word of a short one: "api" is not "AI".
+            fuzzy: (/** @type {string} */ term) => (term.length > 4 ? 0.2 : false),
             prefix: true,
             boost: { title: 4, text: 2, titles: 1 },
             processTerm(/** @type {string} */ term) {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { data, defineAgent, serve, text } from "@parley/node";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { gate } from "../../packages/frameworks/test/gate.ts";
 import { flaws, open, shot } from "./console-page.ts";
 
 /** A page with the stock `useChat()` of ai 7 and `A2AChatTransport`, against an agent. */
@@ -24,17 +25,6 @@ beforeAll(async () => {
 
 const html =
   '<!doctype html><html lang="en"><title>Chat</title><meta charset="utf-8"><link rel="icon" href="data:,"><body><script type="module" src="/page.js"></script></html>';
-
-interface Gate {
-  readonly opened: Promise<void>;
-  readonly open: () => void;
-}
-
-function gate(): Gate {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open: () => open() };
-}
 
 async function chatWith(onMessage: Parameters<typeof defineAgent>[0]["onMessage"]): Promise<string> {
   const agent = defineAgent({

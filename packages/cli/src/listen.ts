@@ -73,7 +73,7 @@ async function* deliveries(
   subject: Subject,
   { port, publicUrl, inbox, signal }: Listening,
 ): AsyncGenerator<StreamResponse> {
-  const server = await listening(port);
+  const server = await listening(port, "--port");
   const url = publicUrl ?? `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const receiver = webhookReceiver({
     url,
@@ -138,14 +138,15 @@ function trustFor({ capabilities }: AgentCard): WebhookTrust {
   return signs ? { secret: `whsec_${randomBytes(32).toString("base64")}` } : { tokenOnly: true };
 }
 
-async function listening(port: number): Promise<Server> {
+/** Listens on this machine. `option`: what the user chose the port with. */
+export async function listening(port: number, option: string): Promise<Server> {
   const server = createServer().listen(port, "127.0.0.1");
   try {
     await once(server, "listening");
   } catch (cause) {
     const taken = codeOf(cause) === "EADDRINUSE";
     const reason = taken ? "another process is using it" : cause instanceof Error ? cause.message : String(cause);
-    throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another --port, or 0 for a free one`, {
+    throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another ${option}, or 0 for a free one`, {
       cause,
     });
   }

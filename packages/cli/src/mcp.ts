@@ -1,13 +1,12 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { line } from "@parley/a2a/internal/base/display";
 import { mcpServer, type McpBridge } from "@parley/mcp";
 import { nodeListener } from "@parley/node";
 import { answerBy } from "@parley/server/internal/server/routes";
 import { open, type CallOptions } from "./connection.ts";
-import { codeOf, CommandError, UsageError } from "./errors.ts";
+import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
+import { listening } from "./listen.ts";
 import { logTo } from "./output/text.ts";
 
 interface McpOptions extends CallOptions {
@@ -51,16 +50,7 @@ export async function mcp(io: Io, at: string, options: McpOptions): Promise<numb
 async function serveHttp(io: Io, bridge: McpBridge, port: number, stopped: Promise<void>): Promise<void> {
   const answer = async (request: Request): Promise<Response> =>
     new URL(request.url).pathname === "/mcp" ? bridge.fetch(request) : new Response(null, { status: 404 });
-  const server = createServer().listen(port, "127.0.0.1");
-  try {
-    await once(server, "listening");
-  } catch (cause) {
-    const taken = codeOf(cause) === "EADDRINUSE";
-    const reason = taken ? "another process is using it" : cause instanceof Error ? cause.message : String(cause);
-    throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another --http, or 0 for a free one`, {
-      cause,
-    });
-  }
+  const server = await listening(port, "--http");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   server.on(
     "request",

@@ -193,8 +193,7 @@ async function fetched<Answer>(
     response = await fetch(url, { method, headers, redirect: "error", signal: AbortSignal.timeout(60_000), ...body });
   } catch (cause) {
     const reason = systemReason(cause) ?? "the server does not answer";
-    const hint = "Start it with the option operators, or pass --url, --store or --database-url";
-    throw new CommandError(`no operators' API at ${base}: ${reason}. ${hint}`, { cause });
+    throw new CommandError(`no operators' API at ${base}: ${reason}. ${startWithOperators}`, { cause });
   }
   const answer = await jsonOf(response);
   if (answer === undefined) throw elsewhere(base, `HTTP ${response.status} with another answer`);
@@ -226,8 +225,11 @@ async function jsonOf(response: Response): Promise<object | undefined> {
   }
 }
 
+const startWithOperators = "Start the server with the option operators, or pass --url, --store or --database-url";
+
 function elsewhere(base: string, seen: string): CommandError {
-  return new CommandError(
-    `no operators' API at ${base}: ${seen}. Pass --url with its path, such as ${new URL("/ops", base).href}`,
-  );
+  const usual = new URL("/ops", base).href;
+  // The default address was tried: another path would not be found either.
+  const hint = withoutSlashes(base) === usual ? startWithOperators : `Pass --url with its path, such as ${usual}`;
+  return new CommandError(`no operators' API at ${base}: ${seen}. ${hint}`);
 }

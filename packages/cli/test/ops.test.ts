@@ -216,10 +216,14 @@ describe("parley ops at a server", () => {
     for (const path of ["/ops", "/typo", ""]) {
       const { code, out, err } = await parley(["ops", "list", "--url", server.url + path]);
       const why = `no operators' API at ${server.url}${path}: HTTP ${path === "" ? "200 with another answer" : "404"}.`;
+      const hint =
+        path === "/ops"
+          ? "Start the server with the option operators, or pass --url, --store or --database-url"
+          : `Pass --url with its path, such as ${server.url}/ops`;
       expect({ code, out, err }).toEqual({
         code: 1,
         out: "",
-        err: `parley: ${why} Pass --url with its path, such as ${server.url}/ops\n`,
+        err: `parley: ${why} ${hint}\n`,
       });
     }
     expect((await parley(["ops", "counts", "--url", "ftp://x"])).code).toBe(2);

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Explanation, ShownTask } from "@parley/server/internal/operate/port";
 import { Problem } from "../parts/form.tsx";
+import { Table } from "../parts/table.tsx";
 import { State } from "../parts/task.tsx";
 import { Time } from "../parts/time.tsx";
 import { linkTo } from "../route.ts";
@@ -250,50 +251,5 @@ export function Act({ label, on, wish }: ActProps) {
     >
       {label}
     </button>
-  );
-}
-
-type Cell = string | ReturnType<typeof Act>;
-
-interface TableProps {
-  readonly title: string;
-  readonly names: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
-}
-
-export function Table({ title, names, rows }: TableProps) {
-  if (rows.length === 0) return null;
-  return (
-    <>
-      <h2>{title}</h2>
-      <div class="scroll" tabIndex={0} role="group" aria-label={title}>
-        <table>
-          <thead>
-            <tr>
-              {names.map((name) =>
-                name === "" ? (
-                  <td key="acts" />
-                ) : (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ),
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row, at) => (
-              <tr key={at}>
-                {row.map((cell, of) => (
-                  <td key={of} dir="auto">
-                    {cell}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
   );
 }

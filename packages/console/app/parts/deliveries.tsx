@@ -2,6 +2,7 @@ import { readDeliveryId, webhookHeaders } from "@parley/a2a/internal/webhooks/na
 import { webhooks, type RequestRecord } from "../../src/api.ts";
 import { linkTo } from "../route.ts";
 import type { Exchange } from "../wire.ts";
+import { Table } from "./table.tsx";
 import { Time } from "./time.tsx";
 
 /** What the headers of a received webhook tell. Nothing checks who sent it. */
@@ -48,42 +49,23 @@ export function Deliveries({ of, all }: DeliveriesProps) {
     const delivery = deliveryOf(exchange.request);
     return delivery?.stream === stream ? [{ ...exchange, delivery }] : [];
   });
+  const rows = found
+    .slice(-100)
+    .toReversed()
+    .map(({ request: { exchange, at }, response, delivery: { event, attempt } }) => [
+      <a
+        href={linkTo({ screen: "wire", item: String(exchange) })}
+        aria-current={exchange === of.request.exchange ? "true" : undefined}
+      >
+        <Time at={at} />
+      </a>,
+      event,
+      attempt,
+      response?.status,
+    ]);
   return (
     <>
-      <h2>Deliveries of this webhook</h2>
-      <div class="scroll" tabIndex={0} role="group" aria-label="Deliveries of this webhook">
-        <table>
-          <thead>
-            <tr>
-              {["Received", "Event", "Attempt", "Response"].map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {found
-              .slice(-100)
-              .toReversed()
-              .map(({ request: { exchange, at }, response, delivery: { event, attempt } }) => (
-                <tr key={exchange}>
-                  <td>
-                    <a
-                      href={linkTo({ screen: "wire", item: String(exchange) })}
-                      aria-current={exchange === of.request.exchange ? "true" : undefined}
-                    >
-                      <Time at={at} />
-                    </a>
-                  </td>
-                  <td>{event}</td>
-                  <td>{attempt}</td>
-                  <td>{response?.status}</td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      </div>
+      <Table title="Deliveries of this webhook" names={["Received", "Event", "Attempt", "Response"]} rows={rows} />
       {found.length > 100 && <p class="quiet">And {found.length - 100} before these.</p>}
     </>
   );

@@ -7,7 +7,7 @@ import {
   type StreamResponse,
   type TaskStatus,
 } from "@parley/a2a/model";
-import { dataUrlOf, FileParts, type OpenFile } from "./files.ts";
+import { dataUrlOf, FileParts, safeMediaType, safeUrl, type OpenFile } from "./files.ts";
 import { approvalsIn, formIn } from "./questions.ts";
 import type { A2AChunk, A2AMetadata } from "./types.ts";
 
@@ -142,8 +142,9 @@ export class AnswerChunks {
 
   #other(id: string, part: Part, artifactId?: string, name?: string): void {
     if (part.url !== undefined) {
-      const { url, mediaType = "application/octet-stream" } = part;
-      return this.#keep(id, [{ type: "file", url, mediaType }]);
+      const url = safeUrl(part.url);
+      if (url === undefined) return;
+      return this.#keep(id, [{ type: "file", url, mediaType: safeMediaType(part.mediaType) }]);
     }
     if (part.data === undefined) return;
     const from = { ...(artifactId !== undefined && { artifactId }), ...(name !== undefined && { name }) };

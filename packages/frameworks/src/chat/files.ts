@@ -11,7 +11,8 @@ export interface OpenFile {
 /** Whether a part continues a file: further parts of one have its name and type, or none. */
 function continues({ filename, mediaType }: RawPart, open: OpenFile): boolean {
   return (
-    (filename === undefined || filename === open.filename) && (mediaType === undefined || mediaType === open.mediaType)
+    (filename === undefined || filename === open.filename) &&
+    (mediaType === undefined || safeMediaType(mediaType) === open.mediaType)
   );
 }
 
@@ -27,7 +28,8 @@ export class FileParts {
   /** Adds a part with bytes. Returns the file before it, if this is the next one. */
   add(part: RawPart): OpenFile | undefined {
     const before = this.#open !== undefined && !continues(part, this.#open) ? this.end() : undefined;
-    const { filename, mediaType = "application/octet-stream" } = part;
+    const { filename } = part;
+    const mediaType = safeMediaType(part.mediaType);
     const open = (this.#open ??= { filename, mediaType, parts: [], bytes: 0 });
     const padding = part.raw.endsWith("==") ? 2 : part.raw.endsWith("=") ? 1 : 0;
     open.bytes += (part.raw.length * 3) / 4 - padding;
@@ -42,6 +44,18 @@ export class FileParts {
     this.#open = undefined;
     return open;
   }
+}
+
+/** A media type that an agent chose, which becomes part of a URL. */
+export function safeMediaType(mediaType = ""): string {
+  return /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:; ?charset=[\w-]{1,40})?$/.test(mediaType)
+    ? mediaType
+    : "application/octet-stream";
+}
+
+/** A URL that an agent chose, for a page that makes a link or an image of it. `undefined`: not of the web, such as `javascript:`. */
+export function safeUrl(url: string): string | undefined {
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? url : undefined;
 }
 
 /** The content as a `data:` URL; `undefined` if it is too large. */

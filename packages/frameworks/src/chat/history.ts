@@ -1,5 +1,6 @@
 import type { Message, StreamResponse, Task } from "@parley/a2a/model";
 import { AnswerChunks } from "./chunks.ts";
+import { safeMediaType, safeUrl } from "./files.ts";
 import { answerId } from "./outgoing.ts";
 import { approvalAnswersIn, type ApprovalAnswer } from "./questions.ts";
 import type { A2AChunk, A2AUIMessage } from "./types.ts";
@@ -96,10 +97,14 @@ function addTo(parts: ChatPart[], chunk: A2AChunk): void {
 
 function userParts({ parts }: Message): ChatPart[] {
   return parts.flatMap((part): ChatPart[] => {
-    const { mediaType = "application/octet-stream", filename } = part;
+    const { filename } = part;
+    const mediaType = safeMediaType(part.mediaType);
     const named = { mediaType, ...(filename !== undefined && { filename }) };
     if (part.text !== undefined) return [{ type: "text", text: part.text }];
-    if (part.url !== undefined) return [{ type: "file", url: part.url, ...named }];
+    if (part.url !== undefined) {
+      const url = safeUrl(part.url);
+      return url === undefined ? [] : [{ type: "file", url, ...named }];
+    }
     if (part.raw !== undefined) return [{ type: "file", url: `data:${mediaType};base64,${part.raw}`, ...named }];
     return [{ type: "data-answer", data: part.data }];
   });

@@ -21,6 +21,11 @@ export interface A2AChatTransportOptions {
   readonly maxFileBytes?: number;
 }
 
+interface MessagesOptions {
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+}
+
 interface Call {
   readonly chatId: string;
   readonly abortSignal?: AbortSignal | undefined;
@@ -101,6 +106,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
    * The messages of a chat as the agent has them, oldest first. An answer that is under way is left out: `resume: true` adds it.
    *
    * @param chatId - The chat: the `contextId` of any conversation with this agent.
+   * @param options - `limit`: how many tasks are read, the newest ones. Default: 100.
    * @throws A2AError `UnsupportedOperation` if the agent lists no tasks; and the errors of any call.
    *
    * @example
@@ -112,10 +118,17 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
    * const chat = useChat({ id: "trip-7", transport, messages, resume: true });
    * ```
    */
-  async messages(chatId: string, options: { readonly signal?: AbortSignal } = {}): Promise<A2AUIMessage[]> {
+  async messages(chatId: string, options: MessagesOptions = {}): Promise<A2AUIMessage[]> {
     const client = await this.#connected();
+    const { limit = 100, ...call } = options;
     const tasks: Task[] = [];
-    for await (const task of client.tasks({ contextId: chatId, includeArtifacts: true }, options)) tasks.unshift(task);
+    for await (const task of client.tasks(
+      { contextId: chatId, includeArtifacts: true, pageSize: Math.min(limit, 20) },
+      call,
+    )) {
+      tasks.unshift(task);
+      if (tasks.length >= limit) break;
+    }
     const newest = tasks.at(-1);
     if (newest !== undefined && isRunning(newest)) this.#unread.set(chatId, newest.id);
     return tasks.flatMap((task) => messagesOf(task, isRunning(task), this.#maxFileBytes));

@@ -9,6 +9,7 @@ import * as z from "zod";
 import { fromAISDK } from "../../src/ai-sdk/index.ts";
 import { A2AChatTransport, type A2AChunk, type A2AUIMessage } from "../../src/chat/index.ts";
 import { AnswerChunks } from "../../src/chat/chunks.ts";
+import { gate } from "../gate.ts";
 import { calls, says, Scripted } from "../scripted.ts";
 
 /** Messages of `useChat()`, as the AI SDK's own reader makes them of the transport's chunks. */
@@ -84,12 +85,6 @@ async function foldedBy6(stream: ReadableStream<A2AChunk>): Promise<A2AUIMessage
 const textOf = ({ parts }: A2AUIMessage): string =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
-function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open: () => open() };
-}
-
 describe("an answer", () => {
   it("streams its artifacts as text, files and data, with progress", async () => {
     const client = await agentOf(async function* (turn) {
@@ -132,6 +127,19 @@ describe("an answer", () => {
       yield turn.failed("The station is closed");
     });
     await expect(new Chat(client).say("Weather?")).rejects.toThrow("The station is closed");
+  });
+
+  it("has no URL that runs code in the page, and no media type that ends the URL of a file", async () => {
+    const client = await agentOf(async function* (turn) {
+      const urls = ["javascript:alert(1)", "data:text/html,<script>", "https://example.com/a.png", "vbscript:x", "//x"];
+      yield turn.artifact({ parts: urls.map((url) => ({ url, mediaType: "image/png" })) });
+      yield turn.artifact({ parts: [{ raw: btoa("<script>"), mediaType: "text/html,<script>alert(1)</script>" }] });
+    });
+    const { parts } = await new Chat(client).say("Files?");
+    expect(parts.flatMap((part) => (part.type === "file" ? [part.url] : []))).toEqual([
+      "https://example.com/a.png",
+      `data:application/octet-stream;base64,${btoa("<script>")}`,
+    ]);
   });
 
   it("joins the chunks of a file, and leaves one out that is too large for a page", async () => {
