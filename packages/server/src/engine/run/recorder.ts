@@ -187,20 +187,14 @@ export class Recorder {
         ? { repeated: 0, added: (await this.#lost?.replaceInAll(all)) ?? all }
         : await replay.compare(all, this.additions);
     const lost = replay === undefined ? 0 : this.#compared(replay);
-    const rows = kept?.slice(repeated);
     const end = added.findIndex(({ state: next }) => next !== undefined && (isTerminal(next) || isInterrupted(next)));
-    const restored = end < 0 || this.#lost === undefined ? { records: [] } : await this.restore();
+    const restored = end < 0 || this.#lost === undefined ? [] : await this.restore();
     // The log has lost and restored events before the checkpoint: a later attempt that starts there must skip them too.
-    const saved = checkpoints.map((stored) => {
-      const more = lost + (stored.asked === true ? restored.records.length : 0);
-      return this.#save({ ...stored, events: stored.events + more });
-    });
-    return {
-      records: restored.records.length === 0 ? added : added.toSpliced(end, 0, ...restored.records),
-      kept: rows?.toSpliced(Math.max(0, end), 0, ...restored.records.map(() => [])),
-      effects: saved,
-      endsTurn,
-    };
+    const before = (asked = false): number => lost + (asked ? restored.length : 0);
+    const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + before(stored.asked) }));
+    const at = Math.max(0, end);
+    const rows = kept?.slice(repeated).toSpliced(at, 0, ...restored.map(() => []));
+    return { records: added.toSpliced(at, 0, ...restored), kept: rows, effects: saved, endsTurn };
   }
 
   /** Whether artifacts may hold chunks of a lost run that this run has not repeated. */
@@ -208,22 +202,18 @@ export class Recorder {
     return this.#replay !== undefined || this.#lost !== undefined;
   }
 
-  /**
-   * Records that replace artifacts which hold chunks of a lost run by what this run has written of them. They are content of the log, which
-   * extensions have changed already.
-   */
-  async restore(): Promise<Pick<Recorded, "records" | "kept">> {
+  /** Records that replace artifacts with chunks of a lost run by what this run has written of them, as extensions have changed it already. */
+  async restore(): Promise<readonly NewRecord[]> {
     const replay = this.#replay;
     await replay?.end();
     if (replay !== undefined) this.#compared(replay);
     const artifacts = (await this.#lost?.restored()) ?? [];
     const events = artifacts.flatMap((event) => piecesOf(event, this.#settings.limits.eventBytes));
     this.#events += events.length;
-    const records = events.map((event) => {
+    return events.map((event) => {
       this.#ledger().note(event, true);
       return artifactRecord(this.#origin(), event, "agent", this.#now());
     });
-    return { records, kept: activeIn(this.#turn).length === 0 ? undefined : records.map(() => []) };
   }
 
   /**

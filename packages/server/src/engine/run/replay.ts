@@ -1,9 +1,9 @@
 import { withoutKeys } from "../../blobs/ref.ts";
-import { utf8Length } from "@parley/a2a/internal/base/index";
-import { eventOf, TaskFold, type LogRecord, type NewRecord, type Part } from "@parley/a2a/internal/model/index";
+import { eventOf, TaskFold, type LogRecord, type NewRecord } from "@parley/a2a/internal/model/index";
 import type { ArtifactEvent } from "@parley/a2a/internal/protocol/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import type { Additions } from "../log/index.ts";
+import { exceeds } from "../shared/bytes.ts";
 import { updateJson } from "../../store/json.ts";
 
 const pageSize = 256;
@@ -251,27 +251,16 @@ export class LostEvents {
   }
 }
 
-/** An artifact as events of at most so many bytes, if its parts are not larger: its chunks were, one by one. */
+/** An artifact as one event, or as one for each part if it is too large: its chunks were not. */
 export function piecesOf(event: ArtifactEvent, bytes: number): readonly ArtifactEvent[] {
-  const { artifact, lastChunk, ...rest } = event;
-  const { artifactId, parts } = artifact;
-  // Ids of task and context, and names of members.
-  let room = bytes - utf8Length(JSON.stringify({ ...artifact, parts: [] })) - 1024;
-  const pieces: Part[][] = [[]];
-  for (const part of parts) {
-    const size = utf8Length(JSON.stringify(part)) + 1;
-    if (size > room && pieces.at(-1)?.length !== 0) {
-      pieces.push([]);
-      room = bytes - utf8Length(artifactId) - 1024;
-    }
-    pieces.at(-1)?.push(part);
-    room -= size;
-  }
-  return pieces.map((each, at) => ({
-    ...rest,
-    artifact: at === 0 ? { ...artifact, parts: each } : { artifactId, parts: each },
-    ...(at > 0 && { append: true }),
-    ...(lastChunk === true && at === pieces.length - 1 && { lastChunk }),
+  const { parts, artifactId, ...about } = event.artifact;
+  // The record has the ids of task and context as well.
+  if (!exceeds(JSON.stringify(event), bytes - 1024)) return [event];
+  return parts.map((part, at) => ({
+    ...event,
+    artifact: { artifactId, parts: [part], ...(at === 0 && about) },
+    append: at > 0,
+    lastChunk: event.lastChunk === true && at === parts.length - 1,
   }));
 }
 

@@ -188,7 +188,7 @@ export class TaskRun implements Phase {
     while (!this.stopped) {
       const changes = withStates([], context, this.#host);
       if (changes.length > 0) this.#append([], changes);
-      if (!this.isInterrupted) await this.#restore();
+      if (this.#recorder.mayRestore && !this.isInterrupted) await this.#restore();
       const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
       if (this.stopped) return undefined;
       const finish = this.isInterrupted
@@ -203,9 +203,8 @@ export class TaskRun implements Phase {
   }
 
   async #restore(): Promise<void> {
-    if (!this.#recorder.mayRestore) return;
-    const { records, kept } = await this.#recorder.restore();
-    if (records.length > 0 && !this.stopped) this.#append(records, [], kept);
+    const records = await this.#recorder.restore();
+    if (records.length > 0 && !this.stopped) this.#append(records, []);
   }
 
   /** The turn waits: its run ends, and queued messages stay queued for later turns. */
