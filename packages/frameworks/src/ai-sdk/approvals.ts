@@ -1,6 +1,6 @@
 import { data, text, type JsonObject, type JsonValue, type Part } from "@parley/a2a/model";
 import type { AgentEvent, Turn } from "@parley/server";
-import { digestOf, fromJson, toJson, toPlainJson } from "../shared/json.ts";
+import { digestOf, fromJson, isList, isObject, toJson, toPlainJson } from "../shared/json.ts";
 
 /* Tool approvals as questions (docs/ai-sdk.md). */
 
@@ -178,12 +178,4 @@ function jsonObjectIn(given: string | undefined): JsonValue | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
-  return Array.isArray(value);
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
-import { fromBase64, toBase64, type JsonValue } from "@parley/a2a/model";
+import { fromBase64, toBase64, type JsonObject, type JsonValue } from "@parley/a2a/model";
 
 /* Values of frameworks as JSON, for steps and states. */
 
@@ -34,11 +34,11 @@ export function toJson(value: unknown): JsonValue {
 
 /** The value that `toJson()` was given. */
 export function fromJson(json: JsonValue | undefined): unknown {
-  if (typeof json !== "object" || json === null) return json;
-  if (Array.isArray(json)) return json.map(fromJson);
+  if (isList(json)) return json.map(fromJson);
+  if (!isObject(json)) return json;
   const entries = Object.entries(json);
   const [[key, text] = []] = entries;
-  if (entries.length === 1 && key === plainKey && typeof text === "object") return membersOf(text ?? {});
+  if (entries.length === 1 && key === plainKey && isObject(text)) return membersOf(text);
   if (entries.length === 1 && typeof text === "string") {
     if (key === bytesKey) return fromBase64(text);
     if (key === urlKey) return new URL(text);
@@ -47,7 +47,15 @@ export function fromJson(json: JsonValue | undefined): unknown {
   return membersOf(json);
 }
 
-function membersOf(json: object): object {
+export function isList(json: JsonValue | undefined): json is readonly JsonValue[] {
+  return Array.isArray(json);
+}
+
+export function isObject(json: JsonValue | undefined): json is JsonObject {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}
+
+function membersOf(json: JsonObject): object {
   return Object.fromEntries(Object.entries(json).map(([name, member]) => [name, fromJson(member)]));
 }
 
