@@ -155,6 +155,69 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     });
   });
 
+  test("takes no yes that was sent before the question", async () => {
+    const wanted = [5, 6].map((amount, at) => calls([`c${at}`, "pay", { amount }]));
+    const model = new Scripted(...wanted, says("Thanks"));
+    const paid: unknown[] = [];
+    let open = (): void => {};
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    const execute = async (input: unknown): Promise<string> => {
+      paid.push(input);
+      await opened;
+      return "paid";
+    };
+    const client = await served(new ToolLoopAgent({ model, tools: pay(execute, { needsApproval: true }) }));
+    const id = (await client.sendMessage("Pay")).task?.id ?? "";
+    const send = (text: string) =>
+      client.sendMessage({
+        message: { messageId: crypto.randomUUID(), taskId: id, parts: [{ text }] },
+        configuration: { returnImmediately: true },
+      });
+    await send("yes");
+    await expect.poll(() => paid.length).toBe(1);
+    await send("yes");
+    open();
+    await expect.poll(async () => (await client.getTask(id)).history?.length).toBeGreaterThan(5);
+    const { status } = await client.getTask(id);
+    expect([status.state, status.message?.parts[0]?.text]).toEqual([
+      "TASK_STATE_INPUT_REQUIRED",
+      'Approve pay {"amount":6}?',
+    ]);
+    expect(paid).toEqual([{ amount: 5 }]);
+    await send("yes");
+    await expect.poll(() => paid.length).toBe(2);
+  });
+
+  test("stops a model that never ends", async () => {
+    const schema = jsonSchema({ type: "object", properties: {} });
+    let sent = 0;
+    const model = new Scripted(async function* () {
+      yield { type: "text-start", id: "1" };
+      for (; sent < 1000; sent += 1) yield { type: "text-delta", id: "1", delta: "x".repeat(10_000) };
+    });
+    const client = await served(new ToolLoopAgent({ model, output: Output.object({ schema }) }));
+    expect((await client.sendMessage("Hi")).task?.status.state).toBe("TASK_STATE_FAILED");
+    expect(sent).toBeLessThan(40);
+  });
+
+  test("reports usage and sources", async () => {
+    const source = { type: "source", sourceType: "url", id: "s", url: "https://example.com/", title: "Example" };
+    const model = new Scripted([source, ...says("Hello")]);
+    const client = await served(new ToolLoopAgent({ model }));
+    const { task } = await client.sendMessage("Hi");
+    expect(task?.artifacts).toMatchObject([
+      { name: "answer" },
+      { name: "sources", parts: [{ data: { source: { url: "https://example.com/", title: "Example" } } }] },
+    ]);
+    const ends: unknown[] = [];
+    for await (const { statusUpdate } of client.sendStreamingMessage("Hi")) ends.push(statusUpdate?.metadata);
+    expect(ends.at(-1)).toMatchObject({
+      "gen_ai.usage.input_tokens": 7,
+      "gen_ai.usage.output_tokens": 11,
+      "gen_ai.response.finish_reasons": ["stop"],
+    });
+  });
+
   test("gives an object as data", async () => {
     const model = new Scripted(says('{"city":', '"Basel"}'));
     const schema = jsonSchema({ type: "object", properties: { city: { type: "string" } }, required: ["city"] });

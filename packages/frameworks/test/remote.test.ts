@@ -1,4 +1,4 @@
-import { connect } from "@parley/a2a";
+import { connect, type Client } from "@parley/a2a";
 import { defineAgent, serve, text, type Server } from "@parley/node";
 import { memoryStore } from "@parley/server";
 import { ToolLoopAgent } from "ai";
@@ -89,3 +89,24 @@ test.each([
     expect(prompt).toContain("No weather");
   },
 );
+
+test("an agent that never ends fails the tool", async () => {
+  let sent = 0;
+  async function* sendStreamingMessage(): AsyncGenerator<object> {
+    for (; sent < 100; sent += 1) {
+      const artifact = { artifactId: "a", parts: [{ text: "x".repeat(1 << 20) }] };
+      yield { artifactUpdate: { taskId: "t", artifact, append: true } };
+    }
+  }
+  const client = { sendStreamingMessage } as unknown as Client;
+  const { execute } = a2aTool(client, { description: "Endless" });
+  const results = Reflect.apply(execute ?? (() => {}), undefined, [
+    { message: "x" },
+    { toolCallId: "c", messages: [] },
+  ]);
+  const read = async (): Promise<void> => {
+    for await (const result of results as AsyncIterable<object>) expect(result).toHaveProperty("text");
+  };
+  await expect(read()).rejects.toThrow("takes more than 33554432 bytes");
+  expect(sent).toBeLessThan(40);
+});

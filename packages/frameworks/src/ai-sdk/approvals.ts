@@ -1,6 +1,6 @@
 import { data, text, type JsonObject, type JsonValue, type Part } from "@parley/a2a/model";
 import type { AgentEvent, Turn } from "@parley/server";
-import { digestOf, fromJson, toJson } from "../shared/json.ts";
+import { digestOf, fromJson, isList, isObject, toJson, toPlainJson } from "../shared/json.ts";
 
 /* Tool approvals as questions (docs/ai-sdk.md). */
 
@@ -18,6 +18,8 @@ export interface Approval {
 interface Suspended {
   readonly messages: JsonValue;
   readonly approvals: readonly Approval[];
+  /** The turn that has asked. */
+  readonly turn: number;
 }
 
 interface Decision {
@@ -33,13 +35,13 @@ export interface ApprovalRequest {
 
 export async function approvalOf({ approvalId, toolCall }: ApprovalRequest): Promise<Approval> {
   const { toolCallId, toolName } = toolCall;
-  const input = toJson(toolCall.input);
+  const input = toPlainJson(toolCall.input);
   return { approvalId, toolCallId, toolName, input, digest: await digestOf({ toolName, input }) };
 }
 
 /** Stores the messages of the loop, and asks. */
 export function suspend(turn: Turn, messages: readonly unknown[], approvals: readonly Approval[]): AgentEvent {
-  const suspended = { messages: toJson(messages), approvals: toJson(approvals) };
+  const suspended = { messages: toJson(messages), approvals: jsonOf(approvals), turn: turn.number };
   turn.setState({ aiSdk: suspended });
   return ask(turn, approvals);
 }
@@ -49,7 +51,7 @@ export function resume(turn: Turn): { readonly messages: unknown[] } | { readonl
   const state = turn.state() as { readonly aiSdk?: Suspended } | undefined;
   if (state?.aiSdk === undefined) return undefined;
   const { messages, approvals } = state.aiSdk;
-  const decisions = decisionsOf(turn, approvals);
+  const decisions = hasSeen(turn, state.aiSdk) ? decisionsOf(turn, approvals) : undefined;
   if (decisions === undefined) return { ask: ask(turn, approvals) };
   const content = approvals.map(({ approvalId }, at) => ({
     type: "tool-approval-response",
@@ -57,6 +59,32 @@ export function resume(turn: Turn): { readonly messages: unknown[] } | { readonl
     ...decisions[at],
   }));
   return { messages: [...(fromJson(messages) as unknown[]), { role: "tool", content }] };
+}
+
+function jsonOf(approvals: readonly Approval[]): readonly JsonObject[] {
+  return approvals.map((approval) => ({ ...approval }));
+}
+
+/**
+ * Whether the sender can have seen the question. The message of a turn that crashed after it had asked has not, nor has one that waited
+ * while the question arose: its `yes` was for something else.
+ */
+function hasSeen({ task, message, number }: Turn, { approvals, turn }: Suspended): boolean {
+  if (number === turn) return false;
+  const ids = new Set(approvals.map(({ approvalId }) => approvalId));
+  const history = task?.history ?? [];
+  const asked = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some((part) => names(part, ids)));
+  const said = history.findIndex(({ messageId }) => messageId === message.messageId);
+  return said < 0 || said > asked;
+}
+
+/** Whether a part is the data of a question with these approvals. */
+function names({ data: value }: Part, ids: ReadonlySet<string>): boolean {
+  const list = isObject(value) ? value["approvals"] : undefined;
+  return (
+    isList(list) &&
+    list.some((each) => isObject(each) && typeof each["approvalId"] === "string" && ids.has(each["approvalId"]))
+  );
 }
 
 const maxShown = 2000;
@@ -68,7 +96,7 @@ function ask(turn: Turn, approvals: readonly Approval[]): AgentEvent {
   });
   const question = lines.length === 1 ? `Approve ${lines[0]}?` : `Approve each of these?\n${lines.join("\n")}`;
   const form: Part = { data: formOf(approvals), mediaType: "application/schema+json" };
-  return turn.inputRequired([text(question), data({ approvals: toJson(approvals) }), form]);
+  return turn.inputRequired([text(question), data({ approvals: jsonOf(approvals) }), form]);
 }
 
 /** Names of the fields: without a number for a single approval. */
@@ -95,7 +123,8 @@ const no = /^\s*(n|no|deny|denied|reject|refuse)[.!]?\s*$/i;
 /** The decision for each approval. `undefined`: one is missing, or names other arguments. */
 function decisionsOf(turn: Turn, approvals: readonly Approval[]): readonly Decision[] | undefined {
   const given = turn.message.parts.flatMap((part) => answersIn(part, approvals));
-  if (given.length === 0 && approvals.length === 1) {
+  const isText = turn.message.parts.every(({ text }) => text !== undefined);
+  if (given.length === 0 && approvals.length === 1 && isText) {
     if (yes.test(turn.text)) return [{ approved: true }];
     if (no.test(turn.text)) return [{ approved: false }];
   }
@@ -149,12 +178,4 @@ function jsonObjectIn(given: string | undefined): JsonValue | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
-  return Array.isArray(value);
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -8,9 +8,9 @@ const reserved = stepBounds.result;
 export class Budget {
   #used = 0;
 
-  /** Adds a result that is stored. */
-  add(result: unknown): void {
-    this.#used += utf8Length(JSON.stringify(result)) + stepBounds.name;
+  /** Adds a result that is stored, as JSON text: in this attempt of the turn, or in an earlier one. */
+  add(json: string): void {
+    this.#used += utf8Length(json) + stepBounds.name;
   }
 
   /** How many bytes the result of a tool may take. */

@@ -1,7 +1,9 @@
 import { gateway, type LanguageModel } from "ai";
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { JsonValue } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
-import { digestOf, fromJson, toJson } from "../shared/json.ts";
+import { digestOf, fromJson, toJson, toJsonText } from "../shared/json.ts";
 import type { Budget } from "./budget.ts";
 import type { DurableModel } from "./port.ts";
 
@@ -60,13 +62,10 @@ export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel
   /** Calls a model once for an answer. `call` is not called if the answer is stored. */
   async function answerOf(options: ModelOptions, call: () => Promise<Omit<Answer, "prompt">>): Promise<Answer> {
     const number = (count += 1);
-    const prompt = await digestOf(options.prompt.filter(({ role }) => role !== "system"));
+    const prompt = await digestOf(toJson(options.prompt.filter(({ role }) => role !== "system")));
     try {
-      const stored = await turn.step(`model ${number}`, async () => {
-        const json = toJson({ ...(await call()), prompt });
-        budget.add(json);
-        return json;
-      });
+      const stored = await turn.step(`model ${number}`, async () => toJson({ ...(await call()), prompt }));
+      budget.add(JSON.stringify(stored));
       const answer = fromJson(stored) as Answer;
       if (answer.prompt !== prompt) turn.logger.warn("Replaying a model answer to other messages", { number });
       return answer;
@@ -166,7 +165,19 @@ async function record(
   let sentAt = -Infinity;
   let finish: ModelPart | undefined;
   let response = {};
+  let [kept, passed] = [0, 0];
 
+  /** Fails once it is known that the answer cannot be stored: a model that never ends must not fill the memory. */
+  const count = (part: ModelPart): void => {
+    const { type, delta } = part;
+    const bytes =
+      typeof delta === "string" ? utf8Length(delta) : held.has(type) || content.has(type) ? sizeOf(part) : 32;
+    // The call repeats the arguments that were streamed.
+    if (type.startsWith("tool-input-")) passed += bytes;
+    else kept += bytes;
+    if (Math.max(kept, passed) <= stepBounds.result) return;
+    throw new Error(`The answer of the model takes more than ${stepBounds.result} bytes`);
+  };
   const begin = async (type: string, part: ModelPart): Promise<OpenBlock> => {
     const { id, delta: _, ...rest } = part;
     const block = { ...rest, type, text: "", pieces: [] };
@@ -204,6 +215,7 @@ async function record(
   for await (const part of stream) {
     turn.signal.throwIfAborted();
     if (finish !== undefined || part.type === "raw") continue;
+    count(part);
     if (/^(text|reasoning)-(start|delta|end)$/.test(part.type)) await writeText(part);
     else if (part.type === "finish") finish = part;
     else if (part.type === "error") throw part["error"];
@@ -221,6 +233,10 @@ async function record(
     await write({ type: `${entry.block.type}-end`, id });
   }
   return { blocks, finish, response };
+}
+
+function sizeOf(part: ModelPart): number {
+  return utf8Length(toJsonText(part));
 }
 
 const isText = ({ type }: ModelPart): boolean => type === "text" || type === "reasoning";

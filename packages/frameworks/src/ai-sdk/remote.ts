@@ -1,6 +1,14 @@
 import { jsonSchema, tool, ToolLoopAgent, type LanguageModel, type Tool } from "ai";
 import type { Client, Conversation } from "@parley/a2a";
-import type { Artifact, Message, Part, StreamResponse, TaskState } from "@parley/a2a/model";
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import {
+  toBase64,
+  type Artifact,
+  type Message,
+  type Part,
+  type StreamResponse,
+  type TaskState,
+} from "@parley/a2a/model";
 import { digestOf, toJson } from "../shared/json.ts";
 import type { ModelPart } from "./model.ts";
 import { idempotencyOf } from "./tools.ts";
@@ -111,7 +119,7 @@ class RemoteModel {
   async *#parts({ prompt, abortSignal }: ModelCall): AsyncGenerator<ModelPart, void, void> {
     const last = prompt.findLast(({ role }) => role === "user");
     const parts = partsOf(last?.content ?? "");
-    const digest = await digestOf([prompt.length, parts]);
+    const digest = await digestOf(toJson([prompt.length, parts]));
     const messageId = this.#failed?.digest === digest ? this.#failed.messageId : crypto.randomUUID();
     const reader = new AnswerParts();
     yield { type: "stream-start", warnings: [] };
@@ -146,9 +154,7 @@ function partsOf(content: string | readonly ModelPart[]): readonly Part[] {
     const tagged = typeof given === "object" && given !== null && "type" in given ? given : undefined;
     const data: unknown = tagged === undefined ? given : Reflect.get(tagged, String(tagged.type));
     if (data instanceof URL) return [{ url: data.href, ...named }];
-    const raw =
-      data instanceof Uint8Array ? btoa(Array.from(data, (byte) => String.fromCharCode(byte)).join("")) : String(data);
-    return [{ raw, ...named }];
+    return [{ raw: data instanceof Uint8Array ? toBase64(data) : String(data), ...named }];
   });
 }
 
@@ -157,6 +163,9 @@ const states: Partial<Record<TaskState, string>> = {
   TASK_STATE_REJECTED: "rejected",
   TASK_STATE_CANCELED: "canceled",
 };
+
+/** What is read of one answer: as much as a task of Parley holds. */
+const maxBytes = 32 << 20;
 
 /** The events of a task as parts of a model: artifacts and messages are text and files, progress is reasoning. */
 class AnswerParts {
@@ -167,6 +176,7 @@ class AnswerParts {
   readonly #shown = new Map<string, string>();
   #count = 0;
   #said = "";
+  #bytes = 0;
 
   *read({ task, message, statusUpdate, artifactUpdate }: Partial<StreamResponse>): Generator<ModelPart, void, void> {
     this.taskId = task?.id ?? statusUpdate?.taskId ?? artifactUpdate?.taskId ?? this.taskId;
@@ -195,20 +205,35 @@ class AnswerParts {
   /** An artifact that begins again shows only what is new of it; text that was shown cannot be taken back. */
   *#artifact({ artifactId, parts }: Artifact, append: boolean): Generator<ModelPart, void, void> {
     const before = this.#shown.get(artifactId) ?? "";
-    const text = (append ? before : "") + parts.map(textOf).join("");
-    this.#shown.set(artifactId, text);
-    yield* this.#text(text.startsWith(before) ? text.slice(before.length) : text, "text");
-    for (const part of parts) if (part.raw !== undefined) yield fileOf(part.raw, part);
+    const text = parts.map(textOf).join("");
+    this.#shown.set(artifactId, append ? before + text : text);
+    yield* this.#text(!append && text.startsWith(before) ? text.slice(before.length) : text, "text");
+    yield* this.#files(parts);
   }
 
   *#message({ parts }: Message, kind: "text" | "reasoning"): Generator<ModelPart, void, void> {
     this.#said = parts.map((part) => part.text ?? "").join("");
     yield* this.#text(this.#said, kind);
-    for (const part of parts) if (part.raw !== undefined) yield fileOf(part.raw, part);
+    yield* this.#files(parts);
+  }
+
+  *#files(parts: readonly Part[]): Generator<ModelPart, void, void> {
+    for (const part of parts) {
+      if (part.raw === undefined) continue;
+      this.#add(part.raw);
+      yield fileOf(part.raw, part);
+    }
+  }
+
+  /** An agent that never ends must not fill the memory. */
+  #add(text: string): void {
+    this.#bytes += utf8Length(text);
+    if (this.#bytes > maxBytes) throw new Error(`The answer of the remote agent takes more than ${maxBytes} bytes`);
   }
 
   *#text(delta: string, kind: "text" | "reasoning"): Generator<ModelPart, void, void> {
     if (delta === "") return;
+    this.#add(delta);
     if (kind === "text") this.text += delta;
     const id = `${(this.#count += 1)}`;
     yield { type: `${kind}-start`, id };

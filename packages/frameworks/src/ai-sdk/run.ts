@@ -1,6 +1,6 @@
 import { data, type JsonObject, type Part } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
-import { toJson } from "../shared/json.ts";
+import { toPlainJson } from "../shared/json.ts";
 import { approvalOf, suspend, type ApprovalRequest } from "./approvals.ts";
 import type { AISDKAgent, AISDKResult } from "./port.ts";
 
@@ -72,7 +72,7 @@ async function* outcome(
     });
     if (value === undefined)
       return yield ended("TASK_STATE_FAILED", "The answer does not have the expected form", metadata);
-    yield turn.artifact({ name: "answer", parts: [data(toJson(value))] });
+    yield turn.artifact({ name: "answer", parts: [data(toPlainJson(value))] });
   }
   if (reason !== "length") return yield ended("TASK_STATE_COMPLETED", undefined, metadata);
   const isCut = "The answer is cut off: it reached the model's limit";
@@ -183,7 +183,7 @@ class Parts {
   }
 
   *#progress({ output }: StreamPart): Generator<AgentEvent, void, void> {
-    const shown = typeof output === "string" ? output : JSON.stringify(toJson(output));
+    const shown = typeof output === "string" ? output : JSON.stringify(toPlainJson(output));
     yield this.#turn.working(shown.slice(0, maxProgress));
   }
 
@@ -196,5 +196,5 @@ class Parts {
 const maxProgress = 4000;
 
 function sourceOf({ type: _, providerMetadata: __, ...source }: StreamPart): Part {
-  return data({ source: toJson(source) });
+  return data({ source: toPlainJson(source) });
 }

@@ -62,6 +62,7 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
     options: ToolOptions,
     preliminary: (value: unknown) => Promise<void>,
   ): Promise<unknown> {
+    let isCounted = false;
     const stored = await turn.step(nameOf(options.toolCallId), async ({ key, uncertain, attempt, signal }) => {
       const { abortSignal } = options;
       const both = abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal]);
@@ -75,9 +76,12 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
       const bytes = utf8Length(text);
       const fits = bytes <= budget.room;
       const result = fits ? text : toJsonText({ error: errorOf(tooLarge(bytes, budget.room)) });
+      // At once, for calls that run at the same time.
       budget.add(result);
+      isCounted = true;
       return JSON.parse(result) as JsonValue;
     });
+    if (!isCounted) budget.add(JSON.stringify(stored));
     const { error, output } = stored as Stored;
     if (error !== undefined) throw Object.assign(new Error(error.message), { name: error.name });
     return fromJson(output);

@@ -1,6 +1,6 @@
 import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
-import type { JsonValue } from "@parley/a2a/model";
+import { fromBase64, toBase64, type JsonObject, type JsonValue } from "@parley/a2a/model";
 
 /* Values of frameworks as JSON, for steps and states. */
 
@@ -8,12 +8,23 @@ import type { JsonValue } from "@parley/a2a/model";
 const bytesKey = "$bytes";
 const urlKey = "$url";
 const dateKey = "$date";
+/** An object that has one of these members itself, such as in Extended JSON of MongoDB. */
+const plainKey = "$plain";
+const marks: ReadonlySet<string> = new Set([bytesKey, urlKey, dateKey, plainKey]);
 
 /** A value as JSON text: bytes, URLs and dates are kept, functions are not. `undefined` becomes null. */
 export function toJsonText(value: unknown): string {
-  const text = JSON.stringify(marked(value, 0) ?? null);
+  return textOf(marked(value, 0, true));
+}
+
+function textOf(json: unknown): string {
   // Half of a surrogate pair, which only an escape can write: UTF-8 has no form of it.
-  return text.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\\ufffd");
+  return JSON.stringify(json ?? null).replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\\ufffd");
+}
+
+/** A value as JSON for others to read: bytes as base64, URLs and dates as text. */
+export function toPlainJson(value: unknown): JsonValue {
+  return JSON.parse(textOf(marked(value, 0, false))) as JsonValue;
 }
 
 /** A value as JSON. */
@@ -23,44 +34,60 @@ export function toJson(value: unknown): JsonValue {
 
 /** The value that `toJson()` was given. */
 export function fromJson(json: JsonValue | undefined): unknown {
-  if (typeof json !== "object" || json === null) return json;
-  if (Array.isArray(json)) return json.map(fromJson);
+  if (isList(json)) return json.map(fromJson);
+  if (!isObject(json)) return json;
   const entries = Object.entries(json);
   const [[key, text] = []] = entries;
+  if (entries.length === 1 && key === plainKey && isObject(text)) return membersOf(text);
   if (entries.length === 1 && typeof text === "string") {
-    if (key === bytesKey) return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+    if (key === bytesKey) return fromBase64(text);
     if (key === urlKey) return new URL(text);
     if (key === dateKey) return new Date(text);
   }
-  return Object.fromEntries(entries.map(([name, member]) => [name, fromJson(member)]));
+  return membersOf(json);
+}
+
+export function isList(json: JsonValue | undefined): json is readonly JsonValue[] {
+  return Array.isArray(json);
+}
+
+export function isObject(json: JsonValue | undefined): json is JsonObject {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}
+
+function membersOf(json: JsonObject): object {
+  return Object.fromEntries(Object.entries(json).map(([name, member]) => [name, fromJson(member)]));
 }
 
 const maxDepth = 100;
 
-function marked(value: unknown, depth: number): unknown {
+/** `keeps`: values that JSON cannot hold are marked, so that they can be restored. */
+function marked(value: unknown, depth: number, keeps: boolean): unknown {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "number" && !Number.isFinite(value)) return null;
   if (typeof value !== "object" || value === null) return value;
   if (depth > maxDepth) throw new TypeError(`the value nests deeper than ${maxDepth} levels`);
-  if (value instanceof Uint8Array) return { [bytesKey]: base64Of(value) };
-  if (value instanceof ArrayBuffer) return { [bytesKey]: base64Of(new Uint8Array(value)) };
-  if (value instanceof URL) return { [urlKey]: value.href };
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : { [dateKey]: value.toISOString() };
+  const [key, text] = specialOf(value) ?? [];
+  if (key !== undefined) return keeps ? { [key]: text } : text;
+  if (value instanceof Date) return null;
   if (value instanceof Error) return { name: value.name, message: value.message };
-  if (Array.isArray(value)) return value.map((member) => marked(member, depth + 1));
-  const plain: unknown =
-    "toJSON" in value && typeof value.toJSON === "function" ? Reflect.apply(value.toJSON, value, []) : value;
-  if (typeof plain !== "object" || plain === null) return plain;
-  return Object.fromEntries(Object.entries(plain).map(([name, member]) => [name, marked(member, depth + 1)]));
+  if (Array.isArray(value)) return value.map((member) => marked(member, depth + 1, keeps));
+  if ("toJSON" in value && typeof value.toJSON === "function")
+    return marked(Reflect.apply(value.toJSON, value, []), depth + 1, keeps);
+  const entries = Object.entries(value);
+  const isEscaped = keeps && entries.some(([name]) => marks.has(name));
+  const below = depth + (isEscaped ? 2 : 1);
+  const members = Object.fromEntries(entries.map(([name, member]) => [name, marked(member, below, keeps)]));
+  return isEscaped ? { [plainKey]: members } : members;
 }
 
-function base64Of(bytes: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-  return btoa(text);
+function specialOf(value: object): readonly [key: string, text: string] | undefined {
+  if (value instanceof Uint8Array || value instanceof ArrayBuffer) return [bytesKey, toBase64(value)];
+  if (value instanceof URL) return [urlKey, value.href];
+  return value instanceof Date && !Number.isNaN(value.getTime()) ? [dateKey, value.toISOString()] : undefined;
 }
 
 /** SHA-256 over canonical JSON (RFC 8785), in hexadecimal. */
-export async function digestOf(value: unknown): Promise<string> {
-  return toHex(await sha256(canonicalJson(toJson(value))));
+export async function digestOf(json: JsonValue): Promise<string> {
+  return toHex(await sha256(canonicalJson(json)));
 }

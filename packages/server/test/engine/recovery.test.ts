@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defineAgent } from "../../src/agent/index.ts";
-import { TaskFold } from "@parley/a2a/internal/model/index";
+import { isTerminal, TaskFold } from "@parley/a2a/internal/model/index";
+import { defineExtension } from "@parley/a2a/extensions";
 import { callContext, fakeClock, inProcess, type InProcessOptions } from "@parley/testing";
 import { memoryStore, type Store, type TaskHead } from "../../src/store/index.ts";
 import { bound, eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
@@ -256,6 +257,70 @@ describe("a lost run", () => {
       }
     },
   );
+
+  it("restores an artifact once: mirrored as it ends, in events within limits.eventBytes, and not extended again", async () => {
+    const shared = memoryStore();
+    const clock = fakeClock();
+    const { opened } = gate();
+    const uri = "https://example.com/extensions/stamp/v1";
+    const stamp = defineExtension({
+      uri,
+      onAppend: (event) =>
+        event.kind === "artifact"
+          ? { ...event, artifact: { ...event.artifact, parts: [...event.artifact.parts, { text: "." }] } }
+          : event,
+    });
+    const many = Array.from({ length: 50 }, (_, at) => `${at} `);
+    const agent = defineAgent({
+      name: "test",
+      description: "a test",
+      version: "1",
+      skills: [],
+      resumable: true,
+      mirrorArtifactText: true,
+      extensions: [stamp],
+      async *onMessage(turn) {
+        // The third attempt repeats the first one, and finds the chunk of the second one.
+        for (const [at, text] of (turn.attempt === 2 ? ["other"] : many).entries()) {
+          yield {
+            kind: "artifact",
+            artifact: { artifactId: "a", parts: [{ text }, { data: { more: "x".repeat(50) } }] },
+            ...(at > 0 && { append: true }),
+          };
+        }
+        if (turn.attempt < 3) await opened;
+        yield turn.completed();
+      },
+    });
+    const context = { ...callContext(), extensions: [uri] };
+    let id = "";
+    for (const attempt of [1, 2, 3]) {
+      let alive = true;
+      const append: Store["append"] = (items) => (alive ? shared.append(items) : new Promise(() => {}));
+      const { service, engine } = inProcess(agent, {
+        clock,
+        store: { ...bound(shared), append },
+        lease: { ttl: 3_000, maxAttempts: 5 },
+        limits: { eventBytes: 2_500 },
+      });
+      onTestFinished(() => void engine.close());
+      if (attempt === 1) {
+        const { batches } = await service.stream("SendStreamingMessage", { message: messageOf("Go") }, context);
+        id = (await new Reading(batches).next())?.payload.value.task?.id ?? "";
+      } else clock.advance(10_000);
+      const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
+      const text = async () => (await get()).artifacts?.[0]?.parts.map((part) => part.text ?? "").join("");
+      const written = attempt === 2 ? "other." : many.map((text) => `${text}.`).join("");
+      if (attempt < 3) await eventually(async () => (await text()) === written);
+      else await eventually(async () => isTerminal((await get()).status.state));
+      expect(await text()).toBe(written);
+      if (attempt === 3) {
+        expect((await get()).status.state).toBe("TASK_STATE_COMPLETED");
+        expect((await get()).status.message?.parts[0]?.text).toBe(written);
+      }
+      alive = false;
+    }
+  });
 
   it.each([
     ["in other chunks", ["a ", "b ", "c ", "d "], 1_000],

@@ -22,7 +22,7 @@ import {
   recordOf,
   type EventPlace,
 } from "./events.ts";
-import { Replay, type LostEvents } from "./replay.ts";
+import { piecesOf, Replay, type LostEvents } from "./replay.ts";
 import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting, seenBy } from "./turn-input.ts";
 
 export interface Recorded {
@@ -187,18 +187,14 @@ export class Recorder {
         ? { repeated: 0, added: (await this.#lost?.replaceInAll(all)) ?? all }
         : await replay.compare(all, this.additions);
     const lost = replay === undefined ? 0 : this.#compared(replay);
-    // The log has lost events before the checkpoint: a later attempt that starts there must skip them too.
-    const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
-    const rows = kept?.slice(repeated);
     const end = added.findIndex(({ state: next }) => next !== undefined && (isTerminal(next) || isInterrupted(next)));
-    if (end < 0 || this.#lost === undefined) return { records: added, kept: rows, effects: saved, endsTurn };
-    const restored = await this.restore(state);
-    return {
-      records: added.toSpliced(end, 0, ...restored.records),
-      kept: rows?.toSpliced(end, 0, ...(restored.kept ?? [])),
-      effects: saved,
-      endsTurn,
-    };
+    const restored = end < 0 || this.#lost === undefined ? [] : await this.restore();
+    // The log has lost and restored events before the checkpoint: a later attempt that starts there must skip them too.
+    const before = (asked = false): number => lost + (asked ? restored.length : 0);
+    const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + before(stored.asked) }));
+    const at = Math.max(0, end);
+    const rows = kept?.slice(repeated).toSpliced(at, 0, ...restored.map(() => []));
+    return { records: added.toSpliced(at, 0, ...restored), kept: rows, effects: saved, endsTurn };
   }
 
   /** Whether artifacts may hold chunks of a lost run that this run has not repeated. */
@@ -206,14 +202,18 @@ export class Recorder {
     return this.#replay !== undefined || this.#lost !== undefined;
   }
 
-  /** Records that replace artifacts which hold chunks of a lost run by what this run has written of them. No chunk may follow. */
-  async restore(state: TaskState): Promise<Pick<Recorded, "records" | "kept">> {
+  /** Records that replace artifacts with chunks of a lost run by what this run has written of them, as extensions have changed it already. */
+  async restore(): Promise<readonly NewRecord[]> {
     const replay = this.#replay;
     await replay?.end();
     if (replay !== undefined) this.#compared(replay);
-    const events = (await this.#lost?.restored()) ?? [];
-    const kept: FeatureEffect[][] | undefined = activeIn(this.#turn).length === 0 ? undefined : [];
-    return { records: events.map((event) => this.#record(event, state, kept)), kept };
+    const artifacts = (await this.#lost?.restored()) ?? [];
+    const events = artifacts.flatMap((event) => piecesOf(event, this.#settings.limits.eventBytes));
+    this.#events += events.length;
+    return events.map((event) => {
+      this.#ledger().note(event, true);
+      return artifactRecord(this.#origin(), event, "agent", this.#now());
+    });
   }
 
   /**

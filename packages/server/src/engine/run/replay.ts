@@ -3,6 +3,7 @@ import { eventOf, TaskFold, type LogRecord, type NewRecord } from "@parley/a2a/i
 import type { ArtifactEvent } from "@parley/a2a/internal/protocol/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import type { Additions } from "../log/index.ts";
+import { exceeds } from "../shared/bytes.ts";
 import { updateJson } from "../../store/json.ts";
 
 const pageSize = 256;
@@ -248,6 +249,19 @@ export class LostEvents {
     }
     return { fold, lastChunk };
   }
+}
+
+/** An artifact as one event, or as one for each part if it is too large: its chunks were not. */
+export function piecesOf(event: ArtifactEvent, bytes: number): readonly ArtifactEvent[] {
+  const { parts, artifactId, ...about } = event.artifact;
+  // The record has the ids of task and context as well.
+  if (!exceeds(JSON.stringify(event), bytes - 1024)) return [event];
+  return parts.map((part, at) => ({
+    ...event,
+    artifact: { artifactId, parts: [part], ...(at === 0 && about) },
+    append: at > 0,
+    lastChunk: event.lastChunk === true && at === parts.length - 1,
+  }));
 }
 
 /** Whether a record has the content of a stored one. Times and ids of messages are new in each run. */

@@ -126,6 +126,7 @@ export class TaskRun implements Phase {
   }
 
   async #acceptEnd(event: StatusEvent, context: ContextView): Promise<boolean> {
+    await this.#restore();
     const message = await this.#mirror();
     if (this.stopped) return false;
     return this.#take([{ ...event, ...message }], context);
@@ -187,8 +188,8 @@ export class TaskRun implements Phase {
     while (!this.stopped) {
       const changes = withStates([], context, this.#host);
       if (changes.length > 0) this.#append([], changes);
-      const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
       if (this.#recorder.mayRestore && !this.isInterrupted) await this.#restore();
+      const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
       if (this.stopped) return undefined;
       const finish = this.isInterrupted
         ? undefined
@@ -202,8 +203,8 @@ export class TaskRun implements Phase {
   }
 
   async #restore(): Promise<void> {
-    const { records, kept } = await this.#recorder.restore(this.#state);
-    if (records.length > 0 && !this.stopped) this.#append(records, [], kept);
+    const records = await this.#recorder.restore();
+    if (records.length > 0 && !this.stopped) this.#append(records, []);
   }
 
   /** The turn waits: its run ends, and queued messages stay queued for later turns. */

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import type { LanguageModel } from "ai";
+import type { Turn } from "@parley/server";
+import { Budget } from "../src/ai-sdk/budget.ts";
+import { durableModels } from "../src/ai-sdk/model.ts";
+import { durableTools } from "../src/ai-sdk/tools.ts";
+import type { ModelCall } from "./scripted.ts";
+
+/** A turn whose steps are stored in a map: a second one with the same map resumes it. */
+function turnOf(steps: Map<string, unknown>, warnings: unknown[] = []): Turn {
+  const { signal } = new AbortController();
+  const turn = {
+    signal,
+    logger: { warn: (...line: unknown[]) => warnings.push(line) },
+    step: async (name: string, run: (call: object) => unknown) => {
+      if (!steps.has(name)) steps.set(name, await run({ key: "k", uncertain: false, attempt: 1, signal }));
+      return steps.get(name);
+    },
+  };
+  return turn as unknown as Turn;
+}
+
+describe("doGenerate", () => {
+  const asked: ModelCall[] = [];
+  const model = {
+    specificationVersion: "v3",
+    provider: "test",
+    modelId: "test",
+    supportedUrls: {},
+    doStream: () => Promise.reject(new Error("It only generates")),
+    async doGenerate(call: ModelCall) {
+      asked.push(call);
+      return {
+        content: [{ type: "text", text: "Hello" }],
+        finishReason: { unified: "stop", raw: "stop" },
+        usage: { inputTokens: { total: 1 }, outputTokens: { total: 2 } },
+        response: { id: "r", timestamp: new Date(0), headers: { secret: "s" } },
+        warnings: [],
+      };
+    },
+  };
+  const generate = async (turn: Turn, text: string): Promise<unknown> => {
+    const durable = durableModels(turn, new Budget())(model as unknown as LanguageModel);
+    const content = [{ type: "text", text }];
+    const prompt = [
+      { role: "system", content: String(Math.random()) },
+      { role: "user", content },
+    ];
+    return Reflect.apply(Reflect.get(durable, "doGenerate"), durable, [{ prompt }]);
+  };
+
+  test("asks once, and gives the stored answer in a resumed turn, with a warning for other messages", async () => {
+    const steps = new Map<string, unknown>();
+    const warnings: unknown[] = [];
+    const first = await generate(turnOf(steps, warnings), "Hi");
+    expect(first).toMatchObject({
+      content: [{ type: "text", text: "Hello" }],
+      usage: { outputTokens: { total: 2 } },
+      response: { id: "r", timestamp: new Date(0) },
+    });
+    expect(JSON.stringify([...steps.values()])).not.toContain("secret");
+    expect(await generate(turnOf(steps, warnings), "Hi")).toEqual(first);
+    expect(warnings).toEqual([]);
+    expect(await generate(turnOf(steps, warnings), "Bye")).toEqual(first);
+    expect(warnings).toEqual([["Replaying a model answer to other messages", { number: 1 }]]);
+    expect(asked).toHaveLength(1);
+  });
+});
+
+test("a resumed turn has as much room for results as the turn that was lost", async () => {
+  const result = "x".repeat(250 << 10);
+  const calls = async (turn: Turn, ids: readonly string[], budget = new Budget()): Promise<string[]> => {
+    const { big } = durableTools(turn, budget)({ big: { execute: () => result } });
+    const outputs: string[] = [];
+    for (const toolCallId of ids) {
+      const called: Promise<string> = Reflect.apply(big.execute, undefined, [{}, { toolCallId }]);
+      outputs.push(await called.catch((error: unknown) => String(error)));
+    }
+    return outputs.map((output) => output.slice(0, 20));
+  };
+  const all = ["a", "b", "c", "d"];
+  const whole = await calls(turnOf(new Map()), all);
+  expect(whole.map((output) => output.startsWith("xx"))).toEqual([true, true, true, false]);
+  const steps = new Map<string, unknown>();
+  await calls(turnOf(steps), all.slice(0, 3));
+  expect(await calls(turnOf(steps), all)).toEqual(whole);
+});
+
+test("quotes in results are counted once", async () => {
+  const { big } = durableTools(turnOf(new Map()), new Budget())({ big: { execute: () => '"'.repeat(120 << 10) } });
+  for (const toolCallId of ["a", "b", "c"])
+    await expect(Reflect.apply(big.execute, undefined, [{}, { toolCallId }])).resolves.toHaveLength(120 << 10);
+});

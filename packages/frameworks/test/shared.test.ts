@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import type { Turn } from "@parley/server";
+import { approvalOf, resume, suspend } from "../src/ai-sdk/approvals.ts";
+import { digestOf, fromJson, toJson, toPlainJson } from "../src/shared/json.ts";
+import { checkPeer } from "../src/shared/peer.ts";
+
+describe("JSON of frameworks", () => {
+  test("keeps bytes, URLs and dates", () => {
+    const value = { a: [new Uint8Array([1, 2])], b: new URL("https://example.com/"), c: new Date(5), d: 1n };
+    expect(fromJson(toJson(value))).toEqual({ ...value, d: "1" });
+    expect(toPlainJson(value)).toEqual({
+      a: ["AQI="],
+      b: "https://example.com/",
+      c: "1970-01-01T00:00:00.005Z",
+      d: "1",
+    });
+  });
+
+  test.each([
+    { $url: "no URL" },
+    { $bytes: "%" },
+    { $date: "2026-01-01" },
+    { $plain: { $date: "x" } },
+    { deep: [{ $url: "x", other: 1 }] },
+    { $plain: "x" },
+  ])("gives back objects that look like its own marks: %j", async (value) => {
+    expect(fromJson(toJson(value))).toEqual(value);
+    expect(toPlainJson(value)).toEqual(value);
+  });
+
+  test("has a digest for marks that nest deep, and for halves of surrogate pairs", async () => {
+    let value: object = {};
+    for (let depth = 0; depth < 48; depth += 1) value = { $url: value };
+    await expect(digestOf(toJson(value))).resolves.toHaveLength(64);
+    await expect(digestOf(toJson(["\ud800\ud800", "\\ud800"]))).resolves.toHaveLength(64);
+  });
+
+  test("reads what toJSON() returns, such as a list", () => {
+    expect(toJson({ list: { toJSON: () => [1, new Date(0)] } })).toEqual({
+      list: [1, { $date: "1970-01-01T00:00:00.000Z" }],
+    });
+  });
+});
+
+test("refuses a version of the AI SDK out of its range", () => {
+  const range = { adapter: "ai-sdk", name: "ai", min: 6, below: 8 };
+  for (const version of ["5.9.9", "8.0.0-beta.1", "nightly"])
+    expect(() => checkPeer(range, version)).toThrow(`@parley/frameworks/ai-sdk needs ai >=6 <8, found ${version}`);
+  for (const version of ["6.0.0", "7.9.9", undefined]) expect(() => checkPeer(range, version)).not.toThrow();
+});
+
+describe("an approval", () => {
+  const turnOf = async (text: string) => {
+    let state: unknown;
+    const fake = {
+      number: 2,
+      text,
+      message: { messageId: "m", role: "ROLE_USER", parts: [{ text }] },
+      task: undefined,
+      state: () => state,
+      setState: (value: unknown) => void (state = value),
+      inputRequired: (parts: unknown) => parts,
+    };
+    const toolCall = { toolCallId: "c", toolName: "pay", input: { $date: "x" } };
+    const approval = await approvalOf({ approvalId: "a", toolCall });
+    suspend(fake as unknown as Turn, [], [approval]);
+    return { approval, answer: (more: object) => resume({ ...fake, ...more } as unknown as Turn) };
+  };
+
+  test("is not given by the message whose turn asked for it, and crashed", async () => {
+    const { answer } = await turnOf("yes");
+    expect(answer({ attempt: 2 })).toHaveProperty("ask");
+    expect(answer({ number: 3 })).toHaveProperty("messages");
+  });
+
+  test("is not given by a text beside data that is no answer", async () => {
+    const { answer } = await turnOf("yes");
+    const parts = [{ text: "yes" }, { data: { approved: false } }];
+    expect(answer({ number: 3, message: { messageId: "n", parts } })).toHaveProperty("ask");
+  });
+
+  test("has the digest of the arguments that it shows", async () => {
+    const { approval } = await turnOf("yes");
+    expect(approval.input).toEqual({ $date: "x" });
+    expect(approval.digest).toBe(await digestOf({ toolName: "pay", input: approval.input }));
+  });
+});
