@@ -74,23 +74,14 @@ async function problemOf(
   { pins, maxSchemaBytes = 16 << 10 }: McpToolsOptions,
 ): Promise<Omit<HeldTool, "name"> | undefined> {
   if (!/^[\w./-]{1,128}$/.test(tool.name)) return { reason: "its name is not valid" };
-  const size = sizeOf(tool.inputSchema);
-  if (size === undefined) return { reason: "its schema is nested too deeply" };
+  const size = bytesOf(tool.inputSchema);
+  if (size === Infinity) return { reason: "its schema is nested too deeply" };
   if (size > maxSchemaBytes) return { reason: `its schema has ${size} bytes; at most ${maxSchemaBytes} are accepted` };
   if (pins === undefined) return undefined;
   const digest = await digestOf(tool).catch(() => undefined);
   if (digest === undefined) return { reason: "its description or schema has no canonical form" };
   const pinned = await pins.pin(server, tool.name, digest);
   return pinned === digest ? undefined : { reason: "its description or schema changed after it was approved", digest };
-}
-
-/** `undefined`: the value cannot be written as JSON. */
-function sizeOf(value: JsonObject): number | undefined {
-  try {
-    return bytesOf(value);
-  } catch {
-    return undefined;
-  }
 }
 
 function offer(tool: ListedTool, { maxDescriptionBytes = 1024 }: McpToolsOptions): Offered {

@@ -1,4 +1,6 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
+import { utf8Length } from "@parley/a2a/internal/base/bytes";
+import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
 import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
 import type { McpResult } from "./port.ts";
 import { cutBytes } from "../server/skills.ts";
@@ -14,8 +16,14 @@ export function jsonOf(value: unknown): JsonValue | undefined {
   return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as JsonValue);
 }
 
+/** The length of a value as JSON; `Infinity` if it nests too deeply for JSON here, which depends on no engine. */
 export function bytesOf(value: unknown): number {
-  return new TextEncoder().encode(JSON.stringify(value) ?? "").length;
+  if (value === undefined) return 0;
+  try {
+    return utf8Length(jsonTextOf(value));
+  } catch {
+    return Infinity;
+  }
 }
 
 /** SHA-256 of what a tool says about itself. */
