@@ -1,12 +1,12 @@
 /* The installed version of a framework. */
 
-/** Major versions of a framework that an adapter supports: `min` and above, less than `below`. */
+/** Versions of a framework that an adapter supports: `min` and above, less than `below`. A number is a major version. */
 export interface PeerRange {
   /** The subpath of the adapter, such as `ai-sdk`. */
   readonly adapter: string;
   /** Name of the package. */
   readonly name: string;
-  readonly min: number;
+  readonly min: number | string;
   readonly below: number;
 }
 
@@ -32,7 +32,15 @@ interface ModuleModule {
 
 /** @throws Error for a version out of the range. `version`: `undefined` is accepted. */
 export function checkPeer({ adapter, name, min, below }: PeerRange, version: string | undefined): void {
-  const major = Number(version?.split(".", 1)[0] ?? min);
-  if (major >= min && major < below) return;
+  if (version === undefined) return;
+  const [found, least] = [numbersOf(version), numbersOf(String(min))];
+  const at = [0, 1, 2].find((place) => found[place] !== least[place]);
+  const isNewEnough = at === undefined || (found[at] ?? NaN) > (least[at] ?? NaN);
+  if (isNewEnough && (found[0] ?? NaN) < below) return;
   throw new Error(`@parley/frameworks/${adapter} needs ${name} >=${min} <${below}, found ${version}`);
+}
+
+function numbersOf(version: string): readonly number[] {
+  const [major, minor = 0, patch = 0] = version.split(/[.+-]/).map(Number);
+  return [major ?? NaN, minor, patch];
 }
