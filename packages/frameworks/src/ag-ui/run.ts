@@ -90,6 +90,8 @@ export class Run {
     for await (const event of events) {
       this.apply(event);
       if (this.#isCanceling) await this.#cancel();
+      // The stream of such a task stays open until it continues, which the user's next message may be for.
+      if (this.#events?.status?.state === "TASK_STATE_AUTH_REQUIRED") break;
     }
   }
 

@@ -218,7 +218,8 @@ export class AnswerChunks {
     const shown = this.#unseen(undefined);
     for (const part of parts) {
       if (part.raw !== undefined) this.#file(id, shown, shown.files.add(part));
-      else if (part.text === undefined && part.data !== schema) this.#other(nextId(id, shown), part);
+      else if (part.text === undefined && part.data !== schema && approvalsIn([part]).length === 0)
+        this.#other(nextId(id, shown), part);
     }
     this.#file(id, shown, shown.files.end());
   }

@@ -28,7 +28,9 @@ export function turnsOf(task: Task): readonly TaskTurn[] {
   return (starts.length === 0 ? [0] : starts).map((start, at) => {
     const messages = history.slice(start, starts[at + 1]);
     const asked = messages.find(({ role }) => role === "ROLE_USER");
-    const said = messages.filter((message) => message !== asked);
+    // The status of the task has its last message.
+    const last = task.status.message?.messageId;
+    const said = messages.filter((message) => message !== asked && message.messageId !== last);
     const isLast = at >= starts.length - 1;
     const isShown = isLast ? !isRunning(task) : said.length > 0;
     const events = [...said.map((message) => ({ message })), ...(isLast ? [{ task }] : [])];
