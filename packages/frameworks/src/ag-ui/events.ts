@@ -76,7 +76,12 @@ export class RunEvents {
       this.#isReplaced = true;
     }
     this.#flush();
-    this.#closeTexts();
+    this.close();
+  }
+
+  /** Ends the texts, however far they are. */
+  close(): void {
+    for (const id of this.#open) this.#close(id);
   }
 
   #add(chunk: A2AChunk): void {
@@ -130,10 +135,6 @@ export class RunEvents {
     if (this.#open.delete(id)) this.#emit({ type: EventType.TEXT_MESSAGE_END, messageId: id });
   }
 
-  #closeTexts(): void {
-    for (const id of this.#open) this.#close(id);
-  }
-
   /** The agent begins again: the chunks that follow in the same event have all of the answer. */
   #empty(): void {
     this.#isReplaced = true;
@@ -148,7 +149,7 @@ export class RunEvents {
   #flush(): void {
     if (!this.#isReplaced) return;
     this.#isReplaced = false;
-    this.#closeTexts();
+    this.close();
     // Activities are left out: the page keeps those that a snapshot without any does not have.
     const made = this.messages.filter(({ role }) => role !== "activity");
     const ids = new Set(this.#texts.keys());

@@ -143,6 +143,7 @@ export class Run {
   }
 
   #end(event: BaseEvent): void {
+    this.#events?.close();
     this.emit(event);
     if (!this.#isOver) this.#reader.complete();
     this.#isOver = true;

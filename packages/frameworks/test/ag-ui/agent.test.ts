@@ -414,7 +414,7 @@ describe("abortRun()", () => {
   it.each(["cancel", "leave"] as const)("with onStop %s", async (onStop) => {
     const [running, go] = [gate(), gate()];
     const client = await serving(async function* (turn) {
-      yield turn.working("Wait");
+      yield turn.artifact({ parts: [text("Wait")] });
       running.open();
       await Promise.race([go.opened, new Promise((resolve) => turn.signal.addEventListener("abort", resolve))]);
       yield turn.completed("Done");
@@ -422,6 +422,7 @@ describe("abortRun()", () => {
     const page = new Page(client, { onStop });
     const events = page.say("Go");
     await running.opened;
+    await expect.poll(() => page.shown).toHaveLength(2);
     page.agent.abortRun();
     expect(ended(await events)).toMatchObject({ type: EventType.RUN_FINISHED, outcome: { type: "cancelled" } });
     const state = async (): Promise<string | undefined> =>
