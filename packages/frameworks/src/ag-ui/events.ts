@@ -72,7 +72,8 @@ export class RunEvents {
     this.#chunks.finish();
     for (const [id, text] of this.#texts) {
       if (!this.#begun.has(id) || text.end() === undefined) continue;
-      this.#made.set(id, { id, role: "assistant", content: text.shown });
+      if (text.shown === "") this.#made.delete(id);
+      else this.#made.set(id, { id, role: "assistant", content: text.shown });
       this.#isReplaced = true;
     }
     this.#flush();

@@ -1,0 +1,72 @@
+import { build } from "esbuild";
+import { basename, join } from "node:path";
+import { defineAgent, serve } from "@parley/node";
+import type { Page } from "playwright-core";
+import { onTestFinished } from "vitest";
+import { install } from "../../scripts/ready.mjs";
+
+/* Pages with front ends of others, which are large: test/ui has them, and is installed when a test needs it. */
+
+const folder = join(import.meta.dirname, "..", "ui");
+const modules = join(folder, "node_modules");
+
+/** The files of a page, by name. */
+export type PageFiles = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
+
+/** @param name - A file of test/ui, without its ending. */
+export async function pageOf(name: string): Promise<PageFiles> {
+  await install(folder, ["--ignore-scripts"]);
+  const { outputFiles } = await build({
+    entryPoints: { page: join(folder, `${name}.jsx`) },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "browser",
+    jsx: "automatic",
+    conditions: ["@parley/source"],
+    // The adapter gets the version of the page.
+    alias: { "@ag-ui/client": join(modules, "@ag-ui/client/dist/index.mjs"), rxjs: join(modules, "rxjs") },
+    define: { "process.env.NODE_ENV": '"development"' },
+    loader: { ".ttf": "empty", ".woff": "empty", ".woff2": "empty" },
+    outdir: "out",
+    write: false,
+  });
+  return new Map(outputFiles.map(({ path, contents }) => [basename(path), new Uint8Array(contents)]));
+}
+
+const html =
+  '<!doctype html><html lang="en"><title>Chat</title><meta charset="utf-8"><link rel="icon" href="data:,"><link rel="stylesheet" href="/page/page.css"><body style="margin: 0"><script type="module" src="/page/page.js"></script></html>';
+
+/** The address of a page with an agent at its origin. The hash is the id of a new thread. */
+export async function pageWith(
+  files: PageFiles,
+  onMessage: Parameters<typeof defineAgent>[0]["onMessage"],
+): Promise<string> {
+  const agent = defineAgent({
+    name: "Talker",
+    description: "Talks.",
+    version: "1.0.0",
+    skills: [],
+    // Approvals are sent as data.
+    defaultInputModes: ["text/plain", "application/json"],
+    onMessage,
+  });
+  const server = await serve(agent, {
+    port: 0,
+    logger: false,
+    routes: (request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/chat") return new Response(html, { headers: { "content-type": "text/html" } });
+      if (!pathname.startsWith("/page/")) return undefined;
+      const type = pathname.endsWith("css") ? "text/css" : "text/javascript";
+      return new Response(files.get(basename(pathname)), { headers: { "content-type": type } });
+    },
+  });
+  onTestFinished(() => server.close());
+  return `${new URL(server.url).origin}/chat#${crypto.randomUUID()}`;
+}
+
+export async function say(page: Page, message: string): Promise<void> {
+  await page.fill("textarea", message);
+  await page.keyboard.press("Enter");
+}
