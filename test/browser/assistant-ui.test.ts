@@ -3,13 +3,13 @@ import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { gate } from "../../packages/frameworks/test/gate.ts";
 import { open, shot } from "./console-page.ts";
-import { pageOf, pageWith, say, type PageFiles } from "./front-end.ts";
+import { pagesOf, pageWith, say, type PageFiles } from "./front-end.ts";
 
 /** A page with the A2A client of assistant-ui, which speaks REST to the base URL of an agent. */
 
 let files: PageFiles;
 beforeAll(async () => {
-  files = await pageOf("assistant-ui");
+  files = await pagesOf("assistant-ui");
 }, 600_000);
 
 const opened = (url: string): ReturnType<typeof open> => open(url, { ready: "textarea" });
@@ -17,7 +17,7 @@ const said = (page: Page): Promise<string[]> => page.locator("[role=article]").a
 
 test("assistant-ui shows artifacts as they stream, and answers a question in the same task", async () => {
   const [half, rest] = [gate(), gate()];
-  const url = await pageWith(files, async function* (turn) {
+  const url = await pageWith(files, "assistant-ui", async function* (turn) {
     if (turn.number === 1) {
       yield* turn.stream(
         (async function* () {
@@ -49,7 +49,7 @@ test("assistant-ui shows artifacts as they stream, and answers a question in the
 
 test("assistant-ui cancels a task, and shows why one failed", async () => {
   const canceled = gate();
-  const url = await pageWith(files, async function* (turn) {
+  const url = await pageWith(files, "assistant-ui", async function* (turn) {
     if (turn.text === "fail") return yield turn.failed("The station is closed");
     yield turn.artifact({ parts: [text("Looking")] });
     await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));

@@ -3,13 +3,13 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { gate } from "../../packages/frameworks/test/gate.ts";
 import { open, shot } from "./console-page.ts";
-import { pageOf, pageWith, say, type PageFiles } from "./front-end.ts";
+import { pagesOf, pageWith, say, type PageFiles } from "./front-end.ts";
 
 /** A page with the stock chat of CopilotKit and `A2AAgent`, against an agent. CopilotKit brings a version of AG-UI before 1.0. */
 
 let files: PageFiles;
 beforeAll(async () => {
-  files = await pageOf("copilotkit");
+  files = await pagesOf("copilotkit", "first");
 }, 600_000);
 
 const opened = (url: string): ReturnType<typeof open> => open(url, { ready: "textarea" });
@@ -25,7 +25,7 @@ describe("CopilotKit", () => {
   test("shows artifacts as they stream, and a reload in the middle loses and doubles no character", async () => {
     const words = Array.from({ length: 400 }, (_, at) => `word ${at}, `);
     const [half, rest] = [gate(), gate()];
-    const url = await pageWith(files, async function* (turn) {
+    const url = await pageWith(files, "copilotkit", async function* (turn) {
       yield turn.working("Looking");
       yield* turn.stream(
         (async function* () {
@@ -69,7 +69,7 @@ describe("CopilotKit", () => {
       input: { euros: at },
       digest: `d${at}`,
     }));
-    const url = await pageWith(files, async function* (turn) {
+    const url = await pageWith(files, "copilotkit", async function* (turn) {
       if (turn.number === 1) return yield turn.inputRequired("For whom?");
       if (turn.number === 2) return yield turn.inputRequired([text(`Pay ${turn.text}?`), data({ approvals })]);
       yield turn.completed(`Paid: ${JSON.stringify(turn.message.parts.map((part) => part.data))}`);
@@ -93,9 +93,22 @@ describe("CopilotKit", () => {
     expect(noise.filter(ours)).toEqual([]);
   });
 
+  test("needs a provider and a chat, and reads a thread when the page opens", async () => {
+    const url = await pageWith(files, "first", async function* (turn) {
+      yield turn.completed(`You said ${turn.text}`);
+    });
+    const { page, noise } = await opened(url);
+    await say(page, "Hello");
+    await page.waitForSelector("text=You said Hello");
+    await page.reload();
+    await page.waitForSelector("text=You said Hello");
+    expect([await questions(page), await answers(page)]).toEqual([["Hello"], ["You said Hello"]]);
+    expect(noise.filter(ours)).toEqual([]);
+  });
+
   test("stops the agent, and shows why a task failed", async () => {
     const stopped = gate();
-    const url = await pageWith(files, async function* (turn) {
+    const url = await pageWith(files, "copilotkit", async function* (turn) {
       if (turn.text === "fail") return yield turn.failed("The station is closed");
       yield turn.artifact({ parts: [text("Looking")] });
       await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));

@@ -1,9 +1,11 @@
 import { EventType, type BaseEvent, type Message, type RunAgentParameters } from "@ag-ui/client";
 import { connect, type Client } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/model";
 import { data, defineAgent, file, serve, text, type Agent } from "@parley/node";
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import { A2AAgent, type A2AAgentConfig } from "../../src/ag-ui/index.ts";
 import { gate } from "../gate.ts";
+import type { Interceptor } from "@parley/server";
 
 /** Runs of agents over HTTP. The client library of AG-UI checks each event, and the order of all of them. */
 
@@ -17,7 +19,7 @@ afterEach(async () => {
 
 type OnMessage = Parameters<typeof defineAgent>[0]["onMessage"];
 
-async function serving(onMessage: OnMessage): Promise<Client> {
+async function serving(onMessage: OnMessage, ...interceptors: Interceptor[]): Promise<Client> {
   const agent: Agent = defineAgent({
     name: "Talker",
     description: "Talks.",
@@ -29,7 +31,26 @@ async function serving(onMessage: OnMessage): Promise<Client> {
   });
   const server = await serve(agent, { port: 0, logger: false });
   closers.push(() => server.close());
-  return connect(server.url);
+  return connect(server.url, { interceptors });
+}
+
+/** A client whose agent lacks an operation. */
+function lacking(name: string, instead: () => void = () => undefined): Interceptor {
+  const check = (operation: string): void => {
+    if (operation !== name) return;
+    instead();
+    throw new A2AError("UnsupportedOperation");
+  };
+  return (next) => ({
+    async call(operation, request, context) {
+      check(operation);
+      return next.call(operation, request, context);
+    },
+    async stream(operation, request, context) {
+      check(operation);
+      return next.stream(operation, request, context);
+    },
+  });
 }
 
 /** A page with one thread. */
@@ -388,6 +409,40 @@ describe("connectAgent()", () => {
     await third.agent.connectAgent();
     await third.agent.connectAgent();
     expect(third.shown).toEqual(expected.filter(([, content]) => (content as { text?: string }).text === undefined));
+  });
+
+  it("shows an answer that ended while the thread was read", async () => {
+    const go = gate();
+    const client = await serving(async function* (turn) {
+      yield turn.artifact({ parts: [text("Wait.")], artifactId: "a", open: true });
+      await go.opened;
+      yield turn.append("a", [text(" Done.")], { last: true });
+    }, lacking("SubscribeToTask", go.open));
+    const first = new Page(client, { onStop: "leave" });
+    const running = first.say("Go");
+    await expect.poll(() => first.shown).toHaveLength(2);
+    first.agent.abortRun();
+    await running;
+    const page = first.reloaded(client);
+    await page.agent.connectAgent();
+    await expect
+      .poll(async () => {
+        await page.agent.connectAgent();
+        return page.shown;
+      })
+      .toEqual([
+        ["user", "Go"],
+        ["assistant", "Wait. Done."],
+      ]);
+  });
+
+  it("reads nothing of an agent that lists no tasks, which is talked to all the same", async () => {
+    const client = await serving((turn) => turn.reply("Hello"), lacking("ListTasks"));
+    const initialMessages: Message[] = [{ id: "hello", role: "assistant", content: "Hi" }];
+    const page = new Page(client, { initialMessages });
+    await page.agent.connectAgent();
+    await page.say("Hi");
+    expect(page.shown.map(([, content]) => content)).toEqual(["Hi", "Hi", "Hello"]);
   });
 
   it("shows what failed, and has nothing for a new thread", async () => {
