@@ -124,14 +124,16 @@ export class A2AAgent extends AbstractAgent {
     const cloned = new A2AAgent(this.#config);
     cloned.#connection = this.#connection;
     cloned.#threads = this.#threads;
-    return Object.assign(cloned, super.clone());
+    const base: unknown = super.clone();
+    return Object.assign(cloned, base);
   }
 
   /** A message of the user answers what the agent has asked, where the front end has no form for it. */
   protected override prepareRunAgentInput(parameters: RunAgentParameters = {}): RunAgentInput {
     this.pendingInterrupts = this.pendingInterrupts.filter(({ metadata }) => metadata?.["threadId"] === this.threadId);
     const input = super.prepareRunAgentInput(parameters);
-    if (input.resume !== undefined || lastSaid(input) === undefined || this.pendingInterrupts.length === 0) return input;
+    if (input.resume !== undefined || lastSaid(input) === undefined || this.pendingInterrupts.length === 0)
+      return input;
     return { ...input, resume: this.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: "resolved" })) };
   }
 

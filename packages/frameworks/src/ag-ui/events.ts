@@ -2,6 +2,7 @@ import { EventType, type BaseEvent, type Interrupt, type Message } from "@ag-ui/
 import { GrowingText } from "@parley/a2a";
 import { isInterrupted, type StreamResponse, type TaskStatus } from "@parley/a2a/model";
 import { AnswerChunks } from "../shared/chunks.ts";
+import { isObject } from "../shared/json.ts";
 import { approvalsIn, formIn, type AskedApproval } from "../shared/questions.ts";
 import type { A2AChunk, A2AMetadata } from "../shared/types.ts";
 
@@ -175,9 +176,8 @@ export function interruptsOf(status: TaskStatus, taskId: string, threadId: strin
   }));
   if (approvals.length > 0) return approvals;
   const form = formIn(parts);
-  const isObject = typeof form === "object" && form !== null && !Array.isArray(form);
   const reason = status.state === "TASK_STATE_AUTH_REQUIRED" ? "a2a:auth_required" : "input_required";
-  return [{ id, reason, message, ...(isObject && { responseSchema: { ...form } }), metadata }];
+  return [{ id, reason, message, ...(isObject(form) && { responseSchema: { ...form } }), metadata }];
 }
 
 /** The approvals that a task waits for, by the id of their interrupt. */

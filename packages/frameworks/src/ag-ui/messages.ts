@@ -107,8 +107,7 @@ function partsOf(content: UserMessage["content"]): readonly Part[] {
     if (part.type === "text") return text(part.text);
     const { source } = part;
     const mediaType = source.mimeType;
-    if (source.type === "data")
-      return fileOf(`data:${safeMediaType(mediaType)};base64,${source.value}`, { mediaType });
+    if (source.type === "data") return fileOf(`data:${safeMediaType(mediaType)};base64,${source.value}`, { mediaType });
     const url = source.type === "url" ? safeUrl(source.value) : undefined;
     if (url !== undefined) return fileOf(url, { mediaType });
     throw new A2AError("InvalidParams", `A file of a message must have bytes or a URL of the web; got ${source.type}`);

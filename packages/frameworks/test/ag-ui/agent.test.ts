@@ -14,7 +14,7 @@ const closers: (() => Promise<void>)[] = [];
 const warn = vi.spyOn(console, "warn");
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
-  expect(warn.mock.calls).toEqual([]);
+  if (warn.mock.calls.length > 0) throw new Error(`AG-UI warns: ${JSON.stringify(warn.mock.calls)}`);
 });
 
 type OnMessage = Parameters<typeof defineAgent>[0]["onMessage"];
@@ -413,11 +413,14 @@ describe("connectAgent()", () => {
 
   it("shows an answer that ended while the thread was read", async () => {
     const go = gate();
-    const client = await serving(async function* (turn) {
-      yield turn.artifact({ parts: [text("Wait.")], artifactId: "a", open: true });
-      await go.opened;
-      yield turn.append("a", [text(" Done.")], { last: true });
-    }, lacking("SubscribeToTask", go.open));
+    const client = await serving(
+      async function* (turn) {
+        yield turn.artifact({ parts: [text("Wait.")], artifactId: "a", open: true });
+        await go.opened;
+        yield turn.append("a", [text(" Done.")], { last: true });
+      },
+      lacking("SubscribeToTask", go.open),
+    );
     const first = new Page(client, { onStop: "leave" });
     const running = first.say("Go");
     await expect.poll(() => first.shown).toHaveLength(2);
