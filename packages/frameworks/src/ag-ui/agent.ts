@@ -68,6 +68,7 @@ export class A2AAgent extends AbstractAgent {
     return this.#observe(input, async (run) => {
       const client = await this.#connection.client();
       const thread = await this.#threadOf(client, input);
+      if (run.isOver) return;
       const { task } = thread;
       const { messages } = input;
       if (task !== undefined && isDismissed(input, task)) {

@@ -34,7 +34,7 @@ export function isDismissed({ resume = [] }: RunAgentInput, { status }: NonNulla
   return isCancelled && isInterrupted(status.state) && approvalsOf(status).size === 0;
 }
 
-/** The message of the user that a run answers. `undefined`: there is none. */
+/** The message of the user that a run answers. `undefined`: the last message is another one. */
 export function lastSaid({ messages }: RunAgentInput): UserMessage | undefined {
   const last = messages.findLast(({ role }) => role === "user" || role === "assistant" || role === "tool");
   return last?.role === "user" ? last : undefined;

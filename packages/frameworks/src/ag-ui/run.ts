@@ -46,6 +46,11 @@ export class Run {
     return this.#reading.signal;
   }
 
+  /** Whether the page has the last event. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** What is known of the thread after the run. */
   get thread(): Thread {
     const { contextId, taskId } = this.#events?.metadata ?? {};
@@ -90,9 +95,16 @@ export class Run {
     for await (const event of events) {
       this.apply(event);
       if (this.#isCanceling) await this.#cancel();
-      // The stream of such a task stays open until it continues, which the user's next message may be for.
-      if (this.#events?.status?.state === "TASK_STATE_AUTH_REQUIRED") break;
+      if (await this.#waitsForCredentials()) break;
     }
+  }
+
+  /** The stream of such a task stays open, though the task may wait for the next message. A replay has also what it waited for before. */
+  async #waitsForCredentials(): Promise<boolean> {
+    const { taskId } = this.#events?.metadata ?? {};
+    if (taskId === undefined || this.#events?.status?.state !== "TASK_STATE_AUTH_REQUIRED") return false;
+    const task = await this.#client?.getTask(taskId, { signal: this.signal });
+    return task?.status.state === "TASK_STATE_AUTH_REQUIRED";
   }
 
   /** Ends the run, and the task if it is to be canceled: now, or as soon as its id is known. */

@@ -344,15 +344,27 @@ describe("a question", () => {
   });
 
   it("for credentials is an interrupt of its own kind", async () => {
+    const [half, rest] = [gate(), gate()];
     const client = await serving(async function* (turn) {
       if (turn.number === 1) return yield turn.authRequired("Sign in at https://example.com/");
-      yield turn.completed("Thanks");
+      yield* turn.stream(
+        slowly(["You ", "have ", "mail"], 1, () => {
+          half.open();
+          return rest.opened;
+        }),
+      );
     });
     const page = new Page(client);
     await page.say("Mail?");
     expect(page.agent.pendingInterrupts).toMatchObject([{ reason: "a2a:auth_required" }]);
-    await page.say("Done");
-    expect(page.shown.at(-1)).toEqual(["assistant", "Thanks"]);
+    const answered = page.say("Done");
+    await half.opened;
+    const later = page.reloaded(client);
+    const connected = later.agent.connectAgent();
+    await expect.poll(() => later.shown.at(-1)).toEqual(["assistant", "You "]);
+    rest.open();
+    await Promise.all([answered, connected]);
+    expect([page.shown.at(-1), later.shown.at(-1)]).toEqual(Array(2).fill(["assistant", "You have mail"]));
   });
 
   it("of another thread does not keep a new one from starting", async () => {
@@ -489,6 +501,19 @@ describe("abortRun()", () => {
     go.open();
     await expect.poll(state).toBe("TASK_STATE_COMPLETED");
   });
+});
+
+it("abortRun() before the agent was reached sends nothing", async () => {
+  let count = 0;
+  const client = await serving((turn) => {
+    count += 1;
+    return turn.reply("Hello");
+  });
+  const page = new Page(client);
+  page.agent.subscribe({ onRunStartedEvent: () => page.agent.abortRun() });
+  expect(typesOf(await page.say("Hi"))).toEqual([EventType.RUN_STARTED, EventType.RUN_FINISHED]);
+  await page.agent.connectAgent();
+  expect(count).toBe(0);
 });
 
 test.each(["0.0.58", "2.0.0"])("refuses %s of the client library", (version) => {
