@@ -30,6 +30,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/testing": 42,
   "@parley/conform": 40,
   "@parley/console": 18,
+  "@parley/frameworks/ag-ui": 2,
   "@parley/frameworks/ai-sdk": 25,
   "@parley/frameworks/chat": 6,
   "@parley/frameworks/openai-agents": 4,
