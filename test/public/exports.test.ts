@@ -33,6 +33,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/frameworks/ai-sdk": 25,
   "@parley/frameworks/chat": 6,
   "@parley/nats": 4,
+  "@parley/react": 20,
   "@parley/mcp": 5,
   "@parley/mcp/tools": 20,
   "@parley/telemetry": 8,
