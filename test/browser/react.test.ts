@@ -97,12 +97,8 @@ const answers = (page: Page): Promise<string[]> => page.locator("article.assista
 const asked = (page: Page): Promise<string[]> => page.locator("article.user").allInnerTexts();
 const ready = "main[data-status=ready]";
 
-async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
-  yield* items;
-}
-
-/** Words of which the second half waits for a gate. */
-function halves(count: number): {
+/** Words of which those after the first `before` wait for a gate. */
+function halves(before: number, count: number): {
   readonly words: readonly string[];
   readonly rest: ReturnType<typeof gate>;
   stream(): AsyncGenerator<string>;
@@ -113,25 +109,33 @@ function halves(count: number): {
     words,
     rest,
     async *stream() {
-      yield* words.slice(0, count / 2);
+      yield* words.slice(0, before);
       await rest.opened;
-      yield* words.slice(count / 2);
+      yield* words.slice(before);
     },
   };
 }
 
 describe.each(versions)("React %s", (version) => {
   test("renders at most once per frame at 10,000 chunks, with one stream for two components", async () => {
-    const words = Array.from({ length: 10_000 }, (_, at) => `w${at} `);
+    const { words, rest, stream } = halves(1_000, 11_000);
     const url = await serving(async function* (turn) {
-      yield* turn.stream(each(words));
+      // Each word is an event: `turn.stream()` would join them.
+      const whole = turn.artifact({ parts: [text("Begin: ")], open: true });
+      yield whole;
+      for await (const word of stream()) yield turn.append(whole.artifact.artifactId, [text(word)]);
     }, version);
     const { page, noise, calls } = await opened(url);
     await say(page, "Count");
+    await page.waitForSelector("text=word 999,");
+    rest.open();
     await page.waitForSelector(`${ready} .length[data-status=ready]`);
-    expect(await answers(page)).toEqual([words.join("")]);
-    expect(await page.locator(".length").allInnerTexts()).toEqual([`${words.join("").length} characters`]);
-    const { frames = 0, conversation = 0, task = 0 } = await page.evaluate<Record<string, number>>("measured()");
+    const whole = `Begin: ${words.join("")}`;
+    expect(await answers(page)).toEqual([whole]);
+    expect(await page.locator(".length").allInnerTexts()).toEqual([`${whole.length} characters`]);
+    const { frames = 0, conversation = 0, task = 0, events = 0 } = await page.evaluate<Record<string, number>>("measured()");
+    console.log({ frames, conversation, task, events });
+    expect(events).toBeGreaterThan(10_000);
     expect(task).toBeGreaterThan(1);
     // The rest: mounting, twice in strict mode, and the message before it was accepted.
     expect(conversation).toBeLessThanOrEqual(frames + 8);
@@ -165,7 +169,7 @@ describe.each(versions)("React %s", (version) => {
 
 describe("useConversation()", () => {
   test("loses and doubles no character at a reload in mid-stream", async () => {
-    const { words, rest, stream } = halves(400);
+    const { words, rest, stream } = halves(200, 400);
     const url = await serving(async function* (turn) {
       yield turn.working("Looking");
       yield* turn.stream(stream());
@@ -176,6 +180,7 @@ describe("useConversation()", () => {
     await page.waitForSelector("text=word 199");
     await page.reload();
     await page.waitForSelector("main[data-status=streaming] >> text=word 199");
+    await page.waitForSelector("h1");
     expect(await asked(page)).toEqual(["Count"]);
     await shot(page, "useConversation after a reload");
     rest.open();
@@ -258,7 +263,7 @@ describe("useConversation()", () => {
   });
 
   test("ends the stream when it unmounts, and not the task", async () => {
-    const { words, rest, stream } = halves(20);
+    const { words, rest, stream } = halves(10, 20);
     const url = await serving(async function* (turn) {
       yield* turn.stream(stream());
     });

@@ -1,4 +1,4 @@
-import { connect, type AgentCard, type Client, type ConnectOptions } from "@parley/a2a";
+import type { AgentCard, Client, ConnectOptions } from "@parley/a2a";
 import type { Task } from "@parley/a2a/model";
 import { toA2AError } from "@parley/a2a/internal/model/index";
 import { ConversationStore, type ConversationAgent } from "./conversation.ts";
@@ -34,7 +34,7 @@ export class RemoteAgent implements ConversationAgent {
   #card: CardSnapshot;
 
   /**
-   * @param agent - The agent's URL, or a client from `connect()`.
+   * @param agent - The agent's URL, or a client from `connect()` or `connectJsonRpc()`.
    * @param options - Options of `connect()`, for a URL.
    */
   constructor(agent: string | URL | Client, options: ConnectOptions = {}) {
@@ -113,6 +113,8 @@ export class RemoteAgent implements ConversationAgent {
   async #connect(): Promise<Client> {
     const agent = this.#agent;
     if (isClient(agent)) return agent;
+    // Most of the client is a chunk of its own, which a page loads when it connects.
+    const { connect } = await import("@parley/a2a");
     const { card } = this.#card;
     if (card === undefined) return connect(agent, this.#options);
     // The agent's URL still decides who gets credentials. A client with `trust` reads the card again, for its signatures.

@@ -1,11 +1,12 @@
-import { A2AError, hasCode, type CallOptions, type Client, type SendInput, type TaskSnapshot } from "@parley/a2a";
-import { data, isInterrupted, isTerminal, type Message, type SendMessageRequest, type Task } from "@parley/a2a/model";
+import type { CallOptions, Client, SendInput } from "@parley/a2a";
+import { A2AError, data, hasCode, isInterrupted, isTerminal, type Message, type SendMessageRequest, type Task } from "@parley/a2a/model";
 import { randomIds } from "@parley/a2a/internal/base/index";
 import { toSendRequest } from "@parley/a2a/internal/client/requests";
 import { toA2AError } from "@parley/a2a/internal/model/index";
-import { idempotentSendExtension } from "@parley/a2a/internal/protocol/index";
+import { isAuthorizationAnswer } from "@parley/a2a/internal/protocol/authorization";
+import { idempotentSendExtension } from "@parley/a2a/internal/protocol/service";
 import type { FeedSource, TaskFeed } from "./feed.ts";
-import { answerId, failureOf, messagesOf, questionOf, safeParts, userMessage, type SentMessage } from "./messages.ts";
+import { answerId, failureOf, messagesOf, partsOf, questionOf, userMessages, type SentMessage } from "./messages.ts";
 import { Memory } from "./memory.ts";
 import type {
   ApprovalResponse,
@@ -60,7 +61,6 @@ export class ConversationStore implements ConversationActions {
   /** The last send; the next one waits for it. */
   #queue: Promise<void> = Promise.resolve();
   #snapshot: ConversationSnapshot;
-  readonly #initial: ConversationSnapshot;
 
   constructor(agent: ConversationAgent, id: string, init: ConversationInit) {
     this.#agent = agent;
@@ -68,13 +68,10 @@ export class ConversationStore implements ConversationActions {
     this.#memory = new Memory(init.storage, `parley:${agent.name}:${id}`);
     this.#turns = (init.tasks ?? []).map((task) => ({ feed: agent.task(task), sent: [] }));
     this.#contextId = init.contextId ?? init.tasks?.at(-1)?.contextId;
-    this.#snapshot = this.#initial = this.#now();
+    this.#snapshot = this.#now();
   }
 
   readonly getSnapshot = (): ConversationSnapshot => this.#snapshot;
-
-  /** The conversation that the server rendered. */
-  readonly getServerSnapshot = (): ConversationSnapshot => this.#initial;
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -280,7 +277,9 @@ export class ConversationStore implements ConversationActions {
 
   #save(): void {
     const taskIds = this.#turns.flatMap(({ feed }) => feed?.id ?? []).slice(-maxTasks);
-    const unsent = [...(this.#lost === undefined ? [] : [this.#lost]), ...this.#unsent];
+    const all = [...(this.#lost === undefined ? [] : [this.#lost]), ...this.#unsent];
+    // A credential is in no storage.
+    const unsent = all.filter(({ parts }) => !parts.some(isAuthorizationAnswer));
     this.#memory.write({ contextId: this.#contextId, taskIds, unsent });
   }
 
@@ -305,7 +304,7 @@ export class ConversationStore implements ConversationActions {
       contextId: this.#contextId ?? last?.task?.contextId,
       messages: this.#turns.flatMap((turn) => (turn.made ??= messagesIn(turn))),
       question: question && this.#decided(question),
-      status: error !== undefined ? "error" : isWaiting ? "submitted" : last === undefined ? "ready" : statusOf(last),
+      status: error !== undefined ? "error" : isWaiting ? "submitted" : last === undefined ? "ready" : statusOf(last.task),
       error,
     };
   }
@@ -319,8 +318,21 @@ export class ConversationStore implements ConversationActions {
   }
 }
 
+/** The conversation that a server renders, and the browser at first. */
+export function renderedFirst({ contextId, tasks = [] }: ConversationInit): ConversationSnapshot {
+  const last = tasks.at(-1);
+  const error = errorOf(last);
+  return {
+    contextId: contextId ?? last?.contextId,
+    messages: tasks.flatMap((task) => messagesOf(task)),
+    question: last && questionOf(last),
+    status: error !== undefined ? "error" : last === undefined ? "ready" : statusOf(last),
+    error,
+  };
+}
+
 /** How a task is for a page, apart from errors. */
-export function statusOf({ task }: TaskSnapshot): Status {
+export function statusOf(task: Task | undefined): Status {
   if (task === undefined) return "submitted";
   const { state } = task.status;
   if (isTerminal(state) || isInterrupted(state)) return "ready";
@@ -341,10 +353,10 @@ export function errorOf(task: Task | undefined): Error | undefined {
 function messagesIn({ feed, sent, reply }: Turn): readonly ConversationMessage[] {
   const { task } = feed?.getSnapshot() ?? {};
   if (task !== undefined) return messagesOf(task, sent);
-  const said = sent.map(({ message }) => userMessage(message));
+  const said = sent.flatMap(({ message }) => userMessages(message));
   if (reply === undefined) return said;
   const id = answerId(sent[0]?.message.messageId ?? reply.messageId);
-  return [...said, { id, role: "assistant", parts: safeParts(reply.parts) }];
+  return [...said, { id, role: "assistant", parts: partsOf([reply]) }];
 }
 
 /** The newest tasks of a context, oldest first; `undefined` if the agent lists none. */

@@ -1,7 +1,23 @@
-import { hasCode, type Client, type TaskSnapshot, type WatchedTask } from "@parley/a2a";
-import { isTerminal, type Task } from "@parley/a2a/model";
+import type { Client, TaskSnapshot, WatchedTask } from "@parley/a2a";
+import { hasCode, isTerminal, type Task } from "@parley/a2a/model";
+import type { Clock } from "@parley/a2a/internal/base/index";
+import { watchTask } from "@parley/a2a/internal/client/watch";
 import { toA2AError } from "@parley/a2a/internal/model/index";
 import { inFrame } from "./frame.ts";
+
+/** What a page knows before it follows a task: nothing, or the task that a server or a call has read. */
+export function snapshotOf(task: string | Task): TaskSnapshot {
+  return typeof task === "string" ? { task: undefined, ended: false } : { task, ended: isTerminal(task.status.state) };
+}
+
+const clock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
 
 /** Connects to the agent of a task. */
 export interface FeedSource {
@@ -15,7 +31,6 @@ export interface FeedSource {
 export class TaskFeed {
   readonly id: string;
   readonly #source: FeedSource;
-  readonly #initial: TaskSnapshot;
   readonly #listeners = new Set<() => void>();
   #snapshot: TaskSnapshot;
   #watched: WatchedTask | undefined;
@@ -26,15 +41,11 @@ export class TaskFeed {
   constructor(source: FeedSource, task: string | Task) {
     this.#source = source;
     this.id = typeof task === "string" ? task : task.id;
-    this.#snapshot = this.#initial =
-      typeof task === "string" ? { task: undefined, ended: false } : { task, ended: isTerminal(task.status.state) };
+    this.#snapshot = snapshotOf(task);
   }
 
   /** The task at the last frame. */
   readonly getSnapshot = (): TaskSnapshot => this.#snapshot;
-
-  /** The task that the server rendered. */
-  readonly getServerSnapshot = (): TaskSnapshot => this.#initial;
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -60,7 +71,7 @@ export class TaskFeed {
     if (this.latest !== before) return;
     this.#unfollow();
     this.#watched = undefined;
-    this.#show({ task, ended: isTerminal(task.status.state) });
+    this.#show(snapshotOf(task));
     if (!this.isIdle) this.#follow();
   }
 
@@ -96,12 +107,12 @@ export class TaskFeed {
     };
     const begin = (client: Client): void => {
       if (hasLeft) return;
-      const watched = (this.#watched ??= client.watch(this.#snapshot.task ?? this.id));
+      const followed = (this.#watched ??= watchTask(client, this.#snapshot.task ?? this.id, {}, { card: client.card, clock }));
       const show = (): void => {
-        if (!hasLeft) this.#show(watched.getSnapshot());
+        if (!hasLeft) this.#show(followed.getSnapshot());
       };
-      end = watched.subscribe(() => inFrame(show));
-      const { task, error: earlier } = watched.getSnapshot();
+      end = followed.subscribe(() => inFrame(show));
+      const { task, error: earlier } = followed.getSnapshot();
       if (task !== undefined && earlier === undefined) show();
     };
     this.#source.client().then(begin, (thrown: unknown) => {

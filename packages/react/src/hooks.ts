@@ -4,7 +4,8 @@ import type { AgentCard } from "@parley/a2a";
 import type { Task } from "@parley/a2a/model";
 import { useMemo, useSyncExternalStore } from "react";
 import type { CardSnapshot, RemoteAgent } from "./agent.ts";
-import { errorOf, statusOf } from "./conversation.ts";
+import { errorOf, renderedFirst, statusOf } from "./conversation.ts";
+import { snapshotOf } from "./feed.ts";
 import { isServer } from "./frame.ts";
 import { messagesOf, questionOf } from "./messages.ts";
 import type { AgentCardResult, ConversationInit, ConversationResult, TaskResult } from "./types.ts";
@@ -30,7 +31,10 @@ export interface UseConversationOptions extends ConversationInit {
  */
 export function useConversation({ agent, ...init }: UseConversationOptions): ConversationResult {
   const store = useMemo(() => agent.conversation(init), [agent, init.id, init.contextId, init.taskId]);
-  const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, store.getServerSnapshot);
+  const { contextId, tasks } = init;
+  // Not that of the store: another component may have given it more.
+  const onServer = useMemo(() => lazily(() => renderedFirst(init)), [contextId, tasks]);
+  const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, onServer);
   const { sendMessage, addToolApprovalResponse, regenerate, stop, resumeStream, clearError } = store;
   return { ...snapshot, sendMessage, addToolApprovalResponse, regenerate, stop, resumeStream, clearError };
 }
@@ -59,11 +63,12 @@ export interface UseTaskOptions {
 export function useTask({ agent, task: given }: UseTaskOptions): TaskResult {
   const id = typeof given === "string" ? given : given.id;
   const feed = useMemo(() => agent.task(given), [agent, id]);
-  const snapshot = useSyncExternalStore(feed.subscribe, feed.getSnapshot, feed.getServerSnapshot);
+  const onServer = useMemo(() => lazily(() => snapshotOf(given)), [given]);
+  const snapshot = useSyncExternalStore(feed.subscribe, feed.getSnapshot, onServer);
   const { task, error = errorOf(task) } = snapshot;
   const messages = useMemo(() => (task === undefined ? [] : messagesOf(task)), [task]);
   const question = useMemo(() => task && questionOf(task), [task]);
-  const status = error === undefined ? statusOf(snapshot) : "error";
+  const status = error === undefined ? statusOf(task) : "error";
   return { task, messages, question, status, error, stop: feed.stop, resumeStream: feed.retry };
 }
 
@@ -97,8 +102,8 @@ export function useAgentCard(
 export function useAgentCard(options: UseAgentCardOptions): AgentCardResult;
 export function useAgentCard({ agent, card: given, suspense = false }: UseAgentCardOptions): AgentCardResult {
   if (given !== undefined) agent.setCard(given);
-  const onServer = useMemo((): CardSnapshot => (given === undefined ? {} : { card: given }), [given]);
-  const { card, error } = useSyncExternalStore(agent.subscribeCard, agent.getCard, () => onServer);
+  const onServer = useMemo(() => lazily((): CardSnapshot => (given === undefined ? {} : { card: given })), [given]);
+  const { card, error } = useSyncExternalStore(agent.subscribeCard, agent.getCard, onServer);
   if (suspense && card === undefined) {
     if (error !== undefined) throw error;
     if (isServer()) throw new Error("useAgentCard() with suspense needs the option card on a server");
@@ -107,4 +112,10 @@ export function useAgentCard({ agent, card: given, suspense = false }: UseAgentC
   }
   const status = error !== undefined ? "error" : card === undefined ? "submitted" : "ready";
   return { card, status, error, retry: agent.retry };
+}
+
+/** Makes the snapshot of a server once, if React asks for it. */
+function lazily<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
 }

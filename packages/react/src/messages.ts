@@ -1,5 +1,5 @@
-import { readAuthorization } from "@parley/a2a";
 import { isInterrupted, isTerminal, type JsonValue, type Message, type Part, type Task } from "@parley/a2a/model";
+import { authorizationMember, readAuthorization } from "@parley/a2a/internal/protocol/authorization";
 import { isObject } from "@parley/a2a/internal/model/schema";
 import type { ApprovalRequest, ConversationMessage, Question } from "./types.ts";
 
@@ -17,7 +17,7 @@ export interface SentMessage {
 export function messagesOf(task: Task, sent: readonly SentMessage[] = []): readonly ConversationMessage[] {
   const turns = turnsOf(historyOf(task, sent));
   return turns.flatMap(({ asked, said }, at): ConversationMessage[] => {
-    const question = asked === undefined ? [] : [userMessage(asked, task.id)];
+    const question = asked === undefined ? [] : [...userMessages(asked, task.id)];
     const isLast = at === turns.length - 1;
     const id = answerId(asked?.messageId ?? task.id);
     const answer = isLast ? lastAnswer(task, id, said) : { id, role: "assistant", parts: partsOf(said) } as const;
@@ -31,20 +31,31 @@ export function answerId(messageId: string): string {
   return `answer-${messageId}`;
 }
 
-export function userMessage({ messageId: id, parts }: Message, taskId?: string): ConversationMessage {
-  return { id, role: "user", parts, ...(taskId !== undefined && { taskId }) };
+/** A message of the user; none if it only decides on tool calls, or has a credential. */
+export function userMessages(message: Message, taskId?: string): readonly ConversationMessage[] {
+  const parts = partsOf([message]);
+  const { messageId: id } = message;
+  return parts.length === 0 ? [] : [{ id, role: "user", parts, ...(taskId !== undefined && { taskId }) }];
 }
 
-/** Parts of an agent without links that a page must not show, such as `javascript:`. */
-export function safeParts(parts: readonly Part[]): readonly Part[] {
-  return parts.filter(({ url }) => url === undefined || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)));
+/** The parts that a page shows: without those that a `Question` has, without answers to it, and without links such as `javascript:`. */
+export function partsOf(said: readonly Pick<Message, "parts">[]): readonly Part[] {
+  return said.flatMap(({ parts }) => parts.filter(isShown));
 }
+
+function isShown({ data, url, mediaType }: Part): boolean {
+  if (url !== undefined) return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+  if (!isObject(data)) return true;
+  return mediaType !== formType && !["approvals", "approvalId", authorizationMember].some((name) => name in data);
+}
+
+const formType = "application/schema+json";
 
 /** What the task waits for. */
 export function questionOf({ id: taskId, status: { state, message } }: Task): Question | undefined {
   if (!isInterrupted(state)) return undefined;
   const parts = message?.parts ?? [];
-  const schema = parts.find(({ mediaType }) => mediaType === "application/schema+json")?.data;
+  const schema = parts.find(({ mediaType }) => mediaType === formType)?.data;
   const authorization = readAuthorization(message);
   return {
     taskId,
@@ -92,7 +103,7 @@ function turnsOf(history: readonly Message[]): readonly Turn[] {
 
 function lastAnswer(task: Task, id: string, said: readonly Message[]): ConversationMessage {
   const { artifacts = [], status } = task;
-  const made = artifacts.flatMap(({ parts }) => parts);
+  const made = partsOf(artifacts);
   const failure = failureOf(task);
   const isActive = !isInterrupted(status.state) && !isTerminal(status.state);
   const progress = isActive ? textOf(status.message?.parts ?? []) : "";
@@ -104,14 +115,12 @@ function lastAnswer(task: Task, id: string, said: readonly Message[]): Conversat
   return {
     id,
     role: "assistant",
-    parts: [...safeParts(made), ...partsOf(told).filter((part) => !isRepeated(part))],
+    parts: [...made, ...partsOf(told).filter((part) => !isRepeated(part))],
     state: status.state,
     ...(progress !== "" && { progress }),
     ...(failure !== undefined && { failure }),
   };
 }
-
-const partsOf = (said: readonly Message[]): readonly Part[] => safeParts(said.flatMap(({ parts }) => parts));
 
 const textOf = (parts: readonly Part[]): string => parts.map(({ text = "" }) => text).join("");
 

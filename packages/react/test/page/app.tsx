@@ -1,5 +1,6 @@
 import type { AgentCard } from "@parley/a2a";
 import type { Part, Task } from "@parley/a2a/model";
+import type { Interceptor, StreamItem, StreamReply } from "@parley/a2a/protocol";
 import { RemoteAgent, useAgentCard, useConversation, useTask, type ConversationResult } from "@parley/react";
 import { Component, Suspense, useEffect, useState, type ReactNode } from "react";
 
@@ -12,10 +13,26 @@ export interface Initial {
 }
 
 const onServer = typeof window === "undefined";
-const agent = new RemoteAgent(onServer ? "http://agent.invalid" : location.origin);
 
-/** How often the components were committed: effects without dependencies run once a commit. */
-export const commits: { conversation: number; task: number } = { conversation: 0, task: 0 };
+/** How often the components were committed: effects without dependencies run once a commit. And how many events have arrived. */
+export const counts: { conversation: number; task: number; events: number } = { conversation: 0, task: 0, events: 0 };
+
+const counting: Interceptor = (next) => ({
+  call: (operation, request, context) => next.call(operation, request, context),
+  async stream(operation, request, context) {
+    const { batches, ...reply } = await next.stream(operation, request, context);
+    return { ...reply, batches: counted(batches) };
+  },
+});
+
+async function* counted(batches: StreamReply["batches"]): AsyncGenerator<readonly StreamItem[]> {
+  for await (const batch of batches) {
+    counts.events += batch.length;
+    yield batch;
+  }
+}
+
+const agent = new RemoteAgent(onServer ? "http://agent.invalid" : location.origin, { interceptors: [counting] });
 
 /** Shows why a component below failed. */
 class Boundary extends Component<{ readonly children: ReactNode }, { readonly problem: string }> {
@@ -50,7 +67,7 @@ function Shown({ part }: { part: Part }): ReactNode {
 /** The same task in another component. */
 function Length({ taskId }: { taskId: string }): ReactNode {
   const { task, status } = useTask({ agent, task: taskId });
-  useEffect(() => void (commits.task += 1));
+  useEffect(() => void (counts.task += 1));
   const texts = (task?.artifacts ?? []).flatMap(({ parts }) => parts.map(({ text = "" }) => text.length));
   return (
     <p className="length" data-status={status}>
@@ -81,7 +98,7 @@ function Chat({ tasks }: Initial): ReactNode {
   const [input, setInput] = useState("");
   const storage = onServer ? undefined : sessionStorage;
   const chat = useConversation({ agent, ...(storage && { storage }), ...(tasks && { tasks }) });
-  useEffect(() => void (commits.conversation += 1));
+  useEffect(() => void (counts.conversation += 1));
   const { messages, status, error } = chat;
   const taskId = messages.at(-1)?.taskId;
   return (
@@ -120,10 +137,12 @@ export function App({ initial }: { initial: Initial }): ReactNode {
   const [isShown, show] = useState(true);
   return (
     <Boundary>
-      <Suspense fallback={<p>Connecting</p>}>
-        <Name {...initial} />
-      </Suspense>
-      <button onClick={() => show(!isShown)}>Toggle</button>
+      <header>
+        <Suspense fallback={<p>Connecting</p>}>
+          <Name {...initial} />
+        </Suspense>
+        <button onClick={() => show(!isShown)}>Toggle</button>
+      </header>
       {isShown && <Chat {...initial} />}
     </Boundary>
   );

@@ -1,6 +1,6 @@
 import { StrictMode } from "react";
 import { createRoot, hydrateRoot } from "react-dom/client";
-import { App, commits, type Initial } from "./app.tsx";
+import { App, counts, type Initial } from "./app.tsx";
 
 /* Hydrates what a server has rendered, or renders the page in the browser. */
 
@@ -10,7 +10,7 @@ function count(): void {
   requestAnimationFrame(count);
 }
 requestAnimationFrame(count);
-Object.assign(globalThis, { measured: () => ({ ...commits, frames: frames.count }) });
+Object.assign(globalThis, { measured: () => ({ ...counts, frames: frames.count }) });
 
 const root = document.querySelector("#root");
 if (root === null) throw new Error("The page has no root");
