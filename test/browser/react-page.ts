@@ -55,7 +55,10 @@ export async function reactPage(version: ReactVersion): Promise<ReactPage> {
 }
 
 /** The page and its script, by path. `initial`: what a server has read, and renders. */
-export function contents({ script, render }: ReactPage, initial?: Initial): Readonly<Record<string, readonly string[]>> {
+export function contents(
+  { script, render }: ReactPage,
+  initial?: Initial,
+): Readonly<Record<string, readonly string[]>> {
   const json = JSON.stringify(initial ?? {}).replaceAll("<", String.raw`\u003c`);
   const content = initial === undefined ? "" : render(initial);
   const given = initial === undefined ? "" : `<script id="initial" type="application/json">${json}</script>`;

@@ -98,7 +98,10 @@ const asked = (page: Page): Promise<string[]> => page.locator("article.user").al
 const ready = "main[data-status=ready]";
 
 /** Words of which those after the first `before` wait for a gate. */
-function halves(before: number, count: number): {
+function halves(
+  before: number,
+  count: number,
+): {
   readonly words: readonly string[];
   readonly rest: ReturnType<typeof gate>;
   stream(): AsyncGenerator<string>;
@@ -133,8 +136,12 @@ describe.each(versions)("React %s", (version) => {
     const whole = `Begin: ${words.join("")}`;
     expect(await answers(page)).toEqual([whole]);
     expect(await page.locator(".length").allInnerTexts()).toEqual([`${whole.length} characters`]);
-    const { frames = 0, conversation = 0, task = 0, events = 0 } = await page.evaluate<Record<string, number>>("measured()");
-    console.log({ frames, conversation, task, events });
+    const {
+      frames = 0,
+      conversation = 0,
+      task = 0,
+      events = 0,
+    } = await page.evaluate<Record<string, number>>("measured()");
     expect(events).toBeGreaterThan(10_000);
     expect(task).toBeGreaterThan(1);
     // The rest: mounting, twice in strict mode, and the message before it was accepted.
@@ -226,7 +233,8 @@ describe("useConversation()", () => {
     await safe.goto(href ?? "");
     await safe.click("button >> nth=0");
     await page.waitForSelector(`${ready} >> text=Paid`);
-    const answer = '[{"approvalId":"a1","approved":true,"digest":"d-a1"},{"approvalId":"a2","approved":false,"reason":"No","digest":"d-a2"}]';
+    const answer =
+      '[{"approvalId":"a1","approved":true,"digest":"d-a1"},{"approvalId":"a2","approved":false,"reason":"No","digest":"d-a2"}]';
     expect((await page.locator("article.assistant").allInnerTexts()).at(-1)).toContain(`Paid: ${answer}`);
     const shown = await page.locator("article").allInnerTexts();
     await page.reload();
@@ -321,11 +329,12 @@ describe("useConversation()", () => {
     });
     const life = await supervisor.start();
     const files = contents(pageOf(19));
-    const prepare = (page: Page): Promise<void> =>
-      page.route(/\/(?:chat|page\.js)$/, (route) => {
+    const prepare = async (page: Page): Promise<void> => {
+      await page.route(/\/(?:chat|page\.js)$/, (route) => {
         const [contentType = "", body = ""] = files[new URL(route.request().url()).pathname] ?? [];
         return route.fulfill({ contentType, body });
       });
+    };
     const { page } = await open(`${supervisor.url}/chat`, { ready: "h1", prepare });
     await say(page, "other");
     await page.waitForSelector("text=It is certain");
@@ -342,8 +351,9 @@ describe("useAgentCard()", () => {
   test("throws to the error boundary while the agent cannot be reached, and connects again", async () => {
     const url = await serving(() => {});
     let isAway = true;
-    const prepare = (page: Page): Promise<void> =>
-      page.route("**/.well-known/*", (route) => (isAway ? route.fulfill({ status: 404 }) : route.continue()));
+    const prepare = async (page: Page): Promise<void> => {
+      await page.route("**/.well-known/*", (route) => (isAway ? route.fulfill({ status: 404 }) : route.continue()));
+    };
     const { page } = await open(url, { ready: "text=Try again", prepare });
     isAway = false;
     await page.click("text=Try again");

@@ -1,5 +1,14 @@
 import type { CallOptions, Client, SendInput } from "@parley/a2a";
-import { A2AError, data, hasCode, isInterrupted, isTerminal, type Message, type SendMessageRequest, type Task } from "@parley/a2a/model";
+import {
+  A2AError,
+  data,
+  hasCode,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type SendMessageRequest,
+  type Task,
+} from "@parley/a2a/model";
 import { randomIds } from "@parley/a2a/internal/base/index";
 import { toSendRequest } from "@parley/a2a/internal/client/requests";
 import { toA2AError } from "@parley/a2a/internal/model/index";
@@ -242,7 +251,8 @@ export class ConversationStore implements ConversationActions {
     this.#contextId ??= saved.contextId;
     if (this.#init.tasks === undefined) {
       const ids = this.#init.taskId === undefined ? saved.taskIds : [this.#init.taskId];
-      const tasks = this.#contextId === undefined ? undefined : await listed(await this.#agent.client(), this.#contextId);
+      const tasks =
+        this.#contextId === undefined ? undefined : await listed(await this.#agent.client(), this.#contextId);
       const known = new Set(this.#turns.map(({ feed }) => feed?.id));
       const feeds = (tasks ?? ids).map((task) => this.#agent.task(task)).filter(({ id }) => !known.has(id));
       this.#show(feeds.map((feed) => ({ feed, sent: [] })));
@@ -260,7 +270,8 @@ export class ConversationStore implements ConversationActions {
   /** Sends what the page could not send before it was closed. An agent without idempotent sends could run it twice. */
   async #resend(messages: readonly Message[]): Promise<void> {
     const isShown = ({ messageId }: Message): boolean =>
-      this.#now().messages.some(({ id }) => id === messageId) || this.#unsent.some((own) => own.messageId === messageId);
+      this.#now().messages.some(({ id }) => id === messageId) ||
+      this.#unsent.some((own) => own.messageId === messageId);
     const unsent = messages.filter((message) => !isShown(message));
     if (unsent.length === 0) return;
     const { extensions = [] } = (await this.#agent.client()).card.capabilities;
@@ -304,7 +315,8 @@ export class ConversationStore implements ConversationActions {
       contextId: this.#contextId ?? last?.task?.contextId,
       messages: this.#turns.flatMap((turn) => (turn.made ??= messagesIn(turn))),
       question: question && this.#decided(question),
-      status: error !== undefined ? "error" : isWaiting ? "submitted" : last === undefined ? "ready" : statusOf(last.task),
+      status:
+        error !== undefined ? "error" : isWaiting ? "submitted" : last === undefined ? "ready" : statusOf(last.task),
       error,
     };
   }

@@ -20,7 +20,7 @@ export function messagesOf(task: Task, sent: readonly SentMessage[] = []): reado
     const question = asked === undefined ? [] : [...userMessages(asked, task.id)];
     const isLast = at === turns.length - 1;
     const id = answerId(asked?.messageId ?? task.id);
-    const answer = isLast ? lastAnswer(task, id, said) : { id, role: "assistant", parts: partsOf(said) } as const;
+    const answer = isLast ? lastAnswer(task, id, said) : ({ id, role: "assistant", parts: partsOf(said) } as const);
     const isEmpty = answer.parts.length === 0 && !("progress" in answer) && !("failure" in answer);
     return isEmpty ? question : [...question, { ...answer, taskId: task.id }];
   });
@@ -74,7 +74,10 @@ export function failureOf({ status: { state, message } }: Task): string | undefi
 }
 
 /** The messages of a task, each once. */
-function historyOf({ history = [], status: { state, message } }: Task, sent: readonly SentMessage[]): readonly Message[] {
+function historyOf(
+  { history = [], status: { state, message } }: Task,
+  sent: readonly SentMessage[],
+): readonly Message[] {
   const all = [...history];
   const has = (id: string): boolean => all.some(({ messageId }) => messageId === id);
   let added = 0;
@@ -111,7 +114,8 @@ function lastAnswer(task: Task, id: string, said: readonly Message[]): Conversat
   // Some agents repeat their artifact in the last message, for clients that show no artifacts.
   const texts = artifacts.map(({ parts }) => textOf(parts));
   const shown = [...texts, texts.join(""), texts.join("\n")].map((text) => text.trim());
-  const isRepeated = (part: Part): boolean => made.length > 0 && part.text !== undefined && shown.includes(part.text.trim());
+  const isRepeated = (part: Part): boolean =>
+    made.length > 0 && part.text !== undefined && shown.includes(part.text.trim());
   return {
     id,
     role: "assistant",

@@ -43,7 +43,9 @@ function followed(store: Store): Store {
 }
 
 const shown = ({ messages }: ConversationSnapshot): readonly string[] =>
-  messages.map(({ role, parts, failure = "" }) => `${role}: ${parts.map((part) => part.text ?? "…").join("")}${failure}`);
+  messages.map(
+    ({ role, parts, failure = "" }) => `${role}: ${parts.map((part) => part.text ?? "…").join("")}${failure}`,
+  );
 
 const until = (store: Store, status: ConversationSnapshot["status"]): Promise<void> =>
   vi.waitFor(() => expect(store.getSnapshot().status).toBe(status), 20_000);
@@ -66,9 +68,12 @@ describe("a conversation", () => {
     expect(shown(store.getSnapshot())).toEqual(["user: one", "user: two"]);
     await Promise.all(sends);
     await until(store, "ready");
-    expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one", "user: two", "assistant: Heard two"]);
-    const client = await connect(await serving(echo));
-    expect(client.card.name).toBe("Talker");
+    expect(shown(store.getSnapshot())).toEqual([
+      "user: one",
+      "assistant: Heard one",
+      "user: two",
+      "assistant: Heard two",
+    ]);
   });
 
   test("is shared by its id, and new for each call on a server", async () => {
@@ -93,7 +98,12 @@ describe("a conversation", () => {
     await store.sendMessage("one");
     await store.sendMessage("work");
     await until(store, "ready");
-    expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one", "user: work", "assistant: Worked"]);
+    expect(shown(store.getSnapshot())).toEqual([
+      "user: one",
+      "assistant: Heard one",
+      "user: work",
+      "assistant: Worked",
+    ]);
   });
 
   test("polls an agent that does not stream", async () => {
@@ -126,6 +136,8 @@ describe("a conversation", () => {
     await store.sendMessage("one");
     expect(store.getSnapshot()).toMatchObject({ status: "error" });
     expect(shown(store.getSnapshot())).toEqual(["user: one"]);
+    const [entry = ""] = kept.entries.values();
+    expect(JSON.parse(entry)).toMatchObject({ unsent: [{ messageId: store.getSnapshot().messages[0]?.id }] });
     isAway = false;
     await store.regenerate();
     await until(store, "ready");
@@ -136,7 +148,8 @@ describe("a conversation", () => {
   test("reports an agent that is away, and connects with the next message", async () => {
     const url = await serving(echo);
     let isAway = true;
-    const fetching: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("fetch failed")) : fetch(...args));
+    const fetching: typeof fetch = (...args) =>
+      isAway ? Promise.reject(new TypeError("fetch failed")) : fetch(...args);
     const agent = new RemoteAgent(url, { fetch: (to, init) => fetching(to, init), retry: false });
     const store = followed(agent.conversation());
     await store.sendMessage("one");
@@ -237,6 +250,21 @@ describe("an earlier conversation", () => {
     await vi.waitFor(() => expect(shown(store.getSnapshot()).at(-1)).toContain("It has 5 letters"), 20_000);
     expect(writes.join("") + JSON.stringify(store.getSnapshot())).not.toContain("xyzzy");
   });
+});
+
+test("a message that was on its way is not repeated by itself to an agent that could run it twice", async () => {
+  const url = await serving(echo);
+  const { card } = await connect(url);
+  const client = await connect({ ...card, capabilities: { ...card.capabilities, extensions: [] } });
+  const unsent = [{ messageId: "m1", role: "ROLE_USER", parts: [{ text: "one" }] }];
+  const kept = { getItem: () => JSON.stringify({ taskIds: [], unsent }), setItem: () => undefined };
+  const store = followed(new RemoteAgent(client).conversation({ storage: kept }));
+  await until(store, "error");
+  expect(store.getSnapshot().error?.message).toContain("The page was closed");
+  expect(shown(store.getSnapshot())).toEqual(["user: one"]);
+  await store.regenerate();
+  await until(store, "ready");
+  expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
 });
 
 describe("bad input", () => {

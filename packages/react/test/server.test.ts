@@ -84,3 +84,9 @@ test("only the hooks import React, and they are of the client", () => {
   const ofReact = files.filter((code) => code.includes('from "react"'));
   expect(ofReact.map((code) => code.split("\n")[0])).toEqual(['"use client";']);
 });
+
+test("the page of the guide is one that compiles", () => {
+  const code = readFileSync(join(import.meta.dirname, "page", "docs.tsx"), "utf8");
+  const guide = readFileSync(join(import.meta.dirname, "..", "..", "..", "docs", "react.md"), "utf8");
+  expect(guide).toContain(`\`\`\`tsx\n${code}\`\`\`\n`);
+});
