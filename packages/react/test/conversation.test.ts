@@ -122,7 +122,7 @@ describe("a conversation", () => {
     const cut: Interceptor = (next) => ({
       call: async (operation, request, context) => {
         const answer = await next.call(operation, request, context);
-        if (operation === "SendMessage" && isAway) throw new TypeError("fetch failed");
+        if (operation === "SendMessage" && isAway) throw new A2AError("ConnectionLost", "Gone");
         return answer;
       },
       stream: (operation, request, context) => next.stream(operation, request, context),
@@ -252,7 +252,7 @@ describe("an earlier conversation", () => {
   });
 });
 
-test("a message that was on its way is not repeated by itself to an agent that could run it twice", async () => {
+test("a message that was on its way is not repeated automatically to an agent that could run it twice", async () => {
   const url = await serving(echo);
   const { card } = await connect(url);
   const client = await connect({ ...card, capabilities: { ...card.capabilities, extensions: [] } });
