@@ -61,7 +61,7 @@ export class RemoteAgent implements ConversationAgent {
       },
       (thrown: unknown) => {
         this.#client = undefined;
-        this.#setCard({ error: toA2AError(thrown) });
+        this.#setCard({ ...this.#card, error: toA2AError(thrown) });
         throw thrown;
       },
     );
@@ -106,7 +106,8 @@ export class RemoteAgent implements ConversationAgent {
 
   /** Connects, again after an error. `useAgentCard()` reports the result. */
   readonly retry = (): void => {
-    if (this.#card.error !== undefined) this.#setCard({});
+    const { card, error } = this.#card;
+    if (error !== undefined) this.#setCard(card === undefined ? {} : { card });
     this.client().catch(() => undefined);
   };
 
@@ -114,7 +115,7 @@ export class RemoteAgent implements ConversationAgent {
     const agent = this.#agent;
     if (isClient(agent)) return agent;
     // Most of the client is a chunk of its own, which a page loads when it connects.
-    const { connect } = await import("@parley/a2a");
+    const { connect } = await import("./connect.ts");
     const { card } = this.#card;
     if (card === undefined) return connect(agent, this.#options);
     // The agent's URL still decides who gets credentials. A client with `trust` reads the card again, for its signatures.
@@ -124,7 +125,7 @@ export class RemoteAgent implements ConversationAgent {
 
   #setCard(card: CardSnapshot): void {
     this.#card = card;
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of this.#listeners) listener();
   }
 }
 

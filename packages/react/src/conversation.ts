@@ -47,6 +47,10 @@ interface Turn {
   made?: readonly ConversationMessage[] | undefined;
 }
 
+function turnOf(feed: TaskFeed | undefined, message?: Message): Turn {
+  return { feed, sent: message === undefined ? [] : [{ message, at: 0 }] };
+}
+
 /** How many tasks of a context are read, the newest ones. */
 const maxTasks = 100;
 
@@ -58,12 +62,14 @@ export class ConversationStore implements ConversationActions {
   readonly #listeners = new Set<() => void>();
   #turns: readonly Turn[];
   #contextId: string | undefined;
+  /** Tasks that the storage names. */
+  #savedIds: readonly string[] = [];
   /** Messages that the agent has not accepted yet, and the last one whose connection broke. */
   #unsent: readonly Message[] = [];
   #lost: Message | undefined;
   readonly #decisions = new Map<string, ApprovalResponse>();
   #error: Error | undefined;
-  #dismissed: Error | undefined;
+  readonly #dismissed = new WeakSet<Error>();
   /** The earlier conversation, once it is being read. */
   #restored: Promise<void> | undefined;
   #isRestoring = false;
@@ -75,7 +81,7 @@ export class ConversationStore implements ConversationActions {
     this.#agent = agent;
     this.#init = init;
     this.#memory = new Memory(init.storage, `parley:${agent.name}:${id}`);
-    this.#turns = (init.tasks ?? []).map((task) => ({ feed: agent.task(task), sent: [] }));
+    this.#turns = (init.tasks ?? []).map((task) => turnOf(agent.task(task)));
     this.#contextId = init.contextId ?? init.tasks?.at(-1)?.contextId;
     this.#snapshot = this.#now();
   }
@@ -126,6 +132,7 @@ export class ConversationStore implements ConversationActions {
     const isFailed = failed?.feed === undefined && failed?.reply === undefined;
     const last = this.#snapshot.messages.findLast(({ role }) => role === "user");
     if (last === undefined || this.#snapshot.status === "submitted") return;
+    if (this.#snapshot.status === "streaming") await this.stop();
     // Repeated, an accepted message with the same id would join the task of the first one.
     const messageId = isFailed ? last.id : randomIds.next();
     if (isFailed) this.#turns = this.#turns.filter((turn) => turn !== failed);
@@ -150,7 +157,7 @@ export class ConversationStore implements ConversationActions {
   };
 
   readonly clearError = (): void => {
-    this.#dismissed = this.#snapshot.error;
+    if (this.#snapshot.error !== undefined) this.#dismissed.add(this.#snapshot.error);
     this.#error = undefined;
     this.#changed();
   };
@@ -158,11 +165,13 @@ export class ConversationStore implements ConversationActions {
   /** Shows a message, and sends it after those before it. */
   #enqueue(request: SendMessageRequest, options: CallOptions | undefined, isNew: boolean): Promise<void> {
     const { message } = request;
-    const turn: Turn = { feed: undefined, sent: [{ message, at: 0 }] };
+    const turn = turnOf(undefined, message);
     this.#turns = [...this.#turns, turn];
     this.#unsent = [...this.#unsent, message];
     this.#lost = undefined;
     this.clearError();
+    this.#restore();
+    if (!this.#isRestoring) this.#save();
     this.#queue = this.#queue.then(() => this.#send(turn, request, options, isNew));
     return this.#queue;
   }
@@ -249,49 +258,60 @@ export class ConversationStore implements ConversationActions {
   async #read(): Promise<void> {
     const saved = await this.#memory.read();
     this.#contextId ??= saved.contextId;
-    if (this.#init.tasks === undefined) {
-      const ids = this.#init.taskId === undefined ? saved.taskIds : [this.#init.taskId];
-      const tasks =
-        this.#contextId === undefined ? undefined : await listed(await this.#agent.client(), this.#contextId);
-      const known = new Set(this.#turns.map(({ feed }) => feed?.id));
-      const feeds = (tasks ?? ids).map((task) => this.#agent.task(task)).filter(({ id }) => !known.has(id));
-      this.#show(feeds.map((feed) => ({ feed, sent: [] })));
-    }
+    this.#savedIds = saved.taskIds;
+    const earlier = this.#init.tasks === undefined ? await this.#earlier() : [];
+    const known = new Set(this.#turns.map(({ feed }) => feed?.id));
+    const turns = earlier.filter(({ id }) => !known.has(id)).map((task) => turnOf(this.#agent.task(task)));
+    this.#turns = [...turns, ...this.#turns];
+    if (this.#listeners.size > 0) for (const turn of turns) this.#join(turn);
     await this.#resend(saved.unsent);
   }
 
-  /** Adds turns from before those of this page. */
-  #show(earlier: readonly Turn[]): void {
-    this.#turns = [...earlier, ...this.#turns];
-    if (this.#listeners.size > 0) for (const turn of earlier) this.#join(turn);
-    this.#changed();
+  /** The earlier tasks: those of the context, or those with known ids if the agent lists none. */
+  async #earlier(): Promise<readonly Task[]> {
+    const ids = this.#init.taskId === undefined ? this.#savedIds : [this.#init.taskId];
+    if (this.#contextId === undefined && ids.length === 0) return [];
+    const client = await this.#agent.client();
+    const tasks = this.#contextId === undefined ? undefined : await listed(client, this.#contextId);
+    if (tasks !== undefined) return tasks;
+    // The agent may have deleted old tasks. One that the page names must be there.
+    const isDeleted = (thrown: unknown): boolean => this.#init.taskId === undefined && hasCode(thrown, "TaskNotFound");
+    const read = async (id: string): Promise<readonly Task[]> =>
+      client.getTask(id).then(
+        (task) => [task],
+        (thrown: unknown) => {
+          if (isDeleted(thrown)) return [];
+          throw thrown;
+        },
+      );
+    return (await Promise.all(ids.map(read))).flat();
   }
 
   /** Sends what the page could not send before it was closed. An agent without idempotent sends could run it twice. */
   async #resend(messages: readonly Message[]): Promise<void> {
-    const isShown = ({ messageId }: Message): boolean =>
-      this.#now().messages.some(({ id }) => id === messageId) ||
-      this.#unsent.some((own) => own.messageId === messageId);
-    const unsent = messages.filter((message) => !isShown(message));
+    const shown = new Set([...this.#now().messages.map(({ id }) => id), ...this.#unsent.map((own) => own.messageId)]);
+    const unsent = messages.filter(({ messageId }) => !shown.has(messageId));
     if (unsent.length === 0) return;
     const { extensions = [] } = (await this.#agent.client()).card.capabilities;
-    const turns = unsent.map((message): Turn => ({ feed: undefined, sent: [{ message, at: 0 }] }));
-    this.#show(turns);
-    if (extensions.some(({ uri }) => uri === idempotentSendExtension)) {
-      this.#unsent = [...unsent, ...this.#unsent];
-      for (const [at, message] of unsent.entries()) {
-        const turn = turns[at];
-        if (turn !== undefined) this.#queue = this.#queue.then(() => this.#send(turn, { message }, {}, false));
-      }
-    } else this.#fail(new A2AError("ConnectionLost", "The page was closed before the agent accepted the last message"));
+    const isIdempotent = extensions.some(({ uri }) => uri === idempotentSendExtension);
+    for (const message of unsent) {
+      const turn = turnOf(undefined, message);
+      this.#turns = [...this.#turns, turn];
+      if (!isIdempotent) continue;
+      this.#unsent = [...this.#unsent, message];
+      this.#queue = this.#queue.then(() => this.#send(turn, { message }, {}, false));
+    }
+    if (isIdempotent) return;
+    this.#lost = unsent.at(-1);
+    this.#fail(new A2AError("ConnectionLost", "The page was closed before the agent accepted the last message"));
   }
 
   #save(): void {
-    const taskIds = this.#turns.flatMap(({ feed }) => feed?.id ?? []).slice(-maxTasks);
+    const taskIds = [...new Set([...this.#savedIds, ...this.#turns.flatMap(({ feed }) => feed?.id ?? [])])];
     const all = [...(this.#lost === undefined ? [] : [this.#lost]), ...this.#unsent];
     // A credential is in no storage.
     const unsent = all.filter(({ parts }) => !parts.some(isAuthorizationAnswer));
-    this.#memory.write({ contextId: this.#contextId, taskIds, unsent });
+    this.#memory.write({ contextId: this.#contextId, taskIds: taskIds.slice(-maxTasks), unsent });
   }
 
   #fail(thrown: unknown): void {
@@ -301,14 +321,14 @@ export class ConversationStore implements ConversationActions {
 
   #changed(): void {
     this.#snapshot = this.#now();
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of this.#listeners) listener();
   }
 
   #now(): ConversationSnapshot {
     const feeds = this.#turns.flatMap(({ feed }) => feed?.getSnapshot() ?? []);
     const last = feeds.at(-1);
     const failures = [this.#error, ...feeds.map((feed) => feed.error), errorOf(last?.task)];
-    const error = failures.find((each) => each !== undefined && each !== this.#dismissed);
+    const error = failures.find((each) => each !== undefined && !this.#dismissed.has(each));
     const isWaiting = this.#unsent.length > 0 || this.#isRestoring;
     const question = last?.task && questionOf(last.task);
     return {

@@ -133,6 +133,6 @@ export class TaskFeed {
   #show(snapshot: TaskSnapshot): void {
     if (snapshot === this.#snapshot) return;
     this.#snapshot = snapshot;
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of this.#listeners) listener();
   }
 }

@@ -179,6 +179,10 @@ describe("an earlier conversation", () => {
       },
       stream: (operation, request, context) => next.stream(operation, request, context),
     });
+    const [[key = "", entry = ""] = []] = kept.entries;
+    const saved = JSON.parse(entry) as { readonly taskIds: readonly string[] };
+    const gone = "00000000-0000-7000-8000-000000000000";
+    kept.entries.set(key, JSON.stringify({ ...saved, taskIds: [gone, ...saved.taskIds] }));
     for (const interceptors of [[], [unlisted]]) {
       const slow = { ...kept, getItem: async (key: string) => kept.getItem(key) };
       const after = followed(new RemoteAgent(url, { interceptors }).conversation({ id: "trip", storage: slow }));
@@ -187,6 +191,16 @@ describe("an earlier conversation", () => {
       expect(shown(after.getSnapshot())).toEqual(shown(before.getSnapshot()));
       expect(after.getSnapshot().contextId).toBe(before.getSnapshot().contextId);
     }
+    const unsent = [{ messageId: "m3", role: "ROLE_USER", parts: [{ text: "three" }] }];
+    kept.entries.set(key, JSON.stringify({ ...saved, unsent }));
+    const last = followed(new RemoteAgent(url).conversation({ id: "trip", storage: kept }));
+    await vi.waitFor(() => expect(shown(last.getSnapshot()).at(-1)).toBe("assistant: Heard three"), 20_000);
+    expect(shown(last.getSnapshot())).toEqual([
+      ...shown(before.getSnapshot()),
+      "user: three",
+      "assistant: Heard three",
+    ]);
+    expect(last.getSnapshot().contextId).toBe(before.getSnapshot().contextId);
   });
 
   test("is read by its context or by its task", async () => {
@@ -265,6 +279,29 @@ test("a message that was on its way is not repeated automatically to an agent th
   await store.regenerate();
   await until(store, "ready");
   expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
+});
+
+test("an error that was cleared does not come back with the next one", async () => {
+  let isAway = false;
+  const failing: Interceptor = (next) => ({
+    call: (operation, request, context) => {
+      if (isAway) throw new A2AError("ConnectionFailed", "Away");
+      return next.call(operation, request, context);
+    },
+    stream: (operation, request, context) => next.stream(operation, request, context),
+  });
+  const url = await serving(async function* (turn) {
+    yield turn.rejected("Closed");
+  });
+  const agent = new RemoteAgent(url, { interceptors: [failing], retry: false });
+  const store = followed(agent.conversation());
+  await store.sendMessage("one");
+  await vi.waitFor(() => expect(store.getSnapshot().error?.message).toBe("Closed"), 20_000);
+  isAway = true;
+  await store.sendMessage("two");
+  expect(store.getSnapshot().error?.message).toBe("Away");
+  store.clearError();
+  expect(store.getSnapshot()).toMatchObject({ status: "ready", error: undefined });
 });
 
 describe("bad input", () => {
