@@ -7,7 +7,13 @@ const limits = { files: 635, lines: 121_310, file: 450, function: 80, castsPer10
 
 const root = join(import.meta.dirname, "..");
 /** Later packages. They bring files and lines of their own, and keep the other limits. */
-const later = [":!packages/console", ":!packages/frameworks", ":!packages/mcp", ":!packages/telemetry"];
+const later = [
+  ":!packages/console",
+  ":!packages/frameworks",
+  ":!packages/mcp",
+  ":!packages/react",
+  ":!packages/telemetry",
+];
 
 const tree = measure(root, ["packages/*/src/*.ts"]);
 
