@@ -4,8 +4,11 @@ import {
   ResourceUpdatedNotificationSchema,
   type CallToolResult,
 } from "@modelcontextprotocol/sdk/types.js";
-import { expect, test } from "vitest";
+import { testAgent } from "@parley/testing";
+import { expect, onTestFinished, test } from "vitest";
+import { mcpServer } from "../src/index.ts";
 import { advancing, bridged, clientOfVersion1, handleIn, textsOf } from "./agent.ts";
+import { conforming } from "./conformance-agent.ts";
 
 /* Version 1 of the SDK, over HTTP: `parley mcp` has tests of it over stdio. */
 
@@ -76,6 +79,18 @@ test("tells of changes, and ends the task of a call that its client cancels or l
       .toBe("TASK_STATE_CANCELED");
     if (updated.length === 0) await expect.poll(() => updated).toEqual([uri]);
   }
+});
+
+test("asks with choices and defaults, as the agent's form has them", async () => {
+  const agent = await testAgent(conforming);
+  const bridge = await mcpServer(agent.client);
+  onTestFinished(() => bridge.close());
+  onTestFinished(() => agent.close());
+  const client = await clientOfVersion1(bridge, { elicitation: {} });
+  const content = { untitledSingle: "option1", titledSingle: "value2", untitledMulti: ["option1", "option2"], age: 3 };
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: "accept", content }));
+  const result = await client.callTool({ name: "test_elicitation_sep1330_enums", arguments: { message: "Go" } });
+  expect(textsOf(result as CallToolResult)).toContain(`Thank you: ${JSON.stringify(content)}`);
 });
 
 test("counts the questions of a call into its limit", async () => {
