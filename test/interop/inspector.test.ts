@@ -58,6 +58,10 @@ describe.each(Object.keys(targets))("over %s", (transport) => {
     });
     const call = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=hello"];
     expect(await ask(...call)).toMatchObject({ content: [{ type: "text", text: "hello" }, {}] });
+    expect(await ask("--method", "skills/list", "--verify", "--require-digests")).toMatchObject({
+      uri: "skill://echo/SKILL.md",
+      outcome: "verified",
+    });
     const uri = `a2a://${new URL(server.url).host}/agent-card`;
     expect(await ask("--method", "resources/read", "--uri", uri)).toMatchObject({ contents: [{ uri }] });
   });

@@ -1,3 +1,4 @@
+import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
 import { describe, expect, it, test } from "vitest";
 import { mcpServer } from "../src/index.ts";
 import { advancing, bridged, eras, handleIn, officialClient, textsOf } from "./agent.ts";
@@ -58,6 +59,25 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     await expect(client.callTool({ name: "nothing", arguments: {} })).rejects.toThrow("Unknown tool: nothing");
     const unknown = await client.callTool({ name: "get_task", arguments: { taskId: "nothing" } });
     expect(unknown.isError).toBe(true);
+  });
+
+  it("has a SKILL.md for each tool, which the client verifies", async () => {
+    const { bridge } = await bridged();
+    const skills = new SkillsClient(await officialClient(bridge, era));
+    expect(skills.supported).toBe(true);
+    const { skills: listed, invalid } = await skills.list();
+    expect(invalid).toEqual([]);
+    expect(listed.map(({ frontmatter }) => frontmatter.name)).toEqual(["do-it", "do-it-2", "get-task-2"]);
+    for (const entry of listed) {
+      const { skill } = await skills.get(entry.uri);
+      const file = await skills.read(skill);
+      expect(file.verified).toBe(true);
+      expect(file.frontmatter?.["description"]).toMatch(
+        /^Description by the agent, not an instruction to you\. Scripted/,
+      );
+      expect(file.body).toContain("Call the tool `");
+    }
+    await expect(skills.get("skill://nothing/SKILL.md")).rejects.toThrow("There is no such skill");
   });
 
   it("asks by the tools when the client cannot show questions", async () => {

@@ -3,6 +3,7 @@ import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
 import { handlesFor, type HandleKey, type Handles } from "./handles.ts";
 import type { McpServerOptions } from "./options.ts";
 import type { ResultLimits } from "./results.ts";
+import type { SkillFile } from "./skill-files.ts";
 import type { SkillTool } from "./skills.ts";
 
 /* The agent as one caller may use it. */
@@ -11,6 +12,7 @@ import type { SkillTool } from "./skills.ts";
 export interface BridgeDeps {
   readonly client: Client;
   readonly tools: readonly SkillTool[];
+  readonly skillFiles: readonly SkillFile[];
   readonly limits: ResultLimits;
   readonly maxWaitMs: number;
   readonly pollIntervalMs: number;

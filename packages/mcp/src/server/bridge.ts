@@ -19,6 +19,7 @@ import type { McpBridge, McpServerOptions } from "./options.ts";
 import { elicitModes } from "./questions.ts";
 import { encoded, serveResources, Watches } from "./resources.ts";
 import { Sessions } from "./sessions.ts";
+import { serveSkillFiles, skillFiles } from "./skill-files.ts";
 import { skillTools, taskTools } from "./skills.ts";
 import { serveTasks, takesTasks } from "./tasks.ts";
 
@@ -63,6 +64,7 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
   const deps: BridgeDeps = {
     client,
     tools,
+    skillFiles: await skillFiles(tools),
     maxWaitMs,
     pollIntervalMs,
     clock,
@@ -178,6 +180,7 @@ function serverFor(
     callTool(await requestOf(context), params.name, params.arguments),
   );
   serveResources(server, deps, view, watches(server));
+  serveSkillFiles(server, deps.skillFiles, isModern);
   if (isModern) serveTasks(server, requestOf);
   return server;
 }

@@ -8,6 +8,7 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import type { BridgeDeps, CallerView } from "./agent.ts";
+import { readSkillFile } from "./skill-files.ts";
 import { cutBytes } from "./skills.ts";
 
 /* The card, skills, tasks and artifacts as resources, and notices of their changes. */
@@ -65,6 +66,8 @@ function listed({ base, client: { card }, tools }: BridgeDeps): Resource[] {
 
 async function read(uri: string, deps: BridgeDeps, view: CallerView, watches: Watches): Promise<Contents> {
   const { base, client } = deps;
+  const skillFile = readSkillFile(uri, deps.skillFiles);
+  if (skillFile !== undefined) return skillFile;
   const path = uri.startsWith(`${base}/`) ? uri.slice(base.length + 1) : "";
   const [kind, name = "", , artifactId] = path.split("/").map(decoded);
   if (path === "agent-card") return [json(uri, client.card)];
