@@ -132,6 +132,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     const ada = await officialClient(bridge, era, { caller: { subject: "ada" } });
     const bob = await officialClient(bridge, era, { caller: { subject: "bob" } });
     const nobody = await officialClient(bridge, era);
+    const named = await officialClient(bridge, era, { caller: { subject: "anonymous" } });
     const asked = await ada.callTool(say("ask"));
     const taskId = handleIn(asked);
     const id = taskId.slice(0, taskId.lastIndexOf("~"));
@@ -145,6 +146,11 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
         }
       }
     }
+    // Callers without credentials cannot list tasks, and a caller of that name is not one of them.
+    const open = handleIn(await nobody.callTool(say("ask")));
+    const theirs = await named.callTool({ name: "get_task", arguments: { taskId: open } });
+    expect(textsOf(theirs)).toBe("There is no such task");
+    expect(JSON.stringify(await nobody.listResources())).not.toContain("/tasks/");
     const contextId = /contextId: (\S+)/.exec(textsOf(asked))?.[1];
     expect(textsOf(await bob.callTool(say("hi", { contextId })))).toBe("There is no such conversation");
     expect(textsOf(await ada.callTool({ name: "answer_task", arguments: { taskId, message: "red" } }))).toContain(

@@ -14,7 +14,7 @@ import {
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { clientsFor, handlesOf, viewOf, type BridgeDeps, type CallerView } from "./agent.ts";
 import { callTool, type ToolRequest } from "./calls.ts";
-import { handleKey } from "./handles.ts";
+import { anonymous, handleKey } from "./handles.ts";
 import type { McpBridge, McpServerOptions } from "./options.ts";
 import { elicitModes } from "./questions.ts";
 import { encoded, serveResources, Watches } from "./resources.ts";
@@ -36,8 +36,6 @@ const runtimeClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
-
-const anonymous: Principal = { subject: "anonymous" };
 
 /**
  * Makes an MCP server of an A2A agent: its skills are tools. It serves both eras of MCP, 2025-11-25 and 2026-07-28.

@@ -1,5 +1,6 @@
 import { WebStandardStreamableHTTPServerTransport, isLegacyRequest, type Server } from "@modelcontextprotocol/server";
 import type { Principal } from "@parley/a2a/protocol";
+import { callerKey } from "./handles.ts";
 
 /*
  * Sessions of 2025-11-25 over HTTP. Questions within a call, notices and cancellation need one: they are further requests. A session is a
@@ -28,7 +29,7 @@ export class Sessions {
 
   /** The answer to a request of a session, or to one that begins a session. `undefined`: answer it without. */
   async answer(request: Request, caller: Principal): Promise<Response | undefined> {
-    const owner = JSON.stringify([caller.organization ?? null, caller.subject]);
+    const owner = callerKey(caller);
     const id = request.headers.get("mcp-session-id");
     if (id === null) {
       if (!(await isInitialize(request))) return undefined;
