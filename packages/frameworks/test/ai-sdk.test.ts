@@ -2,7 +2,9 @@ import { connect, type Client } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
 import { memoryStore } from "@parley/server";
 import { afterEach, describe, expect, test } from "vitest";
-import { fromAISDK, type AISDKAgent } from "../src/ai-sdk/index.ts";
+import * as ai7 from "ai";
+import type { LanguageModel } from "ai";
+import { fromAISDK, type AISDKAgent, type AISDKAgentFactory } from "../src/ai-sdk/index.ts";
 import { calls, finish, says, Scripted } from "./scripted.ts";
 import { versions } from "./versions.ts";
 
@@ -292,6 +294,19 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
     expect(JSON.stringify(prompt)).toContain("image/png");
   });
+});
+
+test("makes the agent of a turn, with tools that are steps of the turn", async () => {
+  const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Paid"));
+  const make: AISDKAgentFactory = async (durable, turn) => {
+    const execute = (_: unknown, { toolCallId }: { toolCallId: string }) => turn.step(toolCallId, () => "receipt");
+    const tools = { pay: ai7.tool({ inputSchema: ai7.jsonSchema({ type: "object" }), execute }) };
+    return new ai7.ToolLoopAgent({ model: durable.model(model as unknown as LanguageModel), tools });
+  };
+  server = await serve(fromAISDK(make, card), { port: 0, logger: false, store: memoryStore() });
+  const { task } = await (await connect(server.url)).sendMessage("Pay 5");
+  expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Paid");
+  expect(JSON.stringify(model.calls[1]?.prompt)).toContain("receipt");
 });
 
 test("refuses what is no agent of AI SDK 6 or 7, and an agent without readable settings", () => {

@@ -67,7 +67,7 @@ export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AIS
       }
       const messages = resumed?.messages ?? messagesOf(await turn.context.history(history));
       const durable = new DurableTurn(turn);
-      const made = make(durable);
+      const made = await make(durable, turn);
       checkAgent(made);
       const output = outputOf(made);
       // Only now is it known whether the factory has used a durable model.
