@@ -4,13 +4,14 @@ import type { Turn } from "@parley/server";
 import { Budget } from "../src/ai-sdk/budget.ts";
 import { durableModels } from "../src/ai-sdk/model.ts";
 import { durableTools } from "../src/ai-sdk/tools.ts";
-import type { ModelCall } from "./scripted.ts";
+import { calls, says, Scripted, type ModelCall } from "./scripted.ts";
 
 /** A turn whose steps are stored in a map: a second one with the same map resumes it. */
 function turnOf(steps: Map<string, unknown>, warnings: unknown[] = []): Turn {
   const { signal } = new AbortController();
   const turn = {
     signal,
+    clock: { elapsed: () => 0 },
     logger: { warn: (...line: unknown[]) => warnings.push(line) },
     step: async (name: string, run: (call: object) => unknown) => {
       if (!steps.has(name)) steps.set(name, await run({ key: "k", uncertain: false, attempt: 1, signal }));
@@ -65,6 +66,49 @@ describe("doGenerate", () => {
     expect(warnings).toEqual([["Replaying a model answer to other messages", { number: 1 }]]);
     expect(asked).toHaveLength(1);
   });
+});
+
+test("a resumed turn streams reasoning, sources, files, calls and usage as the model did", async () => {
+  const thought = says("Hm, ", "paid").map((part) => ({ ...part, type: part.type.replace("text", "reasoning") }));
+  const model = new Scripted([
+    { type: "stream-start", warnings: [] },
+    { type: "response-metadata", id: "r", modelId: "m", timestamp: new Date(0) },
+    ...thought.slice(0, -1),
+    { type: "source", sourceType: "url", id: "s", url: "https://example.com/" },
+    ...says("Half \ud83d", "\ude00").slice(0, -1),
+    { type: "file", mediaType: "image/png", data: new Uint8Array([1, 2]) },
+    ...calls(["c1", "pay", { amount: 5 }]),
+  ]);
+  const steps = new Map<string, unknown>();
+  const stream = async (): Promise<readonly object[]> => {
+    const durable = durableModels(turnOf(steps), new Budget())(model as unknown as LanguageModel);
+    const call = Reflect.apply(Reflect.get(durable, "doStream"), durable, [{ prompt: [] }]);
+    const parts: object[] = [];
+    for await (const part of ((await call) as { stream: AsyncIterable<{ type: string; id?: string }> }).stream) {
+      // Ids of texts count the blocks in a replay.
+      const { id: _, ...text } = part;
+      if (part.type !== "stream-start") parts.push(/^(text|reasoning)-/.test(part.type) ? text : part);
+    }
+    return parts;
+  };
+  const live = await stream();
+  expect(live).toMatchObject([
+    { type: "response-metadata", id: "r" },
+    { type: "reasoning-start" },
+    { delta: "Hm, " },
+    { delta: "paid" },
+    { type: "reasoning-end" },
+    { type: "source", url: "https://example.com/" },
+    { type: "text-start" },
+    { delta: "Half \ud83d" },
+    { delta: "\ude00" },
+    { type: "text-end" },
+    { type: "file", data: new Uint8Array([1, 2]) },
+    { type: "tool-call", toolCallId: "c1" },
+    { type: "finish", usage: { inputTokens: { total: 7 } } },
+  ]);
+  expect(await stream()).toEqual(live);
+  expect(model.calls).toHaveLength(1);
 });
 
 test("a resumed turn has as much room for results as the turn that was lost", async () => {

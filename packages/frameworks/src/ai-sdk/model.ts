@@ -1,10 +1,11 @@
-import { gateway, type LanguageModel } from "ai";
+import type { LanguageModel } from "ai";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { JsonValue } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
 import { digestOf, fromJson, toJson, toJsonText } from "../shared/json.ts";
 import type { Budget } from "./budget.ts";
+import { aiSDK } from "./peer.ts";
 import type { DurableModel } from "./port.ts";
 
 /* A model whose answers are steps: stored as content blocks, replayed as parts (docs/decisions/frameworks.md). */
@@ -134,7 +135,7 @@ export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel
 }
 
 function modelOf(model: LanguageModel): AnyModel {
-  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway;
+  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? aiSDK().gateway;
   const found = typeof model === "string" ? provider.languageModel(model) : model;
   return found as unknown as AnyModel;
 }

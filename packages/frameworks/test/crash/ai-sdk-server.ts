@@ -29,20 +29,27 @@ const script = (job: string): readonly (readonly ModelPart[])[] => [
   says("I ", "have ", "paid ", "it."),
 ];
 
+/** What a job is told that its reader follows through kills: one step after the other, until it has seen as many lives as its name says. */
+function step(job: string, done: number): readonly ModelPart[] {
+  const said = says("Step ", `${done} `, "is ", "done.");
+  if (life > Number(/\d+$/.exec(job)?.[0])) return said;
+  return [...said.slice(0, -1), ...calls([`look ${done}`, "look", { job, number: done * 2 + 2 }])];
+}
+
 async function* model({ prompt }: ModelCall): AsyncGenerator<ModelPart> {
   const job = /job-[\w-]+/.exec(JSON.stringify(prompt))?.[0] ?? "";
   const results = prompt.filter(({ role }) => role === "tool").flatMap(({ content }) => content as ModelPart[]);
   const done = results.filter(({ type }) => type === "tool-result").length;
   called(job, done * 2 + 1);
-  for (const part of script(job)[done] ?? []) {
+  for (const part of job.startsWith("job-read") ? step(job, done) : (script(job)[done] ?? [])) {
     await setTimeout(15);
     yield part;
   }
 }
 
 const tool =
-  (number: number) =>
-  async ({ job }: { job: string }): Promise<{ done: string }> => {
+  (usual: number) =>
+  async ({ job, number = usual }: { job: string; number?: number }): Promise<{ done: string }> => {
     called(job, number);
     await setTimeout(15);
     return { done: job };
@@ -55,13 +62,13 @@ const inputSchema = { type: "object", properties: { job: { type: "string" } } };
 const card = { name: "Payer", description: "Pays", version: "1.0.0", skills: [] };
 
 await serve(
-  versions.map(({ name, ToolLoopAgent, jsonSchema, tool: toolOf }) => {
+  versions.map(({ name, ToolLoopAgent, jsonSchema, tool: toolOf, stepCountIs }) => {
     const schema = jsonSchema(inputSchema);
     const tools = {
       look: toolOf({ inputSchema: schema, execute: tool(2) }),
       pay: toolOf({ inputSchema: schema, needsApproval: true, execute: tool(4) }),
     };
-    const agent = new ToolLoopAgent({ model: new Scripted(model), tools });
+    const agent = new ToolLoopAgent({ model: new Scripted(model), tools, stopWhen: stepCountIs(500) });
     return { path: `/${name.replace(" ", "-")}`, agent: fromAISDK(agent, card) };
   }),
   { port: Number(port), store: await sqliteStore({ path }), clock, pollInterval: 20, logger: false, lease },

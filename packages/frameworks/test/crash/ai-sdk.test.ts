@@ -62,6 +62,23 @@ async function pursue({ name, agent }: Job): Promise<Task> {
   }
 }
 
+/** What a person sees who reads an answer as it comes, while the server is killed as often as the name of the job says. */
+async function read(name: string, agent: string): Promise<{ readonly shown: string; readonly resets: number }> {
+  const client = await connect(`${supervisor.url}/${agent}`);
+  let [shown, resets] = ["", 0];
+  const stream = client.sendStreamingMessage({ message: { messageId: name, parts: [{ text: name }] } });
+  for await (const { text, reset } of stream.text()) {
+    shown = reset ? text : shown + text;
+    if (reset) resets += 1;
+  }
+  expect(stream.status?.state).toBe("TASK_STATE_COMPLETED");
+  return { shown, resets };
+}
+
+/** Calls of the model and the tools for a job, in the order in which they were made: their numbers in its script. */
+const callsOf = (lines: readonly string[], job: string): readonly number[] =>
+  lines.filter((line) => line.startsWith(`${job} `)).map((line) => Number(line.split(" ")[1]));
+
 async function killed(life: Life): Promise<Life> {
   await setTimeout(200 + Math.random() * 800);
   life.kill("SIGKILL");
@@ -73,6 +90,8 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
   const jobs: Job[] = [];
   const tasks: Promise<Task>[] = [];
   let life = await supervisor.start();
+  const readers = ["ai-6", "ai-7"].map((agent) => ({ name: `job-read-${agent}-until-${Math.min(kills, 10)}`, agent }));
+  const reads = readers.map(({ name, agent }) => read(name, agent));
   for (let kill = 0; kill < kills; kill += 1) {
     for (const agent of ["ai-6", "ai-7"]) {
       const job = { name: `job-${agent}-${kill}`, agent };
@@ -82,6 +101,7 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
     life = await killed(life);
   }
   const ended = await Promise.all(tasks);
+  const seen = await Promise.all(reads);
   life.kill("SIGKILL");
   const texts = ended.map(({ artifacts }) => artifacts?.map(({ parts }) => parts.map(({ text }) => text).join("")));
   expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
@@ -89,13 +109,20 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
 
   // A call follows only once the result of the one before is stored: nothing before it was made again.
   const lines = (await readFile(`${path}.calls`, "utf8")).trim().split("\n");
+  for (const [at, { name }] of readers.entries()) {
+    const made = callsOf(lines, name);
+    expect(made).toEqual(made.toSorted((one, other) => one - other));
+    const steps = Array.from({ length: ((made.at(-1) ?? 0) + 1) / 2 }, (_, step) => `Step ${step} is done.`);
+    expect(seen[at]).toEqual({ shown: steps.join("\n"), resets: 0 });
+  }
   for (const { name } of jobs) {
-    const made = lines.filter((line) => line.startsWith(`${name} `)).map((line) => Number(line.split(" ")[1]));
+    const made = callsOf(lines, name);
     expect(made, name).toEqual(made.toSorted((one, other) => one - other));
     expect([...new Set(made)], name).toEqual([1, 2, 3, 4, 5]);
   }
   // Calls whose process was killed before their result was stored are made again, and there are such calls.
   const least = jobs.length * 5;
-  expect(lines.length).toBeGreaterThanOrEqual(least);
-  expect(lines.length).toBeLessThanOrEqual(least + kills * jobs.length);
+  const all = jobs.flatMap(({ name }) => callsOf(lines, name)).length;
+  expect(all).toBeGreaterThanOrEqual(least);
+  expect(all).toBeLessThanOrEqual(least + kills * jobs.length);
 });
