@@ -16,9 +16,9 @@ import {
   type RequestContext,
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
-import type { ModelMessage } from "ai";
 import express from "express";
 import { bursar } from "../../../examples/ai-sdk/bursar.ts";
+import type { ModelMessage } from "../../../examples/ai-sdk/model.ts";
 
 const port = Number(process.env["PORT"] ?? 4000);
 
