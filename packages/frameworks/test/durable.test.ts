@@ -68,6 +68,39 @@ describe("doGenerate", () => {
   });
 });
 
+test("a retry keeps its number while other calls run, so each call finds its own answer in a resumed turn", async () => {
+  const asked: string[] = [];
+  let isDown = true;
+  const model = {
+    specificationVersion: "v3",
+    async doGenerate({ prompt }: ModelCall) {
+      const text = String(prompt[0]?.content);
+      asked.push(text);
+      if (text === "one" && isDown) throw new Error("Overloaded");
+      return { content: [{ type: "text", text: `answer to ${text}` }], finishReason: {}, usage: {} };
+    },
+  };
+  const steps = new Map<string, unknown>();
+  const turn = async (): Promise<string> => {
+    const durable = durableModels(turnOf(steps), new Budget())(model as unknown as LanguageModel);
+    const ask = async (content: string): Promise<unknown> =>
+      Reflect.apply(Reflect.get(durable, "doGenerate"), durable, [{ prompt: [{ role: "user", content }] }]);
+    const retried = ask("one").catch(async () => {
+      isDown = false;
+      const later = await ask("three");
+      return [await ask("one"), later];
+    });
+    return JSON.stringify(await Promise.all([retried, ask("two")]));
+  };
+  const first = await turn();
+  expect(asked).toEqual(["one", "two", "three", "one"]);
+  expect([...steps.keys()].toSorted()).toEqual(["model 1", "model 2", "model 3"]);
+  const [one] = JSON.parse(await turn()) as unknown[];
+  expect(one).toMatchObject({ content: [{ text: "answer to one" }] });
+  expect(first).toContain("answer to three");
+  expect(asked).toHaveLength(4);
+});
+
 test("a resumed turn streams reasoning, sources, files, calls and usage as the model did", async () => {
   const thought = says("Hm, ", "paid").map((part) => ({ ...part, type: part.type.replace("text", "reasoning") }));
   const model = new Scripted([

@@ -57,23 +57,40 @@ const maxPiece = 4096;
 
 /** Makes the durable models of one turn. Answers are numbered in the order of the calls. */
 export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel) => DurableModel {
-  let count = 0;
+  let [count, open] = [0, 0];
+  let isParallel = false;
+  /** Numbers of answers that failed, by their messages: a retry has the same ones. */
+  const failed = new Map<string, number>();
   const wrapped = new WeakSet<object>();
+
+  /** At once, for calls that run at the same time. */
+  function numberOf(messages: JsonValue): number {
+    const key = failed.size === 0 ? "" : JSON.stringify(messages);
+    const number = failed.get(key) ?? (count += 1);
+    failed.delete(key);
+    return number;
+  }
 
   /** Calls a model once for an answer. `call` is not called if the answer is stored. */
   async function answerOf(options: ModelOptions, call: () => Promise<Omit<Answer, "prompt">>): Promise<Answer> {
-    const number = (count += 1);
-    const prompt = await digestOf(toJson(options.prompt.filter(({ role }) => role !== "system")));
+    const messages = toJson(options.prompt.filter(({ role }) => role !== "system"));
+    const number = numberOf(messages);
+    isParallel ||= open > 0;
+    open += 1;
     try {
+      const prompt = await digestOf(messages);
       const stored = await turn.step(`model ${number}`, async () => toJson({ ...(await call()), prompt }));
       budget.add(JSON.stringify(stored));
       const answer = fromJson(stored) as Answer;
       if (answer.prompt !== prompt) turn.logger.warn("Replaying a model answer to other messages", { number });
       return answer;
     } catch (error) {
-      // The AI SDK calls again after an error that may pass.
-      if (count === number) count -= 1;
+      // The AI SDK calls again after an error that may pass. Beside other calls, only its messages tell that call from theirs.
+      if (isParallel) failed.set(JSON.stringify(messages), number);
+      else count -= 1;
       throw error;
+    } finally {
+      open -= 1;
     }
   }
 
