@@ -62,7 +62,7 @@ async function pursue({ name, agent }: Job): Promise<Task> {
   }
 }
 
-/** What a person sees who reads an answer as it comes, while the server is killed as often as the name of the job says. */
+/** What a person sees who reads a streamed answer while the server is killed as often as the name of the job says. */
 async function read(name: string, agent: string): Promise<{ readonly shown: string; readonly resets: number }> {
   const client = await connect(`${supervisor.url}/${agent}`);
   let [shown, resets] = ["", 0];
