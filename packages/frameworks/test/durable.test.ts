@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LanguageModel } from "ai";
 import type { Turn } from "@parley/server";
-import { Budget } from "../src/ai-sdk/budget.ts";
+import { Budget } from "../src/shared/budget.ts";
 import { durableModels } from "../src/ai-sdk/model.ts";
 import { durableTools } from "../src/ai-sdk/tools.ts";
 import type { ModelCall } from "./scripted.ts";

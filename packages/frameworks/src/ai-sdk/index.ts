@@ -3,10 +3,10 @@
  * @packageDocumentation
  */
 import { defineAgent, type Agent, type Turn } from "@parley/server";
+import { Budget } from "../shared/budget.ts";
+import { messagesOf } from "../shared/messages.ts";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { resume } from "./approvals.ts";
-import { Budget } from "./budget.ts";
-import { messagesOf } from "./messages.ts";
 import { durableModels } from "./model.ts";
 import type { AISDKAgent, AISDKAgentFactory, AISDKDefinition, Durable } from "./port.ts";
 import { runAgent } from "./run.ts";
@@ -29,8 +29,8 @@ export type {
   AISDKResult,
   Durable,
   DurableModel,
-  ToolStep,
 } from "./port.ts";
+export type { ToolStep } from "../shared/results.ts";
 
 /**
  * An agent of the AI SDK as an agent of Parley. Answers of its model and results of its tools are steps: after a crash the turn is resumed, and no

@@ -1,5 +1,5 @@
 import type { LanguageModel } from "ai";
-import type { AgentDefinition, Turn } from "@parley/server";
+import type { AgentDefinition } from "@parley/server";
 
 /* What the adapter takes, and what it gives to a factory of agents. Types are structural: they hold for AI SDK 6 and 7. */
 
@@ -59,6 +59,3 @@ export interface AISDKDefinition extends Omit<AgentDefinition, "onMessage" | "ex
   /** How much of the conversation the model reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };
 }
-
-/** What a tool knows of its step: an idempotency key, and whether an earlier call may have had its effect. */
-export type ToolStep = Pick<Parameters<Parameters<Turn["step"]>[1]>[0], "key" | "uncertain" | "attempt">;
