@@ -31,7 +31,7 @@ export function checkAgent(agent: MastraAgent): void {
 export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   const { __fork } = agent as unknown as { __fork(): Fork };
   const fork = __fork.call(agent);
-  const mastra = fork.getMastraInstance() ?? new Mastra({ storage: new InMemoryStore(), logger: false });
+  const mastra = fork.getMastraInstance() ?? ownMastra(fork);
   fork.__registerMastra(mastra);
   const budget = new Budget();
   const durableTool = durableTools(turn, budget);
@@ -47,6 +47,13 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   fork.resolveModelConfig = async (config, context) =>
     streaming(await resolveModelConfig.call(fork, config, context), durableModel);
   return { fork, mastra, asking };
+}
+
+function ownMastra(fork: Fork): Mastra {
+  const mastra = new Mastra({ storage: new InMemoryStore(), logger: false });
+  // An error fails the task, which is logged; the agent would log it a second time.
+  fork.__setLogger?.(mastra.getLogger());
+  return mastra;
 }
 
 /** Another agent as a tool gets its memory from the caller too: Mastra lets the model choose whose memory it reads. */

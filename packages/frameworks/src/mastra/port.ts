@@ -43,6 +43,7 @@ export interface Fork {
   resolveModelConfig(config: unknown, requestContext: unknown): Promise<AnyModel>;
   getMastraInstance(): Mastra | undefined;
   __registerMastra(mastra: Mastra): void;
+  __setLogger?(logger: unknown): void;
   hasOwnMemory(): boolean;
   getDefaultOptions(): Promise<{ readonly structuredOutput?: unknown }>;
   listTools(): Promise<Record<string, { readonly resumeSchema?: unknown }>>;
