@@ -8,6 +8,7 @@ import { Agent } from "@mastra/core/agent";
 import { MockMemory } from "@mastra/core/memory";
 import { InMemoryStore } from "@mastra/core/storage";
 import { createTool } from "@mastra/core/tools";
+import { createStep, createWorkflow } from "@mastra/core/workflows";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { fromMastra, idempotencyOf, type MastraAgent } from "../src/mastra/index.ts";
@@ -211,6 +212,61 @@ describe("approvals", () => {
     expect((await second.send("yes")).task?.artifacts?.[0]?.parts[0]?.text).toBe("Thanks");
     expect([paid, model.calls.length]).toEqual([[{ amount: 5 }], 2]);
   });
+});
+
+test("a question of an agent in `agents` is answered at another server", async () => {
+  const paid: unknown[] = [];
+  const inner = new Scripted(calls(["i1", "pay", { amount: 5 }]), says("It is paid"));
+  const outer = new Scripted(calls(["c1", "agent-bursar", { prompt: "Pay 5", resourceId: "bob" }]), says("Thanks"));
+  const scopes: unknown[] = [];
+  const execute = async (input: object, context: { agent: object }): Promise<string> => {
+    scopes.push(Reflect.get(context.agent, "resourceId"));
+    return `paid ${paid.push(input)}`;
+  };
+  const own = (): MastraAgent => {
+    const bursar = agentOf(inner, pay(execute as Execute, { requireApproval: true }), { id: "bursar" });
+    return agentOf(outer, {}, { agents: { bursar }, memory: new MockMemory({ storage: new InMemoryStore() }) });
+  };
+  const store = memoryStore();
+  const { task } = await (await served(own(), { store })).conversation().send("Pay");
+  expect(task?.status.message?.parts[0]?.text).toBe('Approve pay {"amount":5}?');
+  const ids = { taskId: task?.id ?? "", contextId: task?.contextId ?? "" };
+  const done = await (await served(own(), { store })).conversation(ids).send("yes");
+  expect(done.task?.artifacts?.[0]?.parts[0]?.text).toBe("Thanks");
+  expect(paid).toEqual([{ amount: 5 }]);
+  // The model has named another resource.
+  expect(scopes).toEqual([`["anonymous","${ids.contextId}"]-bursar`]);
+  expect([inner.calls.length, outer.calls.length]).toEqual([2, 2]);
+  expect(JSON.stringify(outer.calls[1]?.prompt)).toContain("It is paid");
+});
+
+test("a question of a workflow is answered at another server", async () => {
+  const model = new Scripted(calls(["c1", "workflow-order", { inputData: { amount: 5 } }]), says("Thanks"));
+  const made: unknown[] = [];
+  const confirm = createStep({
+    id: "confirm",
+    inputSchema: z.object({ amount: z.number() }),
+    outputSchema: z.object({ done: z.boolean() }),
+    suspendSchema: z.object({ why: z.string() }),
+    resumeSchema: z.object({ account: z.string() }),
+    execute: async ({ inputData, resumeData, suspend }) => {
+      if (resumeData === undefined) return suspend({ why: "From which account?" });
+      made.push(inputData, resumeData);
+      return { done: true };
+    },
+  });
+  const own = (): MastraAgent => {
+    const { inputSchema, outputSchema } = confirm;
+    const order = createWorkflow({ id: "order", description: "Orders", inputSchema, outputSchema }).then(confirm).commit();
+    return agentOf(model, {}, { workflows: { order } });
+  };
+  const store = memoryStore();
+  const { task } = await (await served(own(), { store })).conversation().send("Order");
+  expect(task?.status.message?.parts[0]?.text).toBe("workflow-order asks: From which account?");
+  const ids = { taskId: task?.id ?? "", contextId: task?.contextId ?? "" };
+  const done = await (await served(own(), { store })).conversation(ids).send("main");
+  expect(done.task?.artifacts?.[0]?.parts[0]?.text).toBe("Thanks");
+  expect(made).toEqual([{ amount: 5 }, { account: "main" }]);
 });
 
 describe("a tool that suspends", () => {

@@ -53,7 +53,7 @@ const suspended = createTool({
   inputSchema,
   suspendSchema: z.object({ why: z.string() }),
   resumeSchema: z.object({ answer: z.string() }),
-  execute: ({ job }, { agent }) =>
+  execute: async ({ job }, { agent }) =>
     agent?.resumeData === undefined ? agent?.suspend({ why: "Pay?" }) : ran(job, 4),
 });
 
