@@ -137,7 +137,7 @@ class RemoteMastraAgent implements SubAgent {
 
 const anyAnswer = { type: "object", properties: { answer: { type: "string" } }, required: ["answer"] };
 
-/** One call, read as it comes, by this process whether or not the stream is read. */
+/** One call. It is read at once, whether or not its stream is. */
 class RemoteRun implements SubAgentStreamResult {
   readonly fullStream: SubAgentStreamResult["fullStream"];
   readonly text: Promise<string>;
