@@ -315,6 +315,16 @@ describe("a tool that suspends", () => {
     expect(given).toEqual([5]);
   });
 
+  test("is not resumed by the model, which may name the data of the answer too", async () => {
+    const model = new Scripted(calls(["c1", "pay", { amount: 5, resumeData: { account: "main" } }]), says("Thanks"));
+    const given: unknown[] = [];
+    const execute: Execute = async (_, { agent: { resumeData, suspend } }) =>
+      resumeData === undefined ? suspend({ why: "From which account?" }) : given.push(resumeData);
+    const client = await served(agentOf(model, pay(execute, { resumeSchema: account })));
+    expect((await client.sendMessage("Pay")).task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(given).toEqual([]);
+  });
+
   test("asks again for an answer that does not fit, and for one to another question", async () => {
     const { given, conversation, digest } = await asking(account);
     const wrong = await conversation.send({ parts: [{ data: { account: "12", digest } }] });

@@ -16,6 +16,8 @@ export interface Durable {
   readonly mastra: Mastra;
   /** Tools that ask for an approval before they are called. */
   readonly asking: ReadonlySet<string>;
+  /** The call that the user has answered. */
+  readonly resumed: Set<string>;
 }
 
 const members = ["__fork", "convertTools", "resolveModelConfig", "__registerMastra", "resumeStream"];
@@ -34,7 +36,8 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   const mastra = fork.getMastraInstance() ?? ownMastra(fork);
   fork.__registerMastra(mastra);
   const budget = new Budget();
-  const durableTool = durableTools(turn, budget);
+  const resumed = new Set<string>();
+  const durableTool = durableTools(turn, budget, resumed);
   const durableModel = durableModels(turn, budget);
   const asking = new Set<string>();
   const { convertTools, resolveModelConfig } = fork;
@@ -46,7 +49,7 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   };
   fork.resolveModelConfig = async (config, context) =>
     streaming(await resolveModelConfig.call(fork, config, context), durableModel);
-  return { fork, mastra, asking };
+  return { fork, mastra, asking, resumed };
 }
 
 function ownMastra(fork: Fork): Mastra {

@@ -109,6 +109,8 @@ async function begin(turn: Turn, durable: Durable, history: MastraDefinition["hi
 /** Continues a suspended run. */
 async function proceed(turn: Turn, durable: Durable, { loop, resumeData }: Answer): Promise<MastraOutput> {
   const runId = await putRuns(durable.mastra, loop);
-  const options = { ...optionsOf(turn, durable), runId, toolCallId: loop["toolCallId"] };
+  const toolCallId = String(loop["toolCallId"]);
+  durable.resumed.add(toolCallId);
+  const options = { ...optionsOf(turn, durable), runId, toolCallId };
   return durable.fork.resumeStream(resumeData, options);
 }

@@ -40,7 +40,11 @@ export async function takeRuns(mastra: Mastra, runId: string): Promise<JsonObjec
     for (const [, inner = ""] of JSON.stringify(found).matchAll(/"(?:suspendedToolRunId|delegatedRunId)":"([^"\\]+)"/g))
       ids.add(inner);
   }
-  for (const { workflowName, runId } of runs) await store.deleteWorkflowRunById({ workflowName, runId });
+  for (const { workflowName, runId } of runs) {
+    await store.deleteWorkflowRunById({ workflowName, runId });
+    // Otherwise it is kept for a resumption by this process.
+    mastra.__unregisterInternalWorkflow(workflowName, runId);
+  }
   return { runId, runs: toJson(runs) };
 }
 

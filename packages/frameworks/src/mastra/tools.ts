@@ -10,6 +10,7 @@ interface LoopOptions {
   readonly toolCallId: string;
   readonly abortSignal?: AbortSignal;
   readonly suspend?: (...args: unknown[]) => Promise<unknown>;
+  readonly resumeData?: unknown;
 }
 
 type Execute = (input: unknown, options: LoopOptions) => Promise<unknown>;
@@ -40,13 +41,18 @@ export function idempotencyOf(context: { readonly abortSignal?: AbortSignal | un
   return context.abortSignal === undefined ? undefined : steps.get(context.abortSignal);
 }
 
-/** Makes the durable tools of one turn. */
-export function durableTools(turn: Turn, budget: Budget): (tool: LoopTool) => LoopTool {
+/**
+ * Makes the durable tools of one turn.
+ *
+ * @param resumed - The call that the user has answered. Mastra also takes `resumeData` from the arguments: the model would answer for the user.
+ */
+export function durableTools(turn: Turn, budget: Budget, resumed: Set<string>): (tool: LoopTool) => LoopTool {
   const results = new Results(turn, budget);
 
   /** Calls a tool once, and returns what is stored. A call that the tool has suspended has no result. */
   async function once(execute: Execute, input: unknown, options: LoopOptions): Promise<unknown> {
     const { toolCallId, abortSignal, suspend } = options;
+    const resumeData = resumed.delete(toolCallId) ? options.resumeData : undefined;
     const suspension = new AbortController();
     let isSuspended = false;
     const suspending =
@@ -60,7 +66,8 @@ export function durableTools(turn: Turn, budget: Budget): (tool: LoopTool) => Lo
       return await results.of(toolCallId, abort, async (step, signal) => {
         steps.set(signal, step);
         try {
-          return await execute(input, { ...options, abortSignal: signal, ...(suspending && { suspend: suspending }) });
+          const own = { ...options, resumeData, abortSignal: signal, ...(suspending && { suspend: suspending }) };
+          return await execute(input, own);
         } finally {
           if (isSuspended) suspension.abort();
         }
