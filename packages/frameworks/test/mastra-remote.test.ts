@@ -81,7 +81,7 @@ test("fails as the remote task does, and with its connection", async () => {
   const run = await agent.stream("fail");
   expect(await chunksOf(run.fullStream as AsyncIterable<object>)).toContain("error");
   expect(run.error).toMatchObject({ message: "The remote task has failed: No weather" });
-  await expect(remoteMastraAgent("http://127.0.0.1:1").generate("Hi")).rejects.toThrow();
+  await expect(remoteMastraAgent("http://127.0.0.1:1").generate("Hi")).rejects.toThrow("127.0.0.1:1");
   await expect(agent.resumeGenerate("Hi", { runId: "other" })).rejects.toThrow(
     "runId must be that of a suspended call of this agent; got other",
   );
@@ -149,7 +149,7 @@ test("is called once by a turn that continues at another server: the call joins 
   const first = await serveAt(host);
   const { task } = await (
     await connect(first.url)
-  ).sendMessage({ message: { parts: [{ text: "Plan" }] }, configuration: { returnImmediately: true } } as never);
+  ).sendMessage({ message: { messageId: "m", parts: [{ text: "Plan" }] }, configuration: { returnImmediately: true } });
   await expect.poll(() => heard).toEqual(["slow"]);
   await first.close({ grace: 0 });
   const client = await connect((await serveAt(host)).url);

@@ -20,7 +20,9 @@ const pay = createTool({
 test("agents are taken, with tools, outputs and remote agents", () => {
   expect(fromMastra(new Agent({ ...stock, tools: { pay } }), definition)).toBeDefined();
   const schema = z.object({ amount: z.number() });
-  expect(fromMastra(new Agent({ ...stock, defaultOptions: { structuredOutput: { schema } } }), definition)).toBeDefined();
+  expect(
+    fromMastra(new Agent({ ...stock, defaultOptions: { structuredOutput: { schema } } }), definition),
+  ).toBeDefined();
   const weather: SubAgent = remoteMastraAgent("https://agent.example.com");
   expect(fromMastra(new Agent({ ...stock, agents: { weather } }), definition)).toBeDefined();
 });

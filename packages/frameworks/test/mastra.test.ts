@@ -97,7 +97,12 @@ test("turns errors of tools, unknown tools and invalid arguments into results th
     calls(["c1", "pay", { amount: 5 }], ["c2", "steal", {}], ["c3", "pay", '{"amount":']),
     says("Sorry \ud800"),
   );
-  const client = await served(agentOf(model, pay(() => Promise.reject(new Error("No funds")))));
+  const client = await served(
+    agentOf(
+      model,
+      pay(() => Promise.reject(new Error("No funds"))),
+    ),
+  );
   const { task } = await client.sendMessage("Pay 5");
   expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
   const prompt = JSON.stringify(model.calls[1]?.prompt);
@@ -108,7 +113,12 @@ test("turns errors of tools, unknown tools and invalid arguments into results th
 
 test("tells the model that a result of 20 MB is too large", async () => {
   const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Too much"));
-  const client = await served(agentOf(model, pay(async () => "x".repeat(20 << 20))));
+  const client = await served(
+    agentOf(
+      model,
+      pay(async () => "x".repeat(20 << 20)),
+    ),
+  );
   const { task } = await client.sendMessage("Pay 5");
   expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Too much");
   expect(JSON.stringify(model.calls[1]?.prompt)).toMatch(/The result has \d+ bytes/);
@@ -153,8 +163,10 @@ describe("approvals", () => {
 
   test("ask for one call after the other, and give the model the reason of a denial", async () => {
     const { model, paid, conversation, parts } = await paying(5, 6);
-    const digestIn = ([, part]: typeof parts): string =>
-      (part?.data as { approvals: { digest: string }[] }).approvals[0]?.digest ?? "";
+    const digestIn = ([, part]: typeof parts): string => {
+      const { approvals } = (part?.data ?? {}) as { approvals?: { digest: string }[] };
+      return approvals?.[0]?.digest ?? "";
+    };
     const next = await conversation.send({ parts: [{ data: { approved: true, digest: digestIn(parts) } }] });
     const asked = next.task?.status.message?.parts ?? [];
     expect(asked[0]?.text).toBe('Approve pay {"amount":6}?');
@@ -198,7 +210,7 @@ describe("approvals", () => {
     const storage = new InMemoryStore();
     const own = (): MastraAgent => {
       const agent = agentOf(model, tools);
-      return new Mastra({ agents: { agent: agent as unknown as Agent }, storage, logger: false }).getAgent("agent");
+      return new Mastra({ agents: { agent: agent as Agent }, storage, logger: false }).getAgent("agent");
     };
     const store = memoryStore();
     const first = (await served(own(), { store })).conversation();
@@ -224,7 +236,7 @@ test("a question of an agent in `agents` is answered at another server", async (
     return `paid ${paid.push(input)}`;
   };
   const own = (): MastraAgent => {
-    const bursar = agentOf(inner, pay(execute as Execute, { requireApproval: true }), { id: "bursar" });
+    const bursar = agentOf(inner, pay(execute, { requireApproval: true }), { id: "bursar" });
     return agentOf(outer, {}, { agents: { bursar }, memory: new MockMemory({ storage: new InMemoryStore() }) });
   };
   const store = memoryStore();
@@ -257,7 +269,9 @@ test("a question of a workflow is answered at another server", async () => {
   });
   const own = (): MastraAgent => {
     const { inputSchema, outputSchema } = confirm;
-    const order = createWorkflow({ id: "order", description: "Orders", inputSchema, outputSchema }).then(confirm).commit();
+    const order = createWorkflow({ id: "order", description: "Orders", inputSchema, outputSchema })
+      .then(confirm)
+      .commit();
     return agentOf(model, {}, { workflows: { order } });
   };
   const store = memoryStore();
@@ -284,8 +298,8 @@ describe("a tool that suspends", () => {
     const { task } = await conversation.send("Pay");
     expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     const parts = task?.status.message?.parts ?? [];
-    const { suspended } = parts[1]?.data as { suspended: { digest: string } };
-    return { model, given, conversation, parts, digest: suspended.digest };
+    const { suspended } = (parts[1]?.data ?? {}) as { suspended?: { digest: string } };
+    return { model, given, conversation, parts, digest: suspended?.digest ?? "" };
   };
   const account = z.object({ account: z.string().regex(/^[a-z]+$/), note: z.string().optional() });
 
@@ -351,7 +365,10 @@ describe("memory", () => {
     const credentials = [bearerToken("secret-of-ann")];
     const client = await served(agentOf(model, {}, { memory }), { authenticator }, { credentials });
     const conversation = client.conversation();
-    await conversation.send({ parts: [{ text: "First" }], metadata: { resourceId: "bob", memory: { resource: "bob" } } });
+    await conversation.send({
+      parts: [{ text: "First" }],
+      metadata: { resourceId: "bob", memory: { resource: "bob" } },
+    });
     await conversation.send("Second");
     expect(await owners()).toEqual({ [String(conversation.contextId)]: '["acme","ann"]' });
     const prompt = model.calls[1]?.prompt ?? [];
@@ -445,7 +462,11 @@ test("gives an agent without a memory the conversation and files", async () => {
 });
 
 test("refuses what is no agent", () => {
-  const other = { id: "x", stream: () => Promise.reject(new Error("never")), resumeStream: () => Promise.reject() };
+  const other = {
+    id: "x",
+    stream: () => Promise.reject(new Error("never")),
+    resumeStream: () => Promise.reject(new Error("never")),
+  };
   expect(() => fromMastra(other as unknown as MastraAgent, card)).toThrow(
     "fromMastra() needs an Agent of @mastra/core >=1 <2; this one lacks __fork, convertTools",
   );

@@ -3,8 +3,7 @@ import { InMemoryStore } from "@mastra/core/storage";
 import type { Turn } from "@parley/server";
 import { Budget } from "../shared/budget.ts";
 import { durableModels, type AnyModel, type ModelOptions } from "../shared/model.ts";
-import { scopeOf } from "./memory.ts";
-import type { Fork, LoopTool, MastraAgent } from "./port.ts";
+import type { Fork, MastraAgent } from "./port.ts";
 import { durableTools } from "./tools.ts";
 
 /* The agent of one turn: a copy whose models and tools are durable. */
@@ -45,7 +44,7 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   fork.convertTools = async (options) => {
     const tools = Object.entries(await convertTools.call(fork, options));
     for (const [name, { requireApproval }] of tools) if (requireApproval === true) asking.add(name);
-    return Object.fromEntries(tools.map(([name, tool]) => [name, durableTool(scoped(name, tool, turn))]));
+    return Object.fromEntries(tools.map(([name, tool]) => [name, durableTool(tool)]));
   };
   fork.resolveModelConfig = async (config, context) =>
     streaming(await resolveModelConfig.call(fork, config, context), durableModel);
@@ -59,17 +58,6 @@ function ownMastra(fork: Fork): Mastra {
   return mastra;
 }
 
-/** Another agent as a tool gets its memory from the caller too: Mastra lets the model choose whose memory it reads. */
-function scoped(name: string, tool: LoopTool, turn: Turn): LoopTool {
-  const { execute } = tool;
-  if (!name.startsWith("agent-") || typeof execute !== "function") return tool;
-  const scope = scopeOf(turn);
-  return {
-    ...tool,
-    execute: (input: object, options: unknown) => Reflect.apply(execute, tool, [{ ...input, ...scope }, options]),
-  };
-}
-
 /** The model with a durable `doStream`, which is what the loop calls. */
 function streaming(model: AnyModel, durableOf: (model: AnyModel) => AnyModel): AnyModel {
   const durable = durableOf(model);
@@ -78,7 +66,8 @@ function streaming(model: AnyModel, durableOf: (model: AnyModel) => AnyModel): A
     get(target, name) {
       if (name === "doStream") return doStream;
       const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
+      // Private members are those of the model itself.
+      return typeof value === "function" ? (...args: unknown[]): unknown => Reflect.apply(value, target, args) : value;
     },
   });
 }

@@ -64,21 +64,30 @@ export function fromMastra(agent: MastraAgent, definition: MastraDefinition): Ag
   });
 }
 
+/** A suspended run in the state of the task. */
+interface Loop extends JsonObject {
+  readonly runId: string;
+  readonly toolCallId: string;
+}
+
 /** What a suspended run is resumed with. */
 interface Answer {
-  readonly loop: JsonObject;
+  readonly loop: Loop;
   readonly resumeData: JsonValue;
 }
 
 /** The answer to the question of the task; or the question, again, for an answer that does not fit. `undefined`: nothing is suspended. */
-async function answerOf(turn: Turn, { fork }: Durable): Promise<Answer | { readonly ask: ReturnType<typeof ask> } | undefined> {
+async function answerOf(
+  turn: Turn,
+  { fork }: Durable,
+): Promise<Answer | { readonly ask: ReturnType<typeof ask> } | undefined> {
   const { mastra: loop } = (turn.state() ?? {}) as {
-    readonly mastra?: JsonObject & { readonly suspended?: Suspended; readonly turn: number };
+    readonly mastra?: Loop & { readonly suspended?: Suspended; readonly turn: number };
   };
   if (loop?.suspended === undefined) {
     const resumed = resume(turn, "mastra");
     if (resumed === undefined || "ask" in resumed) return resumed;
-    return { loop: resumed.loop, resumeData: { ...resumed.decisions[0] } };
+    return { loop: resumed.loop as Loop, resumeData: { ...resumed.decisions[0] } };
   }
   const { suspended } = loop;
   const answer = answerIn(turn, suspended, loop.turn);
@@ -108,8 +117,8 @@ async function begin(turn: Turn, durable: Durable, history: MastraDefinition["hi
 
 /** Continues a suspended run. */
 async function proceed(turn: Turn, durable: Durable, { loop, resumeData }: Answer): Promise<MastraOutput> {
-  const runId = await putRuns(durable.mastra, loop);
-  const toolCallId = String(loop["toolCallId"]);
+  await putRuns(durable.mastra, loop);
+  const { runId, toolCallId } = loop;
   durable.resumed.add(toolCallId);
   const options = { ...optionsOf(turn, durable), runId, toolCallId };
   return durable.fork.resumeStream(resumeData, options);

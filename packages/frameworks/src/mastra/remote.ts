@@ -1,4 +1,5 @@
 import { MessageList, type SubAgent, type SubAgentGenerateResult, type SubAgentStreamResult } from "@mastra/core/agent";
+import type { ChunkType } from "@mastra/core/stream";
 import { connect, type Client } from "@parley/a2a";
 import { line } from "@parley/a2a/protocol";
 import type { Message, Part, StreamResponse } from "@parley/a2a/model";
@@ -62,7 +63,8 @@ class RemoteMastraAgent implements SubAgent {
     this.name = id;
     this.#remote = remote;
     // A card is written by a stranger.
-    const own = typeof remote === "string" ? `The agent at ${new URL(remote).host}` : line(remote.card.description, 500);
+    const own =
+      typeof remote === "string" ? `The agent at ${new URL(remote).host}` : line(remote.card.description, 500);
     this.#description = description ?? own;
   }
 
@@ -87,7 +89,10 @@ class RemoteMastraAgent implements SubAgent {
     return undefined;
   }
 
-  async generate(messages: Parameters<SubAgent["generate"]>[0], options?: CallOptions): Promise<SubAgentGenerateResult> {
+  async generate(
+    messages: Parameters<SubAgent["generate"]>[0],
+    options?: CallOptions,
+  ): Promise<SubAgentGenerateResult> {
     return generated(await this.stream(messages, options));
   }
 
@@ -153,8 +158,8 @@ class RemoteRun implements SubAgentStreamResult {
   #asked: Message | undefined;
 
   constructor(id: string, events: AsyncIterable<Partial<StreamResponse>>) {
-    const { readable, writable } = new TransformStream<object>({}, {}, { highWaterMark: Infinity });
-    this.fullStream = readable as unknown as SubAgentStreamResult["fullStream"];
+    const { readable, writable } = new TransformStream<object, ChunkType>({}, {}, { highWaterMark: Infinity });
+    this.fullStream = readable;
     this.text = this.#read(id, events, writable.getWriter());
     this.finishReason = this.text.then(() => this.#reason);
   }

@@ -45,7 +45,7 @@ export async function* readRun(
 /** Moves the suspended run into the state of the task, and asks. */
 async function asked(turn: Turn, { mastra }: Durable, runId: string, question: Question): Promise<AgentEvent> {
   const { toolCallId, toolName, args } = question.chunk;
-  const loop = { ...(await takeRuns(mastra, runId)), toolCallId };
+  const loop = { ...(await takeRuns(mastra, runId)), runId, toolCallId };
   // Models use the id of a call twice, and a turn asks once.
   const id = `${runId} ${turn.number} ${toolCallId}`;
   if (question.isApproval) {
@@ -114,7 +114,7 @@ class Chunks {
     if (type === "file") return yield this.#file(payload);
     if (type === "object-result") this.object = toPlainJson(object);
     if (type === "finish") this.#finish(payload);
-    if (type === "tripwire") this.refused = String(payload["reason"] ?? "A processor has stopped the agent");
+    if (type === "tripwire") this.#refuse(payload);
     if (type === "error") throw payload["error"];
   }
 
@@ -163,6 +163,10 @@ class Chunks {
 
   #file({ data: bytes, base64 = bytes, mimeType, mediaType = mimeType }: Record<string, unknown>): AgentEvent {
     return this.#turn.artifact({ name: "file", parts: [{ raw: String(base64), mediaType: String(mediaType) }] });
+  }
+
+  #refuse({ reason }: Record<string, unknown>): void {
+    this.refused = typeof reason === "string" ? reason : "A processor has stopped the agent";
   }
 
   #finish(payload: Record<string, unknown>): void {

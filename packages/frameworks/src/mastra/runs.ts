@@ -24,7 +24,8 @@ const loops = ["agentic-loop", "executionWorkflow"];
 
 async function storeOf(mastra: Mastra): Promise<RunStore> {
   const store: unknown = await mastra.getStorage()?.getStore("workflows");
-  if (store === undefined) throw new Error("The storage of this Mastra instance has no workflows; a run cannot be suspended");
+  if (store === undefined)
+    throw new Error("The storage of this Mastra instance has no workflows; a run cannot be suspended");
   return store as RunStore;
 }
 
@@ -45,7 +46,7 @@ export async function takeRuns(mastra: Mastra, runId: string): Promise<JsonObjec
     // Otherwise it is kept for a resumption by this process.
     mastra.__unregisterInternalWorkflow(workflowName, runId);
   }
-  return { runId, runs: toJson(runs) };
+  return { runs: toJson(runs) };
 }
 
 async function runsOf(store: RunStore, runId: string): Promise<readonly Run[]> {
@@ -58,9 +59,8 @@ async function runsOf(store: RunStore, runId: string): Promise<readonly Run[]> {
   return other === null ? runs : [{ workflowName: other.workflowName, runId, snapshot: other.snapshot }];
 }
 
-/** Puts what `takeRuns()` has taken back, and returns the identifier of the run. */
-export async function putRuns(mastra: Mastra, { runId, runs }: JsonObject): Promise<string> {
+/** Puts what `takeRuns()` has taken back. */
+export async function putRuns(mastra: Mastra, { runs }: JsonObject): Promise<void> {
   const store = await storeOf(mastra);
   for (const run of fromJson(runs) as readonly Run[]) await store.persistWorkflowSnapshot(run);
-  return String(runId);
 }

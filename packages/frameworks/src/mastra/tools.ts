@@ -13,7 +13,7 @@ interface LoopOptions {
   readonly resumeData?: unknown;
 }
 
-type Execute = (input: unknown, options: LoopOptions) => Promise<unknown>;
+type Execute = (input: unknown, options: LoopOptions) => unknown;
 
 /** By the signal of the call: Mastra makes the context of a tool anew, but passes on its signal. */
 const steps = new WeakMap<AbortSignal, ToolStep>();

@@ -1,5 +1,12 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import { toBase64, type Artifact, type Message, type Part, type StreamResponse, type TaskState } from "@parley/a2a/model";
+import {
+  toBase64,
+  type Artifact,
+  type Message,
+  type Part,
+  type StreamResponse,
+  type TaskState,
+} from "@parley/a2a/model";
 import { toJson } from "./json.ts";
 import type { ModelPart } from "./model.ts";
 
