@@ -5,13 +5,13 @@ import type { Fork } from "./port.ts";
 /* The memory of an agent: whose it is, and what is added to it. */
 
 /** Whose memory it is. Never what a caller writes: messages and their metadata could name someone else. */
-export interface Scope {
+interface Scope {
   readonly resourceId: string;
   readonly threadId: string;
 }
 
 /** The authenticated caller, and the conversation. Callers without a name share nothing: each conversation is its own. */
-export function scopeOf({ principal: { organization, subject }, contextId }: Turn): Scope {
+function scopeOf({ principal: { organization, subject }, contextId }: Turn): Scope {
   const isAnonymous = subject === "anonymous" && organization === undefined;
   const owner = isAnonymous ? ["anonymous", contextId] : [organization ?? null, subject];
   return { resourceId: JSON.stringify(owner), threadId: contextId };
