@@ -1,7 +1,8 @@
-import { gateway, type LanguageModel } from "ai";
+import type { LanguageModel } from "ai";
 import type { Turn } from "@parley/server";
 import type { Budget } from "../shared/budget.ts";
 import { durableModels as durableModelsOf, type AnyModel } from "../shared/model.ts";
+import { aiSDK } from "./peer.ts";
 import type { DurableModel } from "./port.ts";
 
 /** Makes the durable models of one turn. A model may be named by its id. */
@@ -11,7 +12,7 @@ export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel
 }
 
 function modelOf(model: LanguageModel): AnyModel {
-  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway;
+  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? aiSDK().gateway;
   const found = typeof model === "string" ? provider.languageModel(model) : model;
   return found as unknown as AnyModel;
 }

@@ -1,9 +1,10 @@
-import { jsonSchema, tool, ToolLoopAgent, type LanguageModel, type Tool } from "ai";
+import type { LanguageModel, Tool, ToolLoopAgent } from "ai";
 import type { Client, Conversation } from "@parley/a2a";
 import type { TaskState } from "@parley/a2a/model";
 import { digestOf, toJson } from "../shared/json.ts";
 import type { ModelPart } from "../shared/model.ts";
 import { AnswerParts, partsOf } from "../shared/remote.ts";
+import { aiSDK } from "./peer.ts";
 import { idempotencyOf } from "./tools.ts";
 
 /* A2A agents as agents and tools of the AI SDK. */
@@ -28,6 +29,8 @@ export type RemoteAgent = ToolLoopAgent & {
  * A remote A2A agent as an `Agent` of the AI SDK. It is one conversation: a call sends the last message of the user, in the context and the
  * unfinished task of the calls before, so a question of the remote agent is answered by the next call. Use one for each conversation.
  *
+ * @throws Error for a version of `ai` other than 6 and 7.
+ *
  * @example
  * ```ts
  * const agent = remoteAgent(await connect("https://agent.example.com"));
@@ -38,7 +41,8 @@ export function remoteAgent(client: Client, { id, ...init }: RemoteAgentOptions 
   const conversation = client.conversation(init);
   const model = new RemoteModel(client, conversation) as unknown as LanguageModel;
   // One message is one call: a second one would be a second task.
-  const agent = new ToolLoopAgent({ model, maxRetries: 0, ...(id !== undefined && { id }) });
+  const { ToolLoopAgent: Loop } = aiSDK();
+  const agent = new Loop({ model, maxRetries: 0, ...(id !== undefined && { id }) });
   return Object.assign(agent, { conversation });
 }
 
@@ -152,6 +156,8 @@ const interval = 250;
  * A remote A2A agent as a tool of the AI SDK, with preliminary results while the agent works. The id of the tool call is the id of the message (in a
  * served agent the key of its step), so a repeated call joins its task. Throws, for the model to read, if the task fails.
  *
+ * @throws Error for a version of `ai` other than 6 and 7.
+ *
  * @example
  * ```ts
  * const tools = { weather: a2aTool(await connect("https://weather.example.com"), { description: "Tells the weather of a city" }) };
@@ -161,6 +167,7 @@ export function a2aTool(
   client: Client,
   { description }: { readonly description: string },
 ): Tool<RemoteToolInput, RemoteToolOutput> {
+  const { jsonSchema, tool } = aiSDK();
   const inputSchema = jsonSchema<RemoteToolInput>({
     type: "object",
     properties: {

@@ -51,7 +51,10 @@ export class AnswerParts {
   state: TaskState | undefined;
   /** All text so far. */
   text = "";
-  readonly #shown = new Map<string, string>();
+  /** Of each artifact: its text, and how many files were shown. */
+  readonly #shown = new Map<string, { readonly text: string; readonly files: number }>();
+  /** Ids of messages. A client that reconnects gets the latest one again. */
+  readonly #heard = new Set<string>();
   #count = 0;
   /** The text of the last message: what the agent asks, or why it has failed. */
   said = "";
@@ -83,17 +86,30 @@ export class AnswerParts {
 
   /** An artifact that begins again shows only what is new of it; text that was shown cannot be taken back. */
   *#artifact({ artifactId, parts }: Artifact, append: boolean): Generator<ModelPart, void, void> {
-    const before = this.#shown.get(artifactId) ?? "";
+    const before = this.#shown.get(artifactId) ?? { text: "", files: 0 };
     const text = parts.map(textOf).join("");
-    this.#shown.set(artifactId, append ? before + text : text);
-    yield* this.#text(!append && text.startsWith(before) ? text.slice(before.length) : text, "text");
+    const files = parts.filter(({ raw }) => raw !== undefined);
+    const had = append ? before : { text: "", files: 0 };
+    this.#shown.set(artifactId, {
+      text: had.text + text,
+      files: Math.max(before.files, had.files + files.length),
+    });
+    yield* this.#text(!append && text.startsWith(before.text) ? text.slice(before.text.length) : text, "text");
+    yield* this.#files(append ? files : files.slice(before.files));
+  }
+
+  *#message({ messageId, parts }: Message, kind: "text" | "reasoning"): Generator<ModelPart, void, void> {
+    this.said = parts.map((part) => part.text ?? "").join("");
+    if (this.#heard.has(messageId)) return;
+    this.#heard.add(messageId);
+    if (kind === "reasoning" || !this.#mirrors(this.said)) yield* this.#text(this.said, kind);
     yield* this.#files(parts);
   }
 
-  *#message({ parts }: Message, kind: "text" | "reasoning"): Generator<ModelPart, void, void> {
-    this.said = parts.map((part) => part.text ?? "").join("");
-    yield* this.#text(this.said, kind);
-    yield* this.#files(parts);
+  /** Whether a text repeats what the artifacts have, as some agents do for clients that show no artifacts. */
+  #mirrors(said: string): boolean {
+    const shown = [...this.#shown.values()].map(({ text }) => text);
+    return [...shown, shown.join(""), shown.join("\n")].some((text) => text.trim() === said.trim());
   }
 
   *#files(parts: readonly Part[]): Generator<ModelPart, void, void> {

@@ -1,17 +1,12 @@
-import { writeSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { Agent } from "@mastra/core/agent";
 import { createTool } from "@mastra/core/tools";
 import { fromMastra, type MastraAgent } from "@parley/frameworks/mastra";
-import { serve } from "@parley/node";
-import { sqliteStore } from "@parley/sql/sqlite";
 import * as z from "zod";
 import { calls, says, Scripted, type ModelCall, type ModelPart } from "../scripted.ts";
-import { beginLife } from "./life.ts";
+import { called, card, jobIn, serveAll } from "./server.ts";
 
 // The server of mastra.test.ts. Two agents look something up, and pay: one once that is approved, one whose tool suspends itself.
-
-const { path, port, clock, lease, called } = beginLife();
 
 /** The script: a model's answer for each result that the prompt has. */
 const script = (job: string): readonly (readonly ModelPart[])[] => [
@@ -21,7 +16,7 @@ const script = (job: string): readonly (readonly ModelPart[])[] => [
 ];
 
 async function* model({ prompt }: ModelCall): AsyncGenerator<ModelPart> {
-  const job = /job-[\w-]+/.exec(JSON.stringify(prompt))?.[0] ?? "";
+  const job = jobIn(prompt);
   const results = prompt.filter(({ role }) => role === "tool").flatMap(({ content }) => content as ModelPart[]);
   const done = results.filter(({ type }) => type === "tool-result").length;
   called(job, done * 2 + 1);
@@ -60,10 +55,7 @@ const suspended = createTool({
 const Stock = Agent as unknown as new (settings: object) => MastraAgent;
 const agents = Object.entries({ approved, suspended }).map(([id, pay]) => {
   const agent = new Stock({ id, name: id, instructions: "Pay", model: new Scripted(model), tools: { look, pay } });
-  const card = { name: id, description: "Pays", version: "1.0.0", skills: [] };
-  return { path: `/${id}`, agent: fromMastra(agent, card) };
+  return [id, fromMastra(agent, card)] as const;
 });
 
-const store = await sqliteStore({ path });
-await serve(agents, { port, store, clock, pollInterval: 20, logger: false, lease });
-writeSync(1, "ready\n");
+await serveAll(Object.fromEntries(agents));

@@ -1,15 +1,3 @@
-import { test } from "vitest";
-import { times } from "../../../../test/counts.ts";
-import { killTest } from "./kills.ts";
+import { testKills } from "./kills.ts";
 
-const kills = times(3, 50);
-
-test(`repeats no stored call, and doubles no text: ${kills} kills`, () =>
-  killTest({
-    program: "mastra-server.ts",
-    agents: ["approved", "suspended"],
-    kills,
-    answer: "yes",
-    texts: ["Looking it up.", "I would pay.", "I have paid it."],
-    calls: [1, 2, 3, 4, 5],
-  }));
+testKills("mastra-server", { approved: 5, suspended: 5 });
