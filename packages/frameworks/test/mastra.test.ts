@@ -247,7 +247,7 @@ test("a question of an agent in `agents` is answered at another server", async (
   expect(done.task?.artifacts?.[0]?.parts[0]?.text).toBe("Thanks");
   expect(paid).toEqual([{ amount: 5 }]);
   // The model has named another resource.
-  expect(scopes).toEqual([`["anonymous","${ids.contextId}"]-bursar`]);
+  expect(scopes).toEqual([`[null,"anonymous","${ids.contextId}"]-bursar`]);
   expect([inner.calls.length, outer.calls.length]).toEqual([2, 2]);
   expect(JSON.stringify(outer.calls[1]?.prompt)).toContain("It is paid");
 });
@@ -378,7 +378,7 @@ describe("memory", () => {
   test("of callers without a name is that of the conversation", async () => {
     const client = await served(agentOf(new Scripted(says("One")), {}, { memory }));
     const contextId = String((await client.sendMessage("First")).task?.contextId);
-    expect(await owners()).toMatchObject({ [contextId]: `["anonymous","${contextId}"]` });
+    expect(await owners()).toMatchObject({ [contextId]: `[null,"anonymous","${contextId}"]` });
   });
 });
 

@@ -1,18 +1,21 @@
-import { Mastra } from "@mastra/core";
-import { InMemoryStore } from "@mastra/core/storage";
+import * as core from "@mastra/core";
+import * as storage from "@mastra/core/storage";
 import type { Turn } from "@parley/server";
 import { Budget } from "../shared/budget.ts";
 import { durableModels, type AnyModel, type ModelOptions } from "../shared/model.ts";
 import type { Fork, MastraAgent } from "./port.ts";
 import { durableTools } from "./tools.ts";
 
-/* The agent of one turn: a copy whose models and tools are durable. */
+/*
+ * The agent of one turn: a copy whose models and tools are durable. Namespaces: a version without one of the imported names would otherwise be rejected by
+ * the module loader, which does not tell the range.
+ */
 
 /** The copy, and what is known of its tools. */
 export interface Durable {
   readonly fork: Fork;
   /** Where its runs are stored. */
-  readonly mastra: Mastra;
+  readonly mastra: core.Mastra;
   /** Tools that ask for an approval before they are called. */
   readonly asking: ReadonlySet<string>;
   /** The call that the user has answered. */
@@ -51,8 +54,8 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   return { fork, mastra, asking, resumed };
 }
 
-function ownMastra(fork: Fork): Mastra {
-  const mastra = new Mastra({ storage: new InMemoryStore(), logger: false });
+function ownMastra(fork: Fork): core.Mastra {
+  const mastra = new core.Mastra({ storage: new storage.InMemoryStore(), logger: false });
   // An error fails the task, which is logged; the agent would log it a second time.
   fork.__setLogger?.(mastra.getLogger());
   return mastra;

@@ -13,7 +13,7 @@ interface Scope {
 /** The authenticated caller, and the conversation. Callers without a name share nothing: each conversation is its own. */
 function scopeOf({ principal: { organization, subject }, contextId }: Turn): Scope {
   const isAnonymous = subject === "anonymous" && organization === undefined;
-  const owner = isAnonymous ? ["anonymous", contextId] : [organization ?? null, subject];
+  const owner = isAnonymous ? [null, subject, contextId] : [organization ?? null, subject];
   return { resourceId: JSON.stringify(owner), threadId: contextId };
 }
 

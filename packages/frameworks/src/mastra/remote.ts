@@ -1,4 +1,5 @@
-import { MessageList, type SubAgent, type SubAgentGenerateResult, type SubAgentStreamResult } from "@mastra/core/agent";
+import * as agents from "@mastra/core/agent";
+import type { SubAgent, SubAgentGenerateResult, SubAgentStreamResult } from "@mastra/core/agent";
 import type { ChunkType } from "@mastra/core/stream";
 import { connect, type Client } from "@parley/a2a";
 import { line } from "@parley/a2a/protocol";
@@ -101,7 +102,7 @@ class RemoteMastraAgent implements SubAgent {
   }
 
   async stream(messages: Parameters<SubAgent["stream"]>[0], options: CallOptions = {}): Promise<RemoteRun> {
-    const list = new MessageList().add(messages, "input").get.all.aiV5.model();
+    const list = new agents.MessageList().add(messages, "input").get.all.aiV5.model();
     const last = list.findLast(({ role }) => role === "user")?.content ?? "";
     return this.#send({ parts: partsOf(last as string | readonly ModelPart[]) }, options);
   }
@@ -147,7 +148,7 @@ class RemoteRun implements SubAgentStreamResult {
   readonly fullStream: SubAgentStreamResult["fullStream"];
   readonly text: Promise<string>;
   readonly finishReason: Promise<"stop" | "suspended" | "error">;
-  readonly messageList = new MessageList();
+  readonly messageList = new agents.MessageList();
   readonly toolResults = [];
   error?: Error;
   suspendPayload: object | undefined;
