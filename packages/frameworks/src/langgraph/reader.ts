@@ -1,0 +1,171 @@
+import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { data } from "@parley/a2a/model";
+import type { Turn } from "@parley/server";
+import { toPlainJson } from "../shared/json.ts";
+import type { Calls } from "./calls.ts";
+import type { Feed } from "./feed.ts";
+
+/* Texts and progress of a run, for its reader. */
+
+/** What the adapter reads of a message of the agent. */
+export interface Answer {
+  readonly id?: string;
+  readonly text?: string;
+  readonly usage_metadata?: { readonly input_tokens?: number; readonly output_tokens?: number };
+}
+
+/** The messages of the agent among the values of a state or an update. */
+export function answersIn(values: readonly unknown[]): readonly Answer[] {
+  return values.flatMap((value) => (Array.isArray(value) ? value : [value])).filter(isAnswer);
+}
+
+function isAnswer(value: unknown): value is Answer {
+  if (typeof value !== "object" || value === null || !("getType" in value)) return false;
+  return typeof value.getType === "function" && Reflect.apply(value.getType, value, []) === "ai";
+}
+
+interface Spoken {
+  readonly task: string;
+  readonly artifactId: string;
+  text: string;
+  /** Its text is not shown: it has the tag `nostream`, or it was shown before. */
+  isSilent: boolean;
+  /** Its answer was stored before. */
+  isReplayed: boolean;
+}
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+/** The id of the task of LangGraph that makes a call: the same in each attempt. `run`: what has the metadata of the call. */
+export function taskOf(run: object | undefined): string {
+  const metadata = run && (Reflect.get(run, "metadata") as Metadata | undefined);
+  const last = String(metadata?.["langgraph_checkpoint_ns"] ?? "").split("|").at(-1) ?? "";
+  return last.slice(last.indexOf(":") + 1);
+}
+
+const hidden = new Set(["nostream", "langsmith:nostream"]);
+const maxProgress = 4000;
+
+/** Listens to the models and tools of a run. LangChain passes it to each call, which finds its turn by it. */
+export class Reader extends BaseCallbackHandler {
+  readonly name = "parley";
+  /** Models stream, also if a node invokes them. */
+  readonly lc_prefer_streaming = true;
+  override awaitHandlers = true;
+  readonly usage = { input: 0, output: 0 };
+  readonly calls: Calls;
+  readonly #turn: Turn;
+  readonly #feed: Feed;
+  readonly #spoken = new Map<string, Spoken>();
+  readonly #counts = new Map<string, number>();
+  /** Ids of the messages that were shown, and texts with their task. */
+  readonly #had = new Set<string>();
+
+  constructor(turn: Turn, feed: Feed, calls: Calls) {
+    super();
+    this.#turn = turn;
+    this.#feed = feed;
+    this.calls = calls;
+  }
+
+  /** Shows no message that is in this value, such as a checkpoint: it was shown when it was written. */
+  had(value: unknown): void {
+    const { channel_values: values } = Object(value) as { readonly channel_values?: object };
+    for (const { id } of answersIn(values === undefined ? [value] : Object.values(values)))
+      if (id !== undefined) this.#had.add(id);
+  }
+
+  /** Shows a message that a node has written, unless a model has streamed it. */
+  show({ id, text = "" }: Answer, task: string, artifactId: string): void {
+    const isShown = (id !== undefined && this.#had.has(id)) || this.#had.has(`${task} ${text}`);
+    if (id !== undefined) this.#had.add(id);
+    if (isShown || text === "") return;
+    this.#feed.push({ kind: "text", artifactId, text });
+    this.#feed.push({ kind: "end", artifactId });
+  }
+
+  /** The answer of this run was stored before, and shown. */
+  replays(runId: string): void {
+    const run = this.#spoken.get(runId);
+    if (run !== undefined) run.isSilent = run.isReplayed = true;
+  }
+
+  /** The answer of this run is complete. */
+  ended(runId: string): void {
+    const run = this.#spoken.get(runId);
+    if (run !== undefined) this.#feed.push({ kind: "end", artifactId: run.artifactId });
+  }
+
+  override handleChainStart(...args: readonly unknown[]): void {
+    const metadata = args[5] as Metadata | undefined;
+    // A node begins.
+    if (args[7] === undefined || args[7] !== metadata?.["langgraph_node"]) return;
+    const task = taskOf({ metadata });
+    this.calls.restart(task);
+    this.#counts.delete(task);
+  }
+
+  override handleChatModelStart(...args: readonly unknown[]): void {
+    const [, , runId, , , tags] = args as [unknown, unknown, string, unknown, unknown, string[] | undefined];
+    const task = taskOf({ metadata: args[6] });
+    const number = (this.#counts.get(task) ?? 0) + 1;
+    this.#counts.set(task, number);
+    const isSilent = (tags ?? []).some((tag) => hidden.has(tag));
+    this.#spoken.set(runId, { task, artifactId: `${task}-${number}`, text: "", isSilent, isReplayed: false });
+  }
+
+  override handleLLMNewToken(token: string, ...[, runId, , , fields]: readonly unknown[]): void {
+    const { chunk } = Object(fields) as { readonly chunk?: { readonly message?: Answer } };
+    this.#say(String(runId), chunk?.message ?? { text: token });
+  }
+
+  override handleLLMEnd(output: unknown, runId: string): void {
+    const run = this.#spoken.get(runId);
+    if (run === undefined) return;
+    const { generations } = output as { readonly generations?: readonly (readonly { message?: Answer }[])[] };
+    const message = generations?.[0]?.[0]?.message ?? {};
+    if (run.text === "") this.#say(runId, message);
+    this.ended(runId);
+    this.#spoken.delete(runId);
+    for (const id of [message.id, `run-${runId}`]) if (id !== undefined) this.#had.add(id);
+    if (run.isReplayed || !run.isSilent) this.#had.add(`${run.task} ${message.text ?? ""}`);
+    if (run.isReplayed) return;
+    this.usage.input += message.usage_metadata?.input_tokens ?? 0;
+    this.usage.output += message.usage_metadata?.output_tokens ?? 0;
+  }
+
+  override handleLLMError(_error: unknown, runId: string): void {
+    const run = this.#spoken.get(runId);
+    if (run === undefined) return;
+    // A model that is asked again replaces what it has said.
+    this.#counts.set(run.task, (this.#counts.get(run.task) ?? 1) - 1);
+    this.ended(runId);
+    this.#spoken.delete(runId);
+  }
+
+  override handleToolStart(...args: readonly unknown[]): void {
+    this.progress(`Calling ${String(args[6] ?? "a tool").slice(0, 200)}`);
+  }
+
+  override handleToolEvent(chunk: unknown): void {
+    this.progress(chunk);
+  }
+
+  /** Shows progress: a text, or a value as data. */
+  progress(value: unknown): void {
+    const json = toPlainJson(value);
+    const text = typeof json === "string" ? json : JSON.stringify(json);
+    const isData = typeof json === "object" && text.length <= maxProgress;
+    this.#feed.push({
+      kind: "event",
+      event: this.#turn.working(isData ? [data(json)] : text.slice(0, maxProgress)),
+    });
+  }
+
+  #say(runId: string, { text = "" }: Answer): void {
+    const run = this.#spoken.get(runId);
+    if (run === undefined || run.isSilent || text === "") return;
+    run.text += text;
+    this.#feed.push({ kind: "text", artifactId: run.artifactId, text });
+  }
+}
