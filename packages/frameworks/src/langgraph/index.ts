@@ -38,8 +38,7 @@ export type { ChatModel, CompiledGraph, Durable, LangGraph, LangGraphDefinition,
 export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: LangGraphDefinition): Agent {
   for (const name of ["@langchain/langgraph", "@langchain/core"])
     checkPeer({ adapter: "langgraph", name, min: 1, below: 2 }, installedVersion(name, import.meta.url));
-  const { input, output, config, updates, history, ...rest } = definition;
-  const options = { input, output, config, updates, history };
+  const { input: _, output: __, config: ___, updates: ____, history: _____, ...rest } = definition;
   const make = typeof graph === "function" ? graph : undefined;
   const made = typeof graph === "function" ? undefined : compiledOf(graph, definition);
   let hasWarned = false;
@@ -58,7 +57,7 @@ export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: L
       }
       const state = turn.context.state() as { readonly langGraph?: StoredThread } | undefined;
       const start = resumed ?? { thread: state?.langGraph };
-      yield* runGraph(turn, own, start, options, (isNew) => inputOf(turn, definition, isNew));
+      yield* runGraph(turn, own, start, definition, (isNew) => inputOf(turn, definition, isNew));
     },
   });
 }

@@ -29,7 +29,7 @@ export async function* runGraph(
   turn: Turn,
   graph: CompiledGraph,
   start: Start,
-  definition: Pick<LangGraphDefinition, "input" | "output" | "config" | "updates" | "history">,
+  definition: Pick<LangGraphDefinition, "output" | "config" | "updates">,
   inputOf: (isNew: boolean) => Promise<object>,
 ): AsyncGenerator<AgentYield, void, void> {
   const saved = (turn.checkpoint as Checkpoint | undefined)?.langGraph;
