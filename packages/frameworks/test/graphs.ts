@@ -1,10 +1,9 @@
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
+import { AIMessageChunk, type AIMessageChunkFields, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
-import { RunnableBinding } from "@langchain/core/runnables";
 
 /** A piece of an answer: text, or a chunk of any other kind. */
-export type Piece = string | ConstructorParameters<typeof AIMessageChunk>[0];
+export type Piece = string | (Omit<AIMessageChunkFields, "usage_metadata"> & { readonly usage_metadata?: object });
 
 /** Pieces of an answer, from the messages of the call. */
 export type Script = (messages: readonly BaseMessage[], signal?: AbortSignal) => Iterable<Piece> | AsyncIterable<Piece>;
@@ -36,9 +35,8 @@ export class ScriptedChat extends BaseChatModel {
   }
 
   /** Makes another object, as models of LangChain do. */
-  override bindTools(tools: unknown[]): RunnableBinding<never, AIMessageChunk> {
-    const bound: BaseChatModel = this;
-    return new RunnableBinding({ bound: bound as never, config: {}, kwargs: { tools } } as never);
+  override bindTools(tools: unknown[]): ReturnType<BaseChatModel["withConfig"]> {
+    return Object.assign(new ScriptedChat(...this.#scripts), { calls: this.calls }).withConfig({ tools } as object);
   }
 
   override async _generate(messages: BaseMessage[], options: this["ParsedCallOptions"]): Promise<ChatResult> {
@@ -63,7 +61,7 @@ export class ScriptedChat extends BaseChatModel {
     const script = this.#scripts[this.calls.length] ?? this.#scripts.at(-1) ?? [];
     this.calls.push(messages);
     for await (const piece of typeof script === "function" ? script(messages, signal) : script) {
-      const message = new AIMessageChunk(piece);
+      const message = new AIMessageChunk(piece as AIMessageChunkFields);
       yield new ChatGenerationChunk({ message, text: message.text });
     }
   }

@@ -38,8 +38,7 @@ function durableModel<Model extends ChatModel>(given: Model): Model {
       if (own !== undefined) return own;
       const member: unknown = Reflect.get(target, name, receiver);
       if (name !== "bindTools" || typeof member !== "function") return member;
-      // Some models return another model with the tools.
-      return (...args: unknown[]) => withDurable(Reflect.apply(member, durable, args));
+      return (...args: unknown[]) => withDurable(Reflect.apply(member, target, args));
     },
   });
   wrapped.add(durable);

@@ -38,7 +38,8 @@ export type { ChatModel, CompiledGraph, Durable, LangGraph, LangGraphDefinition,
 export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: LangGraphDefinition): Agent {
   for (const name of ["@langchain/langgraph", "@langchain/core"])
     checkPeer({ adapter: "langgraph", name, min: 1, below: 2 }, installedVersion(name, import.meta.url));
-  const { input: _, output: __, config: ___, updates: ____, history: _____, ...rest } = definition;
+  const { input, output, config, updates = false, history, ...rest } = definition;
+  const options = { output, config, updates };
   const make = typeof graph === "function" ? graph : undefined;
   const made = typeof graph === "function" ? undefined : compiledOf(graph, definition);
   let hasWarned = false;
@@ -57,7 +58,7 @@ export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: L
       }
       const state = turn.context.state() as { readonly langGraph?: StoredThread } | undefined;
       const start = resumed ?? { thread: state?.langGraph };
-      yield* runGraph(turn, own, start, definition, (isNew) => inputOf(turn, definition, isNew));
+      yield* runGraph(turn, own, start, options, (isNew) => inputOf(turn, { input, history }, isNew));
     },
   });
 }
@@ -81,7 +82,11 @@ function isCompiled(graph: unknown): graph is CompiledGraph {
 }
 
 /** `isNew`: the graph has no state of the conversation. */
-async function inputOf(turn: Turn, { input, history }: LangGraphDefinition, isNew: boolean): Promise<object> {
+async function inputOf(
+  turn: Turn,
+  { input, history }: { readonly [Name in "input" | "history"]: LangGraphDefinition[Name] | undefined },
+  isNew: boolean,
+): Promise<object> {
   if (input !== undefined) return input(turn);
   const entries = await turn.context.history(isNew ? history : { ...history, limit: 1 });
   return { messages: messagesOf(entries).map(messageOf) };

@@ -16,12 +16,15 @@ export interface Answer {
 
 /** The messages of the agent among the values of a state or an update. */
 export function answersIn(values: readonly unknown[]): readonly Answer[] {
-  return values.flatMap((value) => (Array.isArray(value) ? value : [value])).filter(isAnswer);
+  return values.flatMap((value) => [value].flat()).flatMap(answerOf);
 }
 
-function isAnswer(value: unknown): value is Answer {
-  if (typeof value !== "object" || value === null || !("getType" in value)) return false;
-  return typeof value.getType === "function" && Reflect.apply(value.getType, value, []) === "ai";
+/** A message as an object of a class, or as `{ role, content }`. */
+function answerOf(value: unknown): readonly Answer[] {
+  if (typeof value !== "object" || value === null) return [];
+  const { getType, role, content } = value as Readonly<Record<string, unknown>>;
+  if (typeof getType === "function") return Reflect.apply(getType, value, []) === "ai" ? [value] : [];
+  return (role === "ai" || role === "assistant") && typeof content === "string" ? [{ ...value, text: content }] : [];
 }
 
 interface Spoken {

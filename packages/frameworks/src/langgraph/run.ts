@@ -20,6 +20,12 @@ export interface Start {
   readonly answers?: Resumed;
 }
 
+interface RunOptions {
+  readonly output: LangGraphDefinition["output"] | undefined;
+  readonly config: LangGraphDefinition["config"] | undefined;
+  readonly updates: boolean;
+}
+
 interface Checkpoint {
   readonly langGraph?: StoredThread;
 }
@@ -29,7 +35,7 @@ export async function* runGraph(
   turn: Turn,
   graph: CompiledGraph,
   start: Start,
-  definition: Pick<LangGraphDefinition, "output" | "config" | "updates">,
+  { output, config, updates }: RunOptions,
   inputOf: (isNew: boolean) => Promise<object>,
 ): AsyncGenerator<AgentYield, void, void> {
   const saved = (turn.checkpoint as Checkpoint | undefined)?.langGraph;
@@ -44,7 +50,6 @@ export async function* runGraph(
   const isBegun = newest !== begun;
   const input = isBegun ? null : start.answers === undefined ? await inputOf(newest === undefined) : commandOf(start.answers);
   const own = copyOf(graph, saver);
-  const { config, updates = false } = definition;
   const given: { readonly configurable?: object; readonly callbacks?: readonly unknown[] } = config?.(turn) ?? {};
   const options = {
     ...given,
@@ -57,6 +62,9 @@ export async function* runGraph(
     () => feed.end(),
     (error: unknown) => feed.end(error),
   );
+  // A node may ignore the signal.
+  const abort = (): void => feed.end(turn.signal.reason);
+  turn.signal.addEventListener("abort", abort);
   let invalid = false;
   try {
     yield* read(turn, feed, thread);
@@ -69,12 +77,13 @@ export async function* runGraph(
     invalid = isInvalidResume(error);
     if (!invalid) throw error;
   } finally {
+    turn.signal.removeEventListener("abort", abort);
     feed.stop();
   }
   await running;
   turn.signal.throwIfAborted();
   if (!invalid) saver.settle();
-  yield* outcome(turn, own, thread, saver, reader, options, definition.output);
+  yield* outcome(turn, own, thread, saver, reader, options, output);
 }
 
 function commandOf(answers: Resumed): Command | null {
@@ -140,7 +149,7 @@ async function* outcome(
   saver: TaskSaver,
   reader: Reader,
   options: object,
-  output: LangGraphDefinition["output"],
+  output: RunOptions["output"],
 ): AsyncGenerator<AgentYield, void, void> {
   const { values, next } = await graph.getState(options as never);
   const interrupts = (await Promise.all(thread.interrupts().map((typed) => saver.read(typed)))).flat();

@@ -19,6 +19,8 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
   readonly #thread: Thread;
   readonly #feed: Feed;
   #reader: Reader | undefined;
+  /** Checkpoints of inputs: what is written next is the input. */
+  readonly #inputs = new Set<string>();
   #deferred: (() => void)[] = [];
 
   constructor(thread: Thread, feed: Feed) {
@@ -68,6 +70,7 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
   ): Promise<Config> {
     const { namespace, id: parent } = placeOf(config);
     const { id } = checkpoint;
+    if (metadata.source === "input") this.#inputs.add(id);
     this.#reader?.had(checkpoint);
     const entry = {
       id,
@@ -89,7 +92,8 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
     path = "",
   ): Promise<void> {
     const { namespace, id = "" } = placeOf(config);
-    for (const [at, answer] of answersIn(given.map(([, value]) => value)).entries())
+    const answers = this.#inputs.has(id) ? [] : answersIn(given.map(([, value]) => value));
+    for (const [at, answer] of answers.entries())
       this.#reader?.show(answer, taskId, `${taskId}-out-${at}`);
     const writes = await Promise.all(
       given.map(async ([channel, value], at): Promise<Write> => {

@@ -57,9 +57,8 @@ const pay = tool(
   { name: "pay", schema },
 );
 
-const tools = [look, pay];
 const llm = durable.model(model);
-const durableTools = durable.tools(tools);
+const [lookUp, payIt] = durable.tools([look, pay]);
 
 /** A node that makes all calls: without the stored results of its calls, it would repeat them. */
 const all = async ({ messages }: typeof MessagesAnnotation.State): Promise<typeof MessagesAnnotation.Update> => {
@@ -69,7 +68,6 @@ const all = async ({ messages }: typeof MessagesAnnotation.State): Promise<typeo
     added.push(answer);
     const [call] = answer.tool_calls ?? [];
     if (call === undefined) return { messages: added };
-    const [lookUp, payIt] = durableTools;
     added.push(await (call.name === "look" ? lookUp : payIt).invoke({ ...call, type: "tool_call" }));
   }
 };
@@ -82,8 +80,8 @@ const outer = new StateGraph(MessagesAnnotation)
   .addEdge("inner", END);
 
 const graphs: Readonly<Record<string, LangGraph>> = {
-  plain: createReactAgent({ llm: model, tools }),
-  durable: createReactAgent({ llm, tools: [...durableTools] }),
+  plain: createReactAgent({ llm: model, tools: [look, pay] }),
+  durable: createReactAgent({ llm, tools: [lookUp, payIt] }),
   nested: outer.compile(),
 };
 

@@ -1,12 +1,12 @@
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
-import { systemClock, type Clock } from "@parley/server";
+import { systemClock } from "@parley/server";
 
 /** A server of a kill test: node SERVER FILE PORT. It prints "ready" once it listens. */
 export interface ServerLife {
   /** The file of its store. */
   readonly path: string;
   readonly port: number;
-  readonly clock: Clock;
+  readonly clock: typeof systemClock;
   /** Every process is killed from outside: no death suspends a task. */
   readonly lease: { readonly maxDeaths: number; readonly maxAttempts: number };
   /** Notes a call of a model or a tool as a line of FILE.calls: the job, and the number of the call in its script. */
