@@ -124,7 +124,7 @@ test("a tool and a subgraph ask, and the conversation goes on behind it", async 
     return `${String(answer)}: paid`;
   });
   const llm = new ScriptedChat([calls(["c1", "pay", { amount: 5 }])], ["Thanks"], ["Bye"]);
-  const agent = createReactAgent({ llm: durable.model(llm), tools: [...durable.tools([pay])] });
+  const agent = createReactAgent({ llm: durable.model(llm), tools: durable.tools([pay]) });
   const graph = new StateGraph(MessagesAnnotation).addNode("agent", agent).addEdge(START, "agent").compile();
   const { parts, task, conversation } = await answered(graph, "yes");
   expect(parts[0]?.text).toBe("Pay 5?");

@@ -33,7 +33,7 @@ test("runs tools, and gives the model their results, errors, and those of unknow
     if (amount === 0) throw new Error("No funds");
     return `Paid ${amount}`;
   });
-  const client = await served(createReactAgent({ llm: durable.model(llm), tools: [...durable.tools([pay])] }));
+  const client = await served(createReactAgent({ llm: durable.model(llm), tools: durable.tools([pay]) }));
   const said: string[] = [];
   for await (const { statusUpdate } of client.sendStreamingMessage("Pay 5"))
     said.push(String(statusUpdate?.status.message?.parts[0]?.text));
@@ -55,7 +55,7 @@ test("shows progress of nodes and tools, and updates if asked for", async () => 
     { name: "look", schema: z.object({}) },
   );
   const llm = new ScriptedChat([calls(["c1", "look", {}])], ["Done"]);
-  const agent = createReactAgent({ llm, tools: [...durable.tools([look])] });
+  const agent = createReactAgent({ llm, tools: durable.tools([look]) });
   const graph = new StateGraph(MessagesAnnotation)
     .addNode("first", () => {
       getWriter()?.("Looking");
@@ -135,7 +135,7 @@ test("makes a graph for each turn, with config of the turn, and files for the mo
 test("ends a loop of calls at the graph's limit, also if the model repeats an id", async () => {
   let paid = 0;
   const llm = new ScriptedChat([calls(["same", "pay", { amount: 1 }])]);
-  const tools = [...durable.tools([paying(() => `${(paid += 1)}`)])];
+  const tools = durable.tools([paying(() => `${(paid += 1)}`)]);
   const client = await served(createReactAgent({ llm: durable.model(llm), tools }), {
     config: () => ({ recursionLimit: 5 }),
   });
@@ -154,7 +154,7 @@ test("aborts the model and a tool that hangs when the task is canceled", async (
     return new Promise(() => {});
   });
   const llm = new ScriptedChat([calls(["c1", "pay", { amount: 1 }])]);
-  const client = await served(createReactAgent({ llm, tools: [...durable.tools([pay])] }));
+  const client = await served(createReactAgent({ llm, tools: durable.tools([pay]) }));
   for await (const { task, statusUpdate } of client.sendStreamingMessage("Hi")) {
     if (statusUpdate?.status.message?.parts[0]?.text !== "Calling pay") continue;
     await started.opened;
@@ -186,7 +186,7 @@ describe("bad models and tools", () => {
   test("keeps half of a surrogate pair from the store", async () => {
     const llm = new ScriptedChat(["\ud83d", calls(["c1", "pay", { amount: 5 }])], ["\ude00 end"]);
     const pay = paying(() => "\udfff");
-    const client = await served(createReactAgent({ llm: durable.model(llm), tools: [...durable.tools([pay])] }));
+    const client = await served(createReactAgent({ llm: durable.model(llm), tools: durable.tools([pay]) }));
     const conversation = client.conversation();
     expect(state((await conversation.send("Hi")).task)).toBe("COMPLETED");
     await conversation.send("Again");
@@ -196,7 +196,7 @@ describe("bad models and tools", () => {
   test("tells the model that a result of 20 MB is too large", async () => {
     const llm = new ScriptedChat([calls(["c1", "pay", { amount: 5 }])], ["Too much"]);
     const pay = paying(() => "x".repeat(20 << 20));
-    const client = await served(createReactAgent({ llm, tools: [...durable.tools([pay])] }));
+    const client = await served(createReactAgent({ llm, tools: durable.tools([pay]) }));
     expect(texts((await client.sendMessage("Hi")).task)).toEqual(["Too much"]);
     expect(read(llm.calls[1]).at(-1)).toMatch(/The result has \d+ bytes/);
   });
@@ -214,7 +214,7 @@ describe("bad models and tools", () => {
   test("runs no tool whose arguments the model has not ended", async () => {
     let paid = 0;
     const llm = new ScriptedChat(["I pay", calls(["c1", "pay", '{"amount":'])], ["Done"]);
-    const tools = [...durable.tools([paying(() => `${(paid += 1)}`)])];
+    const tools = durable.tools([paying(() => `${(paid += 1)}`)]);
     const client = await served(createReactAgent({ llm: durable.model(llm), tools }));
     expect(state((await client.sendMessage("Hi")).task)).toBe("COMPLETED");
     expect(paid).toBe(0);
@@ -294,7 +294,7 @@ describe("a turn that is resumed", () => {
         else await first.opened.then(block);
         return `Paid ${amount}`;
       });
-      return createReactAgent({ llm, tools: [...durable.tools([pay])], version: "v1" });
+      return createReactAgent({ llm, tools: durable.tools([pay]), version: "v1" });
     });
     const key = expect.stringMatching(/^[0-9a-f]{32}$/);
     expect(paid).toEqual([[1, key, false], [2, key, false], [2, key, true]]);

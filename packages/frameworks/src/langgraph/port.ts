@@ -35,7 +35,7 @@ export interface Durable {
    */
   model<Model extends ChatModel>(model: Model): Model;
   /** Tools whose results are stored with the task: a stored result, or error, is not asked for again. Outside of a turn they are the tools themselves. */
-  tools<const Tools extends readonly object[]>(tools: Tools): Tools;
+  tools<Tools extends readonly object[]>(tools: readonly [...Tools]): [...Tools];
 }
 
 /** What the types of chat models have in common. */

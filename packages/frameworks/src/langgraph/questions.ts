@@ -70,26 +70,25 @@ export function resume(
 function hasSeen({ task, message, number }: Turn, { asked, turn }: Suspended): boolean {
   if (number === turn) return false;
   const history = task?.history ?? [];
-  const ids = JSON.stringify(asked.map(({ id = "" }) => id));
-  const isQuestion = ({ data: value }: Part): boolean =>
-    isObject(value) && isList(value["interrupts"]) && idsOf(value["interrupts"]) === ids;
-  const at = history.findLastIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some(isQuestion));
+  const own = JSON.stringify(shownOf(asked));
+  const isQuestion = ({ data: value }: Part): boolean => isObject(value) && JSON.stringify(value["interrupts"]) === own;
+  // The first one: a turn that crashed after it had asked may have asked again.
+  const at = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some(isQuestion));
   const said = history.findIndex(({ messageId }) => messageId === message.messageId);
   return said < 0 || said > at;
 }
 
-function idsOf(interrupts: readonly JsonValue[]): string {
-  return JSON.stringify(interrupts.map((each) => (isObject(each) ? (each["id"] ?? "") : "")));
+function shownOf(asked: readonly Interrupt[]): readonly JsonObject[] {
+  return asked.map(({ id, value }) => ({ ...(id !== undefined && { id }), value }));
 }
 
 const maxShown = 2000;
 
 function question(turn: Turn, asked: readonly Interrupt[]): AgentEvent {
   const lines = asked.map(({ value }) => titleOf(value));
-  const interrupts = asked.map(({ id, value }) => ({ ...(id !== undefined && { id }), value }));
   const schema = formOf(asked);
   const form: readonly Part[] = schema === undefined ? [] : [{ data: schema, mediaType: "application/schema+json" }];
-  return turn.inputRequired([text(lines.join("\n")), data({ interrupts }), ...form]);
+  return turn.inputRequired([text(lines.join("\n")), data({ interrupts: shownOf(asked) }), ...form]);
 }
 
 /** The question in words. */
