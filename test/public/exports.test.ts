@@ -32,7 +32,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/console": 18,
   "@parley/frameworks/ai-sdk": 25,
   "@parley/frameworks/chat": 6,
-  "@parley/frameworks/langgraph": 9,
+  "@parley/frameworks/langgraph": 11,
   "@parley/nats": 4,
   "@parley/mcp": 5,
   "@parley/mcp/tools": 20,

@@ -3,15 +3,17 @@ import { Annotation, END, interrupt, MessagesAnnotation, START, StateGraph } fro
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import type { Part, Task } from "@parley/a2a";
 import type { JsonValue } from "@parley/a2a/model";
+import type { Turn } from "@parley/server";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { durable, type LangGraph } from "../src/langgraph/index.ts";
+import { ask, resume } from "../src/langgraph/questions.ts";
 import { calls, ScriptedChat } from "./graphs.ts";
 import { asked, nodeOf, paying, read, served, state, texts } from "./served.ts";
 
 /** A graph whose node asks, and says the answer. */
-const asking = (ask: () => unknown): LangGraph =>
-  nodeOf(() => ({ messages: [{ role: "ai", content: `Got ${JSON.stringify(ask())}` }] }));
+const asking = (asks: () => unknown): LangGraph =>
+  nodeOf(() => ({ messages: [{ role: "ai", content: `Got ${JSON.stringify(asks())}` }] }));
 
 const data = (value: JsonValue): { readonly parts: readonly Part[] } => ({ parts: [{ data: value }] });
 const formOf = (parts: readonly Part[]): unknown =>
@@ -78,12 +80,12 @@ test("an answer that only the graph can refuse is asked again, and what is done 
 });
 
 test("several interrupts are one question, and all are answered at once", async () => {
-  const ask = (question: string, options?: { responseSchema: z.ZodBoolean }) => () => ({
+  const one = (question: string, options?: { responseSchema: z.ZodBoolean }) => () => ({
     messages: [{ role: "ai", content: `${question} ${String(interrupt(question, options))}` }],
   });
   const graph = new StateGraph(MessagesAnnotation)
-    .addNode("one", ask("City?"))
-    .addNode("two", ask("Dogs?", { responseSchema: z.boolean() }))
+    .addNode("one", one("City?"))
+    .addNode("two", one("Dogs?", { responseSchema: z.boolean() }))
     .addEdge(START, "one")
     .addEdge(START, "two")
     .compile();
@@ -95,8 +97,8 @@ test("several interrupts are one question, and all are answered at once", async 
     required: ["answer1", "answer2"],
   });
   const { interrupts } = parts[1]?.data as { interrupts: { id: string }[] };
-  const [one, two] = interrupts.map(({ id }) => id);
-  const byId = { interrupts: [{ id: two ?? "", value: true }, { id: one ?? "", value: "Bern" }] };
+  const [first, second] = interrupts.map(({ id }) => id);
+  const byId = { interrupts: [{ id: second ?? "", value: true }, { id: first ?? "", value: "Bern" }] };
   const { task } = await conversation.send(data(byId));
   expect(texts(task).toSorted()).toEqual(["City? Bern", "Dogs? true"]);
   const again = await answered(graph, data({ answer1: "Bern", answer2: false }));
@@ -116,7 +118,7 @@ test("a node that asks twice does not call its model again", async () => {
   expect(llm.calls).toHaveLength(1);
 });
 
-test("a tool and a subgraph ask, and the conversation goes on behind it", async () => {
+test("a tool and a subgraph ask, and the conversation continues behind it", async () => {
   const paid: unknown[] = [];
   const pay = paying(({ amount }) => {
     const answer: unknown = interrupt({ message: `Pay ${amount}?` });
@@ -190,4 +192,23 @@ test("two tasks of a context have threads of their own while one waits", async (
   const { task: ended } = await client.sendMessage({ message: { contextId, taskId: id, parts: [{ text: "yes" }] } });
   expect(texts(ended)).toEqual(["Second"]);
   expect(read(llm.calls[1])).toEqual(["Ask"]);
+});
+
+test("an answer counts if it was sent after the question, though a crashed turn asked twice", async () => {
+  let stored: unknown;
+  const fake = {
+    number: 1,
+    message: { messageId: "m", parts: [{ text: "yes" }] },
+    text: "yes",
+    state: () => stored,
+    setState: (value: unknown) => void (stored = value),
+    inputRequired: (parts: readonly Part[]) => ({ parts }),
+  };
+  const question = await ask(fake as unknown as Turn, { checkpoints: {}, calls: {} }, [{ id: "1", value: "Sure?" }]);
+  const agent = { role: "ROLE_AGENT", messageId: "q", ...question };
+  const user = { role: "ROLE_USER", messageId: "m", parts: [] };
+  const answer = (more: object) => resume({ ...fake, number: 2, ...more } as unknown as Turn);
+  expect(answer({ number: 1 })).toHaveProperty("event");
+  expect(answer({ task: { history: [user, agent] } })).toHaveProperty("event");
+  expect(answer({ task: { history: [agent, user, agent] } })).toHaveProperty("answers", { 1: "yes" });
 });

@@ -9,7 +9,7 @@ import { gate } from "./gate.ts";
 import { calls, ScriptedChat } from "./graphs.ts";
 import { nodeOf, paying, read, served, state, texts } from "./served.ts";
 
-test("streams text as an artifact, and goes on with the conversation", async () => {
+test("streams text as an artifact, and continues the conversation", async () => {
   const usage_metadata = { input_tokens: 7, output_tokens: 11, total_tokens: 18 };
   const llm = new ScriptedChat(["Hello, ", "world", { content: "", usage_metadata }], ["Again"]);
   const client = await served(createReactAgent({ llm, tools: [], prompt: "Be brief" }));
@@ -231,7 +231,7 @@ test("outside of a turn, durable models and tools are as they were", async () =>
 });
 
 describe("a turn that is resumed", () => {
-  /** Runs a graph whose `stops` never ends, stops the server, and goes on in another one. */
+  /** Runs a graph whose `stops` never ends, stops the server, and continues in another one. */
   async function resumed(make: (block: () => Promise<void>) => LangGraph): Promise<ReturnType<typeof texts>> {
     const store = memoryStore();
     const blocked = gate();

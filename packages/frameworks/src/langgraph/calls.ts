@@ -85,7 +85,7 @@ export class Calls {
   }
 
   async #outcome(typed: Typed): Promise<unknown> {
-    const { output, error } = (await this.#codec.read(typed)) as { output?: unknown; error?: { message: string } };
+    const { output, error }: { output?: unknown; error?: { message: string } } = Object(await this.#codec.read(typed));
     if (error !== undefined) throw Object.assign(new Error(error.message), error);
     return output;
   }

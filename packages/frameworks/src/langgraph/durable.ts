@@ -1,5 +1,5 @@
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
+import { ChatGenerationChunk } from "@langchain/core/outputs";
 import { isCommand, isGraphBubbleUp } from "@langchain/langgraph";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
@@ -74,7 +74,7 @@ function generateOf(model: BaseChatModel): Generate {
     const known = await reader.calls.find(name);
     if (known !== undefined) {
       reader.replays(manager?.runId ?? "");
-      return known as ChatResult;
+      return Object(known);
     }
     try {
       const result = await model._generate(messages, options, manager);
@@ -129,12 +129,13 @@ function streamOf(model: BaseChatModel): Stream {
 }
 
 function callsTools({ message }: ChatGenerationChunk): boolean {
-  const { tool_call_chunks: chunks, tool_calls: calls } = message as { tool_call_chunks?: unknown[]; tool_calls?: unknown[] };
-  return [chunks, calls].some((list) => list !== undefined && list.length > 0);
+  const { tool_call_chunks: chunks, tool_calls: made }: { tool_call_chunks?: unknown[]; tool_calls?: unknown[] } =
+    Object(message);
+  return [chunks, made].some((list) => list !== undefined && list.length > 0);
 }
 
 function chunkOf(known: unknown): ChatGenerationChunk {
-  return new ChatGenerationChunk(known as ConstructorParameters<typeof ChatGenerationChunk>[0]);
+  return new ChatGenerationChunk(Object(known));
 }
 
 /** A model that never ends must not fill the memory. */
@@ -147,7 +148,7 @@ function checkSize(bytes: number): void {
 const stepKey = "__parley_step";
 
 interface ToolConfig {
-  readonly configurable?: Readonly<Record<string, unknown>>;
+  readonly configurable?: { readonly [stepKey]?: ToolStep };
   readonly toolCall?: { readonly id?: string };
   readonly signal?: AbortSignal;
 }
@@ -170,8 +171,8 @@ interface ToolConfig {
  * ```
  */
 export function idempotencyOf(config: object): ToolStep | undefined {
-  const { configurable } = config as ToolConfig;
-  return configurable?.[stepKey] as ToolStep | undefined;
+  const { configurable }: ToolConfig = Object(config);
+  return configurable?.[stepKey];
 }
 
 function durableTool(tool: object): object {
@@ -188,7 +189,7 @@ function durableTool(tool: object): object {
       return isGenerator(output) ? lastOf(output, (value) => reader.progress(value)) : output;
     };
     // Interrupts, and commands to the graph, are not results: the node stores what they mean.
-    return reader.calls.once(name, config.signal, run, (value) => isGraphBubbleUp(value as Error) || hasCommand(value));
+    return reader.calls.once(name, config.signal, run, (value) => isGraphBubbleUp(Object(value)) || hasCommand(value));
   };
   const durable = new Proxy(tool, {
     get: (target, name, receiver) => (name === "_call" ? call : Reflect.get(target, name, receiver)),

@@ -14,11 +14,11 @@ import type { StoredThread } from "./thread.ts";
 
 export { durable, idempotencyOf } from "./durable.ts";
 export type { ToolStep } from "../shared/results.ts";
-export type { ChatModel, CompiledGraph, Durable, LangGraph, LangGraphDefinition, LangGraphFactory } from "./port.ts";
+export type { ChatModel, CompiledGraph, Durable, GraphHolder, LangGraph, LangGraphDefinition, LangGraphFactory } from "./port.ts";
 
 /**
  * A graph of LangGraph as an agent of Parley. Its checkpoints are stored with the task, and its state with the context, which is its thread.
- * After a crash the turn goes on from the last checkpoint: no node that has ended runs again. Interrupts are questions to the user.
+ * After a crash the turn continues from the last checkpoint: no node that has ended runs again. Interrupts are questions to the user.
  *
  * @param graph - A compiled graph, an agent of `createReactAgent()` or `createAgent()`, or a function that makes one for each turn.
  * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
@@ -56,15 +56,15 @@ export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: L
         hasWarned = true;
         turn.logger.warn("Ignoring the checkpointer of the graph: the store of the task has its checkpoints");
       }
-      const state = turn.context.state() as { readonly langGraph?: StoredThread } | undefined;
-      const start = resumed ?? { thread: state?.langGraph };
+      const { langGraph: thread }: { readonly langGraph?: StoredThread } = Object(turn.context.state());
+      const start = resumed ?? { thread };
       yield* runGraph(turn, own, start, options, (isNew) => inputOf(turn, { input, history }, isNew));
     },
   });
 }
 
 function compiledOf(given: unknown, { input }: LangGraphDefinition): CompiledGraph {
-  const { graph = given } = Object(given) as { readonly graph?: unknown };
+  const { graph = given }: { readonly graph?: unknown } = Object(given);
   if (!isCompiled(graph)) throw new TypeError("fromLangGraph() needs a compiled graph: call compile() of the StateGraph");
   if (input === undefined && !("messages" in graph.channels))
     throw new TypeError("fromLangGraph() needs `input` for a graph without messages in its state");

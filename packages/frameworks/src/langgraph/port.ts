@@ -4,7 +4,13 @@ import type { AgentDefinition, Turn } from "@parley/server";
 /* What the adapter takes, and what it gives to the author of a graph. Types are structural: they hold for LangGraph 1.x. */
 
 /** A compiled graph: `StateGraph.compile()`, `createReactAgent()`, or an object that has one as `graph`, such as `createAgent()` of langchain. */
-export type LangGraph = CompiledGraph | { readonly graph: CompiledGraph };
+export type LangGraph = CompiledGraph | GraphHolder;
+
+/** An agent that has a graph, as langchain makes them. */
+export interface GraphHolder {
+  /** Its graph. */
+  readonly graph: CompiledGraph;
+}
 
 /** What the adapter uses of a compiled graph. */
 export interface CompiledGraph {
@@ -15,11 +21,11 @@ export interface CompiledGraph {
   /** Its own checkpointer. The adapter uses the task's store instead. */
   readonly checkpointer?: unknown;
   /** Runs it. */
-  stream(input: never, config: never): PromiseLike<AsyncIterable<unknown>>;
+  stream(input: unknown, config: object): PromiseLike<AsyncIterable<unknown>>;
   /** Its state after a run. */
-  getState(config: never): PromiseLike<{ readonly values: unknown; readonly next: readonly string[] }>;
+  getState(config: object): PromiseLike<{ readonly values: unknown; readonly next: readonly string[] }>;
   /** A copy. */
-  withConfig(config: never): object;
+  withConfig(config: object): object;
 }
 
 /** Makes the graph of a turn. */

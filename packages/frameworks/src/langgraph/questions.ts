@@ -49,8 +49,8 @@ export async function ask(turn: Turn, thread: JsonObject, asked: readonly Interr
 export function resume(
   turn: Turn,
 ): { readonly event: AgentEvent } | { readonly thread: StoredThread; readonly answers: Resumed } | undefined {
-  const state = turn.state() as { readonly [framework]?: Suspended & { readonly approvals?: unknown } } | undefined;
-  const suspended = state?.[framework];
+  const state: { readonly [framework]?: Suspended & { readonly approvals?: unknown } } = Object(turn.state());
+  const suspended = state[framework];
   if (suspended === undefined) return undefined;
   const { thread, asked } = suspended;
   if (suspended.approvals !== undefined) {
@@ -133,7 +133,7 @@ function answersIn(turn: Turn, asked: readonly Interrupt[]): Resumed | "no" | un
   if (!fits) return undefined;
   if (asked[0]?.id === undefined) return values[0] === true ? null : "no";
   return Object.fromEntries(
-    asked.flatMap(({ id }, at) => (id === undefined ? [] : [[id, values[at] ?? null] as const])),
+    asked.flatMap(({ id }, at): [string, JsonValue][] => (id === undefined ? [] : [[id, values[at] ?? null]])),
   );
 }
 
@@ -164,7 +164,8 @@ function fromText(said: string, schema: JsonObject | undefined): JsonValue | und
   if (type === "boolean") return yes.test(said) ? true : no.test(said) ? false : undefined;
   if (schema === undefined || type === "string" || "enum" in schema) return said;
   try {
-    return JSON.parse(said) as JsonValue;
+    const value: JsonValue = JSON.parse(said);
+    return value;
   } catch {
     return undefined;
   }

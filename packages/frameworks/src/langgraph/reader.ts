@@ -22,7 +22,7 @@ export function answersIn(values: readonly unknown[]): readonly Answer[] {
 /** A message as an object of a class, or as `{ role, content }`. */
 function answerOf(value: unknown): readonly Answer[] {
   if (typeof value !== "object" || value === null) return [];
-  const { getType, role, content } = value as Readonly<Record<string, unknown>>;
+  const { getType, role, content }: Metadata = Object(value);
   if (typeof getType === "function") return Reflect.apply(getType, value, []) === "ai" ? [value] : [];
   return (role === "ai" || role === "assistant") && typeof content === "string" ? [{ ...value, text: content }] : [];
 }
@@ -38,10 +38,13 @@ interface Spoken {
 }
 
 type Metadata = Readonly<Record<string, unknown>>;
+/** What LangChain passes: the run has the third place, and its name the eighth. */
+type ChainStart = [unknown, unknown, string, string?, string[]?, Metadata?, string?, string?];
+type ModelStart = [unknown, unknown, string, string?, unknown?, string[]?, Metadata?];
 
 /** The id of the task of LangGraph that makes a call: the same in each attempt. `run`: what has the metadata of the call. */
 export function taskOf(run: object | undefined): string {
-  const metadata = run && (Reflect.get(run, "metadata") as Metadata | undefined);
+  const metadata: Metadata | undefined = run && Reflect.get(run, "metadata");
   const last = String(metadata?.["langgraph_checkpoint_ns"] ?? "").split("|").at(-1) ?? "";
   return last.slice(last.indexOf(":") + 1);
 }
@@ -73,7 +76,7 @@ export class Reader extends BaseCallbackHandler {
 
   /** Shows no message that is in this value, such as a checkpoint: it was shown when it was written. */
   had(value: unknown): void {
-    const { channel_values: values } = Object(value) as { readonly channel_values?: object };
+    const { channel_values: values }: { readonly channel_values?: object } = Object(value);
     for (const { id } of answersIn(values === undefined ? [value] : Object.values(values)))
       if (id !== undefined) this.#had.add(id);
   }
@@ -99,18 +102,16 @@ export class Reader extends BaseCallbackHandler {
     if (run !== undefined) this.#feed.push({ kind: "end", artifactId: run.artifactId });
   }
 
-  override handleChainStart(...args: readonly unknown[]): void {
-    const metadata = args[5] as Metadata | undefined;
+  override handleChainStart(...[, , , , , metadata, , name]: ChainStart): void {
     // A node begins.
-    if (args[7] === undefined || args[7] !== metadata?.["langgraph_node"]) return;
+    if (name === undefined || name !== metadata?.["langgraph_node"]) return;
     const task = taskOf({ metadata });
     this.calls.restart(task);
     this.#counts.delete(task);
   }
 
-  override handleChatModelStart(...args: readonly unknown[]): void {
-    const [, , runId, , , tags] = args as [unknown, unknown, string, unknown, unknown, string[] | undefined];
-    const task = taskOf({ metadata: args[6] });
+  override handleChatModelStart(...[, , runId, , , tags, metadata]: ModelStart): void {
+    const task = taskOf({ metadata });
     const number = (this.#counts.get(task) ?? 0) + 1;
     this.#counts.set(task, number);
     const isSilent = (tags ?? []).some((tag) => hidden.has(tag));
@@ -118,14 +119,14 @@ export class Reader extends BaseCallbackHandler {
   }
 
   override handleLLMNewToken(token: string, ...[, runId, , , fields]: readonly unknown[]): void {
-    const { chunk } = Object(fields) as { readonly chunk?: { readonly message?: Answer } };
+    const { chunk }: { readonly chunk?: { readonly message?: Answer } } = Object(fields);
     this.#say(String(runId), chunk?.message ?? { text: token });
   }
 
   override handleLLMEnd(output: unknown, runId: string): void {
     const run = this.#spoken.get(runId);
     if (run === undefined) return;
-    const { generations } = output as { readonly generations?: readonly (readonly { message?: Answer }[])[] };
+    const { generations }: { readonly generations?: readonly (readonly { message?: Answer }[])[] } = Object(output);
     const message = generations?.[0]?.[0]?.message ?? {};
     if (run.text === "") this.#say(runId, message);
     this.ended(runId);
@@ -146,8 +147,8 @@ export class Reader extends BaseCallbackHandler {
     this.#spoken.delete(runId);
   }
 
-  override handleToolStart(...args: readonly unknown[]): void {
-    this.progress(`Calling ${String(args[6] ?? "a tool").slice(0, 200)}`);
+  override handleToolStart(...[, , , , , , name]: readonly unknown[]): void {
+    this.progress(`Calling ${String(name ?? "a tool").slice(0, 200)}`);
   }
 
   override handleToolEvent(chunk: unknown): void {

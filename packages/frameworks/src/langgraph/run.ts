@@ -12,6 +12,8 @@ import { Thread, type StoredThread } from "./thread.ts";
 
 /* One run of a graph: its texts and progress as events of the turn, its checkpoints as those of the turn. */
 
+type Values = Readonly<Record<string, unknown>>;
+
 /** Where a run begins. */
 export interface Start {
   /** The thread before this turn. */
@@ -26,10 +28,6 @@ interface RunOptions {
   readonly updates: boolean;
 }
 
-interface Checkpoint {
-  readonly langGraph?: StoredThread;
-}
-
 /** Runs the graph, and ends the turn: completed, failed, or with a question. */
 export async function* runGraph(
   turn: Turn,
@@ -38,7 +36,7 @@ export async function* runGraph(
   { output, config, updates }: RunOptions,
   inputOf: (isNew: boolean) => Promise<object>,
 ): AsyncGenerator<AgentYield, void, void> {
-  const saved = (turn.checkpoint as Checkpoint | undefined)?.langGraph;
+  const { langGraph: saved }: { readonly langGraph?: StoredThread } = Object(turn.checkpoint);
   const thread = new Thread(saved ?? start.thread);
   const begun = new Thread(start.thread).find("")?.id;
   const newest = thread.find("")?.id;
@@ -92,13 +90,12 @@ function commandOf(answers: Resumed): Command | null {
 
 /** The graph, with another checkpointer. */
 function copyOf(graph: CompiledGraph, checkpointer: TaskSaver): CompiledGraph {
-  const copy = graph.withConfig({} as never);
-  return Object.assign(copy as CompiledGraph, { checkpointer });
+  return Object.assign(Object(graph.withConfig({})), { checkpointer });
 }
 
 async function pump(graph: CompiledGraph, input: unknown, options: object, reader: Reader): Promise<void> {
-  for await (const chunk of await graph.stream(input as never, options as never)) {
-    const [mode, value] = chunk as [string, unknown];
+  for await (const chunk of await graph.stream(input, options)) {
+    const [mode, value]: [string, unknown] = Object(chunk);
     if (mode === "custom" || !isObject(toPlainJson(value))) reader.progress(value);
     else if (!Object.hasOwn(Object(value), "__interrupt__")) reader.progress(value);
   }
@@ -151,7 +148,7 @@ async function* outcome(
   options: object,
   output: RunOptions["output"],
 ): AsyncGenerator<AgentYield, void, void> {
-  const { values, next } = await graph.getState(options as never);
+  const { values, next } = await graph.getState(options);
   const interrupts = (await Promise.all(thread.interrupts().map((typed) => saver.read(typed)))).flat();
   const asked = interrupts.map(interruptOf);
   const [node] = next;
@@ -161,7 +158,7 @@ async function* outcome(
     return yield await ask(turn, thread.toJson(), [breakpoint]);
   }
   turn.setState(undefined);
-  const own = Object(values) as Readonly<Record<string, unknown>>;
+  const own: Values = Object(values);
   const answer = output === undefined ? outputOf(graph, own) : output(own);
   if (answer !== undefined) {
     const parts = typeof answer === "string" ? [{ text: answer }] : [answer].flat();
@@ -176,7 +173,7 @@ async function* outcome(
   yield { kind: "status", state: "TASK_STATE_COMPLETED", metadata };
 }
 
-/** The next task of this context goes on from here. */
+/** The next task of this context continues from here. */
 function remember(turn: Turn, langGraph: JsonObject): void {
   try {
     turn.context.setState({ langGraph });
@@ -187,16 +184,16 @@ function remember(turn: Turn, langGraph: JsonObject): void {
 }
 
 /** The output of a graph without messages, whose texts would be the answer. */
-function outputOf(graph: CompiledGraph, values: Readonly<Record<string, unknown>>): ReturnType<typeof data>[] | undefined {
+function outputOf(graph: CompiledGraph, values: Values): ReturnType<typeof data>[] | undefined {
   if ("messages" in graph.channels) return undefined;
   const names = [graph.outputChannels].flat().map(String);
-  const shown = names.filter((name) => values[name] !== undefined).map((name) => [name, values[name]] as const);
+  const shown = names.filter((name) => values[name] !== undefined).map((name): [string, unknown] => [name, values[name]]);
   const given = Object.hasOwn(graph.channels, "__root__") ? values : Object.fromEntries(shown);
   return [data(toPlainJson(given))];
 }
 
 function interruptOf(given: unknown): Interrupt {
-  const { id, value, response_schema: schema } = Object(given) as Readonly<Record<string, unknown>>;
+  const { id, value, response_schema: schema }: Values = Object(given);
   const json: JsonValue = toPlainJson(value);
   const form = toPlainJson(schema);
   return { id: String(id), value: json, ...(isObject(form) && { schema: form }) };

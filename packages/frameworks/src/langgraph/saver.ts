@@ -14,7 +14,7 @@ type Tuple = NonNullable<Awaited<ReturnType<Saver["getTuple"]>>>;
 /** Writes that say that a node waits, or what it was answered. They are stored with the question. */
 const waiting = new Set(["__interrupt__", "__resume__"]);
 
-/** Keeps the checkpoints of one turn. Each is stored before LangGraph goes on: it runs with the durability "sync". */
+/** Keeps the checkpoints of one turn. Each is stored before LangGraph continues: it runs with the durability "sync". */
 export class TaskSaver extends BaseCheckpointSaver implements Codec {
   readonly #thread: Thread;
   readonly #feed: Feed;
@@ -124,8 +124,8 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
     ]);
     return {
       config: at(id),
-      checkpoint: (await this.read(checkpoint)) as Tuple["checkpoint"],
-      metadata: (await this.read(metadata)) as NonNullable<Tuple["metadata"]>,
+      checkpoint: Object(await this.read(checkpoint)),
+      metadata: Object(await this.read(metadata)),
       pendingWrites: await Promise.all(pendingWrites),
       ...(parent !== undefined && { parentConfig: at(parent) }),
     };

@@ -98,8 +98,8 @@ export class Thread {
   }
 
   toJson(): JsonObject {
-    const checkpoints = [...this.#checkpoints].map(([name, all]) => [name, all.map(jsonOf)] as const);
-    return { checkpoints: Object.fromEntries(checkpoints), calls: Object.fromEntries(this.calls) };
+    const checkpoints = Object.fromEntries([...this.#checkpoints].map(([name, all]) => [name, all.map(jsonOf)]));
+    return { checkpoints, calls: Object.fromEntries(this.calls) };
   }
 }
 
