@@ -6,10 +6,10 @@ import type { ChatResult } from "@langchain/core/outputs";
 export async function chatModel(): Promise<BaseChatModel> {
   const { MODEL_PACKAGE, MODEL_CLASS = "", MODEL } = process.env;
   if (MODEL_PACKAGE === undefined) return new ScriptedModel({});
-  const module: unknown = await import(MODEL_PACKAGE);
-  const made: unknown = Reflect.construct(Reflect.get(Object(module), MODEL_CLASS), [{ model: MODEL }]);
-  if (made instanceof BaseChatModel) return made;
-  throw new Error(`${MODEL_CLASS} of ${MODEL_PACKAGE} is no chat model`);
+  const module = (await import(MODEL_PACKAGE)) as Readonly<Record<string, new (fields: object) => BaseChatModel>>;
+  const Model = module[MODEL_CLASS];
+  if (Model === undefined) throw new Error(`${MODEL_PACKAGE} has no class ${MODEL_CLASS}`);
+  return new Model({ model: MODEL });
 }
 
 /** In place of a model: it answers the same for the same conversation. */

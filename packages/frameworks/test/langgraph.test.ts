@@ -7,7 +7,7 @@ import * as z from "zod";
 import { durable, fromLangGraph, idempotencyOf, type LangGraph } from "../src/langgraph/index.ts";
 import { gate } from "./gate.ts";
 import { calls, ScriptedChat } from "./graphs.ts";
-import { nodeOf, paying, read, served, state, texts } from "./served.ts";
+import { byText, nodeOf, paying, read, served, state, texts } from "./served.ts";
 
 test("streams text as an artifact, and continues the conversation", async () => {
   const usage_metadata = { input_tokens: 7, output_tokens: 11, total_tokens: 18 };
@@ -26,7 +26,14 @@ test("streams text as an artifact, and continues the conversation", async () => 
 
 test("runs tools, and gives the model their results, errors, and those of unknown tools and invalid arguments", async () => {
   const llm = new ScriptedChat(
-    [calls(["c1", "pay", { amount: 5 }], ["c2", "steal", {}], ["c3", "pay", { amount: "much" }], ["c4", "pay", { amount: 0 }])],
+    [
+      calls(
+        ["c1", "pay", { amount: 5 }],
+        ["c2", "steal", {}],
+        ["c3", "pay", { amount: "much" }],
+        ["c4", "pay", { amount: 0 }],
+      ),
+    ],
     ["Done"],
   );
   const pay = paying(({ amount }) => {
@@ -79,7 +86,9 @@ test("shows progress of nodes and tools, and updates if asked for", async () => 
 
 test("shows a message that no model has streamed, and each message once", async () => {
   const llm = new ScriptedChat([" Hello "], ["Hidden"]);
-  const inner = nodeOf(async ({ messages }) => ({ messages: [await llm.invoke(messages), { role: "ai", content: "Canned" }] }));
+  const inner = nodeOf(async ({ messages }) => ({
+    messages: [await llm.invoke(messages), { role: "ai", content: "Canned" }],
+  }));
   const graph = new StateGraph(MessagesAnnotation)
     .addNode("inner", inner as never)
     // Returns all messages again.
@@ -88,8 +97,8 @@ test("shows a message that no model has streamed, and each message once", async 
       await llm.invoke(messages, { tags: ["nostream"] });
       return {};
     })
-    .addEdge(START, "inner" as never)
-    .addEdge("inner" as never, "all")
+    .addEdge(START, "inner")
+    .addEdge("inner", "all")
     .addEdge("all", "quiet")
     .compile();
   const client = await served(graph);
@@ -101,9 +110,11 @@ test("takes a graph without messages: its input and its output, or a text of its
   const State = Annotation.Root({ question: Annotation<string>, answer: Annotation<string> });
   const graph = new StateGraph({ stateSchema: State, output: Annotation.Root({ answer: Annotation<string> }) } as never)
     .addNode("node", (({ question }: typeof State.State) => ({ answer: `${question}!` })) as never)
-    .addEdge(START, "node" as never)
+    .addEdge(START, "node")
     .compile() as LangGraph;
-  expect(() => fromLangGraph(graph, { name: "A", description: "B", version: "1", skills: [] })).toThrow("needs `input`");
+  expect(() => fromLangGraph(graph, { name: "A", description: "B", version: "1", skills: [] })).toThrow(
+    "needs `input`",
+  );
   const input = ({ text }: { readonly text: string }) => ({ question: text });
   const client = await served(graph, { input });
   expect(texts((await client.sendMessage("Hi")).task)).toEqual(['{"answer":"Hi!"}']);
@@ -202,9 +213,19 @@ describe("bad models and tools", () => {
   });
 
   test.each([
-    ["an answer without end", async function* () { for (;;) yield "x".repeat(10_000); }],
+    [
+      "an answer without end",
+      async function* () {
+        for (;;) yield "x".repeat(10_000);
+      },
+    ],
     ["no answer", () => []],
-    ["an error", () => { throw new Error("Overloaded"); }],
+    [
+      "an error",
+      () => {
+        throw new Error("Overloaded");
+      },
+    ],
   ])("fails the task for %s", async (_, script) => {
     const llm = new ScriptedChat(script as never);
     const client = await served(createReactAgent({ llm: durable.model(llm), tools: [] }));
@@ -223,7 +244,7 @@ describe("bad models and tools", () => {
 
 test("outside of a turn, durable models and tools are as they were", async () => {
   const llm = durable.model(new ScriptedChat(["Hi"]));
-  const [pay] = durable.tools([paying(({ amount }, config) => `${amount} ${String(idempotencyOf(config))}`)]);
+  const [pay] = durable.tools([paying(({ amount }, config) => `${amount} ${idempotencyOf(config)?.key}`)]);
   expect((await llm.invoke("Hi")).text).toBe("Hi");
   expect(await pay.invoke({ amount: 5 })).toBe("5 undefined");
   expect(durable.model(llm)).toBe(llm);
@@ -279,7 +300,7 @@ describe("a turn that is resumed", () => {
     });
     expect(other).toBe(1);
     expect(llm.calls).toHaveLength(3);
-    expect(shown.toSorted()).toEqual(["Fast", "One", "Three", "Two"]);
+    expect(shown.toSorted(byText)).toEqual(["Fast", "One", "Three", "Two"]);
   });
 
   test("repeats no result within a tool node, and tells tools their keys", async () => {
@@ -297,7 +318,11 @@ describe("a turn that is resumed", () => {
       return createReactAgent({ llm, tools: durable.tools([pay]), version: "v1" });
     });
     const key = expect.stringMatching(/^[0-9a-f]{32}$/);
-    expect(paid).toEqual([[1, key, false], [2, key, false], [2, key, true]]);
+    expect(paid).toEqual([
+      [1, key, false],
+      [2, key, false],
+      [2, key, true],
+    ]);
     expect(paid.map(([, each]) => each === paid[2]?.[1])).toEqual([false, true, true]);
     expect(shown).toEqual(["Done"]);
     expect(read(llm.calls[1]).slice(-2)).toEqual(["Paid 1", "Paid 2"]);

@@ -38,8 +38,10 @@ export async function served(
 }
 
 /** The content of each artifact. */
-export const texts = (task: Task | undefined): unknown[] =>
+export const texts = (task: Task | undefined): string[] =>
   (task?.artifacts ?? []).map(({ parts }) => parts.map(({ text, data }) => text ?? JSON.stringify(data)).join(""));
+
+export const byText = (one: string, other: string): number => (one < other ? -1 : 1);
 
 export const state = (task: Task | undefined): string | undefined => task?.status.state.replace("TASK_STATE_", "");
 

@@ -2,6 +2,7 @@ import { utf8Length } from "@parley/a2a/internal/base/index";
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { Turn } from "@parley/server";
 import { errorOf, tooLarge, untilAborted, type ToolStep } from "../shared/results.ts";
+import { viewOf } from "../shared/view.ts";
 import type { Feed } from "./feed.ts";
 import type { Codec, Thread, Typed } from "./thread.ts";
 
@@ -57,7 +58,12 @@ export class Calls {
   }
 
   /** Calls a tool once, and returns what is stored, or throws the error that is. `passes`: errors that are not results. */
-  async once(name: string, abort: AbortSignal | undefined, run: Run, passes: (value: unknown) => boolean): Promise<unknown> {
+  async once(
+    name: string,
+    abort: AbortSignal | undefined,
+    run: Run,
+    passes: (value: unknown) => boolean,
+  ): Promise<unknown> {
     const known = this.#thread.calls.get(name);
     if (known !== undefined) return this.#outcome(known);
     let passed: { readonly value: unknown } | undefined;
@@ -85,7 +91,7 @@ export class Calls {
   }
 
   async #outcome(typed: Typed): Promise<unknown> {
-    const { output, error }: { output?: unknown; error?: { message: string } } = Object(await this.#codec.read(typed));
+    const { output, error } = viewOf<{ output: unknown; error: Error }>(await this.#codec.read(typed));
     if (error !== undefined) throw Object.assign(new Error(error.message), error);
     return output;
   }

@@ -1,9 +1,10 @@
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { ChatGenerationChunk } from "@langchain/core/outputs";
+import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import { isCommand, isGraphBubbleUp } from "@langchain/langgraph";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { ToolStep } from "../shared/results.ts";
+import { viewOf } from "../shared/view.ts";
 import type { ChatModel, Durable } from "./port.ts";
 import { Reader, taskOf } from "./reader.ts";
 
@@ -18,7 +19,7 @@ const wrapped = new WeakSet<object>();
 /** Makes single calls within a node durable. The result of a node is stored in any case. */
 export const durable: Durable = {
   model: durableModel,
-  tools: (tools) => Reflect.apply(Array.prototype.map, tools, [durableTool]),
+  tools: <Tools extends readonly object[]>(tools: readonly [...Tools]) => tools.map(durableTool) as [...Tools],
 };
 
 function readerOf(manager: { readonly handlers: readonly unknown[] } | undefined): Reader | undefined {
@@ -74,12 +75,13 @@ function generateOf(model: BaseChatModel): Generate {
     const known = await reader.calls.find(name);
     if (known !== undefined) {
       reader.replays(manager?.runId ?? "");
-      return Object(known);
+      return known as ChatResult;
     }
     try {
       const result = await model._generate(messages, options, manager);
       checkSize(utf8Length(JSON.stringify(result.generations)));
-      for (const { message } of result.generations) if (message.id == null) message._updateId(`run-${manager?.runId}`);
+      for (const { message } of result.generations)
+        if (message.id === undefined) message._updateId(`run-${manager?.runId}`);
       const { generations } = result;
       await reader.calls.keep(name, { generations });
       return result;
@@ -93,13 +95,17 @@ function generateOf(model: BaseChatModel): Generate {
 function streamOf(model: BaseChatModel): Stream {
   return async function* stream(messages, options, manager) {
     const call = callOf(manager);
-    if (call === undefined) return yield* model._streamResponseChunks(messages, options, manager);
+    if (call === undefined) {
+      yield* model._streamResponseChunks(messages, options, manager);
+      return;
+    }
     const { reader, name, fails } = call;
     const runId = manager?.runId ?? "";
     const known = await reader.calls.find(name);
     if (known !== undefined) {
       reader.replays(runId);
-      return yield chunkOf(known);
+      yield chunkOf(known);
+      return;
     }
     // Calls of tools are held back until the whole answer is stored.
     const held: ChatGenerationChunk[] = [];
@@ -110,7 +116,7 @@ function streamOf(model: BaseChatModel): Stream {
         options.signal?.throwIfAborted();
         bytes += utf8Length(JSON.stringify(chunk.message.toDict().data));
         checkSize(bytes);
-        if (chunk.message.id == null) chunk.message._updateId(`run-${runId}`);
+        if (chunk.message.id === undefined) chunk.message._updateId(`run-${runId}`);
         whole = whole?.concat(chunk) ?? chunk;
         if (held.length > 0 || callsTools(chunk)) held.push(chunk);
         else yield chunk;
@@ -129,13 +135,13 @@ function streamOf(model: BaseChatModel): Stream {
 }
 
 function callsTools({ message }: ChatGenerationChunk): boolean {
-  const { tool_call_chunks: chunks, tool_calls: made }: { tool_call_chunks?: unknown[]; tool_calls?: unknown[] } =
-    Object(message);
+  const { tool_call_chunks: chunks, tool_calls: made } =
+    viewOf<Record<"tool_call_chunks" | "tool_calls", readonly unknown[]>>(message);
   return [chunks, made].some((list) => list !== undefined && list.length > 0);
 }
 
 function chunkOf(known: unknown): ChatGenerationChunk {
-  return new ChatGenerationChunk(Object(known));
+  return new ChatGenerationChunk(known as ConstructorParameters<typeof ChatGenerationChunk>[0]);
 }
 
 /** A model that never ends must not fill the memory. */
@@ -171,8 +177,7 @@ interface ToolConfig {
  * ```
  */
 export function idempotencyOf(config: object): ToolStep | undefined {
-  const { configurable }: ToolConfig = Object(config);
-  return configurable?.[stepKey];
+  return viewOf<ToolConfig>(config).configurable?.[stepKey];
 }
 
 function durableTool(tool: object): object {
@@ -192,7 +197,7 @@ function durableTool(tool: object): object {
     return reader.calls.once(name, config.signal, run, (value) => isGraphBubbleUp(Object(value)) || hasCommand(value));
   };
   const durable = new Proxy(tool, {
-    get: (target, name, receiver) => (name === "_call" ? call : Reflect.get(target, name, receiver)),
+    get: (target, name, receiver): unknown => (name === "_call" ? call : Reflect.get(target, name, receiver)),
   });
   wrapped.add(durable);
   return durable;
@@ -202,15 +207,15 @@ function hasCommand(value: unknown): boolean {
   return Array.isArray(value) ? value.some(isCommand) : isCommand(value);
 }
 
-function isGenerator(value: unknown): value is AsyncGenerator {
+function isGenerator(value: unknown): value is AsyncIterator<unknown, unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value && "next" in value;
 }
 
 /** Shows the values of a generator, and returns its result. */
-async function lastOf(values: AsyncGenerator, show: (value: unknown) => void): Promise<unknown> {
+async function lastOf(values: AsyncIterator<unknown, unknown>, show: (value: unknown) => void): Promise<unknown> {
   for (;;) {
-    const { done, value } = await values.next();
-    if (done === true) return value;
-    show(value);
+    const next: IteratorResult<unknown, unknown> = await values.next();
+    if (next.done === true) return next.value;
+    show(next.value);
   }
 }

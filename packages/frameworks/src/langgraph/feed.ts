@@ -6,7 +6,7 @@ export type Item =
   | { readonly kind: "text"; readonly artifactId: string; readonly text: string }
   | { readonly kind: "end"; readonly artifactId: string }
   | { readonly kind: "event"; readonly event: AgentEvent }
-  | { readonly kind: "save"; readonly apply: () => void; readonly stored: (error?: unknown) => void };
+  | { readonly kind: "save"; readonly apply: () => void; readonly stored: (error?: Error) => void };
 
 /**
  * A queue between a graph and the turn that reads it. Text and checkpoints are in one queue, so a checkpoint is never stored before the text that
@@ -15,7 +15,7 @@ export type Item =
 export class Feed implements AsyncIterable<readonly Item[]> {
   #items: Item[] = [];
   #wake = (): void => undefined;
-  #end: { readonly error?: unknown } | undefined;
+  #end: { readonly error?: Error } | undefined;
 
   push(item: Item): void {
     if (this.#end !== undefined) return item.kind === "save" ? item.stored(this.#end.error) : undefined;
@@ -26,14 +26,17 @@ export class Feed implements AsyncIterable<readonly Item[]> {
   /** Applies a change of the thread in its turn. Resolves once it is stored. */
   save(apply: () => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      const stored = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+      const stored = (error?: Error): void => (error === undefined ? resolve() : reject(error));
       this.push({ kind: "save", apply, stored });
     });
   }
 
   /** The graph has ended, or the turn: `error`, what failed. */
   end(error?: unknown): void {
-    this.#end ??= { error };
+    this.#end ??=
+      error === undefined
+        ? {}
+        : { error: error instanceof Error ? error : new Error("The graph failed", { cause: error }) };
     this.#wake();
   }
 

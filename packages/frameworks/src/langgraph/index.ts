@@ -6,6 +6,7 @@ import { AIMessage, HumanMessage, type BaseMessage } from "@langchain/core/messa
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import { messagesOf, type ChatMessage } from "../shared/messages.ts";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
+import { viewOf } from "../shared/view.ts";
 import { durable } from "./durable.ts";
 import type { CompiledGraph, LangGraph, LangGraphDefinition, LangGraphFactory } from "./port.ts";
 import { resume } from "./questions.ts";
@@ -14,7 +15,15 @@ import type { StoredThread } from "./thread.ts";
 
 export { durable, idempotencyOf } from "./durable.ts";
 export type { ToolStep } from "../shared/results.ts";
-export type { ChatModel, CompiledGraph, Durable, GraphHolder, LangGraph, LangGraphDefinition, LangGraphFactory } from "./port.ts";
+export type {
+  ChatModel,
+  CompiledGraph,
+  Durable,
+  GraphHolder,
+  LangGraph,
+  LangGraphDefinition,
+  LangGraphFactory,
+} from "./port.ts";
 
 /**
  * A graph of LangGraph as an agent of Parley. Its checkpoints are stored with the task, and its state with the context, which is its thread.
@@ -50,13 +59,16 @@ export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: L
     ...rest,
     async *onMessage(turn: Turn) {
       const resumed = resume(turn);
-      if (resumed !== undefined && "event" in resumed) return yield resumed.event;
+      if (resumed !== undefined && "event" in resumed) {
+        yield resumed.event;
+        return;
+      }
       const own = made ?? compiledOf(await make?.(durable), definition);
       if (typeof own.checkpointer === "object" && own.checkpointer !== null && !hasWarned) {
         hasWarned = true;
         turn.logger.warn("Ignoring the checkpointer of the graph: the store of the task has its checkpoints");
       }
-      const { langGraph: thread }: { readonly langGraph?: StoredThread } = Object(turn.context.state());
+      const { langGraph: thread } = viewOf<{ langGraph: StoredThread }>(turn.context.state());
       const start = resumed ?? { thread };
       yield* runGraph(turn, own, start, options, (isNew) => inputOf(turn, { input, history }, isNew));
     },
@@ -64,8 +76,9 @@ export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: L
 }
 
 function compiledOf(given: unknown, { input }: LangGraphDefinition): CompiledGraph {
-  const { graph = given }: { readonly graph?: unknown } = Object(given);
-  if (!isCompiled(graph)) throw new TypeError("fromLangGraph() needs a compiled graph: call compile() of the StateGraph");
+  const { graph = given } = viewOf<{ graph: unknown }>(given);
+  if (!isCompiled(graph))
+    throw new TypeError("fromLangGraph() needs a compiled graph: call compile() of the StateGraph");
   if (input === undefined && !("messages" in graph.channels))
     throw new TypeError("fromLangGraph() needs `input` for a graph without messages in its state");
   return graph;

@@ -8,7 +8,8 @@ import {
   type Approval,
   type Decision,
 } from "../shared/approvals.ts";
-import { isList, isObject } from "../shared/json.ts";
+import { isList, isObject, parseJson } from "../shared/json.ts";
+import { viewOf } from "../shared/view.ts";
 import type { StoredThread } from "./thread.ts";
 
 /* Interrupts as questions (docs/langgraph.md). */
@@ -49,8 +50,9 @@ export async function ask(turn: Turn, thread: JsonObject, asked: readonly Interr
 export function resume(
   turn: Turn,
 ): { readonly event: AgentEvent } | { readonly thread: StoredThread; readonly answers: Resumed } | undefined {
-  const state: { readonly [framework]?: Suspended & { readonly approvals?: unknown } } = Object(turn.state());
-  const suspended = state[framework];
+  const { [framework]: suspended } = viewOf<{ [framework]: Suspended & { readonly approvals?: unknown } }>(
+    turn.state(),
+  );
   if (suspended === undefined) return undefined;
   const { thread, asked } = suspended;
   if (suspended.approvals !== undefined) {
@@ -164,8 +166,7 @@ function fromText(said: string, schema: JsonObject | undefined): JsonValue | und
   if (type === "boolean") return yes.test(said) ? true : no.test(said) ? false : undefined;
   if (schema === undefined || type === "string" || "enum" in schema) return said;
   try {
-    const value: JsonValue = JSON.parse(said);
-    return value;
+    return parseJson(said);
   } catch {
     return undefined;
   }
@@ -186,12 +187,12 @@ function isValid(value: JsonValue | undefined, asked: Interrupt | undefined): bo
 function requestsOf({ id = "", value }: Interrupt): readonly Parameters<typeof approvalOf>[0][] {
   const requests = actionsOf(value).map(({ name, input }, at) => ({
     approvalId: `${id}-${at + 1}`,
-    toolCall: { toolCallId: `${id}-${at + 1}`, toolName: String(name), input },
+    toolCall: { toolCallId: `${id}-${at + 1}`, toolName: name, input },
   }));
   return id === "" ? [] : requests;
 }
 
-function actionsOf(value: JsonValue): readonly { readonly name: JsonValue; readonly input: JsonValue }[] {
+function actionsOf(value: JsonValue): readonly { readonly name: string; readonly input: JsonValue }[] {
   const several = isObject(value) ? value["actionRequests"] : value;
   return (isList(several) ? several : [several]).flatMap((each) => {
     const { action_request: human } = isObject(each) ? each : {};

@@ -2,6 +2,7 @@ import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { data } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
 import { toPlainJson } from "../shared/json.ts";
+import { viewOf } from "../shared/view.ts";
 import type { Calls } from "./calls.ts";
 import type { Feed } from "./feed.ts";
 
@@ -22,7 +23,7 @@ export function answersIn(values: readonly unknown[]): readonly Answer[] {
 /** A message as an object of a class, or as `{ role, content }`. */
 function answerOf(value: unknown): readonly Answer[] {
   if (typeof value !== "object" || value === null) return [];
-  const { getType, role, content }: Metadata = Object(value);
+  const { getType, role, content } = viewOf<Record<"getType" | "role" | "content", unknown>>(value);
   if (typeof getType === "function") return Reflect.apply(getType, value, []) === "ai" ? [value] : [];
   return (role === "ai" || role === "assistant") && typeof content === "string" ? [{ ...value, text: content }] : [];
 }
@@ -37,15 +38,19 @@ interface Spoken {
   isReplayed: boolean;
 }
 
-type Metadata = Readonly<Record<string, unknown>>;
+interface Metadata {
+  readonly langgraph_checkpoint_ns?: string;
+  readonly langgraph_node?: string;
+}
 /** What LangChain passes: the run has the third place, and its name the eighth. */
 type ChainStart = [unknown, unknown, string, string?, string[]?, Metadata?, string?, string?];
+type ToolStart = [unknown, string, string, string?, string[]?, Metadata?, string?];
 type ModelStart = [unknown, unknown, string, string?, unknown?, string[]?, Metadata?];
 
 /** The id of the task of LangGraph that makes a call: the same in each attempt. `run`: what has the metadata of the call. */
 export function taskOf(run: object | undefined): string {
-  const metadata: Metadata | undefined = run && Reflect.get(run, "metadata");
-  const last = String(metadata?.["langgraph_checkpoint_ns"] ?? "").split("|").at(-1) ?? "";
+  const { metadata } = viewOf<{ metadata: Metadata }>(run);
+  const last = metadata?.langgraph_checkpoint_ns?.split("|").at(-1) ?? "";
   return last.slice(last.indexOf(":") + 1);
 }
 
@@ -76,7 +81,7 @@ export class Reader extends BaseCallbackHandler {
 
   /** Shows no message that is in this value, such as a checkpoint: it was shown when it was written. */
   had(value: unknown): void {
-    const { channel_values: values }: { readonly channel_values?: object } = Object(value);
+    const { channel_values: values } = viewOf<{ channel_values: object }>(value);
     for (const { id } of answersIn(values === undefined ? [value] : Object.values(values)))
       if (id !== undefined) this.#had.add(id);
   }
@@ -104,7 +109,7 @@ export class Reader extends BaseCallbackHandler {
 
   override handleChainStart(...[, , , , , metadata, , name]: ChainStart): void {
     // A node begins.
-    if (name === undefined || name !== metadata?.["langgraph_node"]) return;
+    if (name === undefined || name !== metadata?.langgraph_node) return;
     const task = taskOf({ metadata });
     this.calls.restart(task);
     this.#counts.delete(task);
@@ -119,14 +124,14 @@ export class Reader extends BaseCallbackHandler {
   }
 
   override handleLLMNewToken(token: string, ...[, runId, , , fields]: readonly unknown[]): void {
-    const { chunk }: { readonly chunk?: { readonly message?: Answer } } = Object(fields);
+    const { chunk } = viewOf<{ chunk: { readonly message?: Answer } }>(fields);
     this.#say(String(runId), chunk?.message ?? { text: token });
   }
 
   override handleLLMEnd(output: unknown, runId: string): void {
     const run = this.#spoken.get(runId);
     if (run === undefined) return;
-    const { generations }: { readonly generations?: readonly (readonly { message?: Answer }[])[] } = Object(output);
+    const { generations } = viewOf<{ generations: readonly (readonly { message?: Answer }[])[] }>(output);
     const message = generations?.[0]?.[0]?.message ?? {};
     if (run.text === "") this.#say(runId, message);
     this.ended(runId);
@@ -147,8 +152,8 @@ export class Reader extends BaseCallbackHandler {
     this.#spoken.delete(runId);
   }
 
-  override handleToolStart(...[, , , , , , name]: readonly unknown[]): void {
-    this.progress(`Calling ${String(name ?? "a tool").slice(0, 200)}`);
+  override handleToolStart(...[, , , , , , name = "a tool"]: ToolStart): void {
+    this.progress(`Calling ${name.slice(0, 200)}`);
   }
 
   override handleToolEvent(chunk: unknown): void {

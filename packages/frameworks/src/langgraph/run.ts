@@ -2,6 +2,7 @@ import { Command } from "@langchain/langgraph";
 import { data, type JsonObject, type JsonValue } from "@parley/a2a/model";
 import type { AgentEvent, AgentYield, ArtifactWriter, Turn } from "@parley/server";
 import { isObject, toPlainJson } from "../shared/json.ts";
+import { viewOf } from "../shared/view.ts";
 import { Calls } from "./calls.ts";
 import { Feed, type Item } from "./feed.ts";
 import type { CompiledGraph, LangGraphDefinition } from "./port.ts";
@@ -36,7 +37,7 @@ export async function* runGraph(
   { output, config, updates }: RunOptions,
   inputOf: (isNew: boolean) => Promise<object>,
 ): AsyncGenerator<AgentYield, void, void> {
-  const { langGraph: saved }: { readonly langGraph?: StoredThread } = Object(turn.checkpoint);
+  const { langGraph: saved } = viewOf<{ langGraph: StoredThread }>(turn.checkpoint);
   const thread = new Thread(saved ?? start.thread);
   const begun = new Thread(start.thread).find("")?.id;
   const newest = thread.find("")?.id;
@@ -46,7 +47,11 @@ export async function* runGraph(
   await saver.begin(reader);
   // A resumed run whose checkpoint is newer has its input already.
   const isBegun = newest !== begun;
-  const input = isBegun ? null : start.answers === undefined ? await inputOf(newest === undefined) : commandOf(start.answers);
+  const input = isBegun
+    ? null
+    : start.answers === undefined
+      ? await inputOf(newest === undefined)
+      : commandOf(start.answers);
   const own = copyOf(graph, saver);
   const given: { readonly configurable?: object; readonly callbacks?: readonly unknown[] } = config?.(turn) ?? {};
   const options = {
@@ -90,14 +95,13 @@ function commandOf(answers: Resumed): Command | null {
 
 /** The graph, with another checkpointer. */
 function copyOf(graph: CompiledGraph, checkpointer: TaskSaver): CompiledGraph {
-  return Object.assign(Object(graph.withConfig({})), { checkpointer });
+  return Object.assign(graph.withConfig({}), { checkpointer }) as object as CompiledGraph;
 }
 
 async function pump(graph: CompiledGraph, input: unknown, options: object, reader: Reader): Promise<void> {
   for await (const chunk of await graph.stream(input, options)) {
-    const [mode, value]: [string, unknown] = Object(chunk);
-    if (mode === "custom" || !isObject(toPlainJson(value))) reader.progress(value);
-    else if (!Object.hasOwn(Object(value), "__interrupt__")) reader.progress(value);
+    const [mode, value] = chunk as [string, unknown];
+    if (mode === "custom" || !("__interrupt__" in viewOf(value))) reader.progress(value);
   }
 }
 
@@ -106,7 +110,7 @@ async function* read(turn: Turn, feed: Feed, thread: Thread): AsyncGenerator<Age
   const writers = new Map<string, ArtifactWriter>();
   for await (const items of feed) {
     const events: AgentEvent[] = [];
-    const saves: ((error?: unknown) => void)[] = [];
+    const saves: ((error?: Error) => void)[] = [];
     for (const item of items) {
       if (item.kind === "save") {
         item.apply();
@@ -116,7 +120,7 @@ async function* read(turn: Turn, feed: Feed, thread: Thread): AsyncGenerator<Age
     if (saves.length > 0) events.push(turn.saveCheckpoint({ langGraph: thread.toJson() }));
     if (events.length > 0) yield events;
     if (saves.length === 0) continue;
-    const all = (error?: unknown): void => saves.forEach((stored) => stored(error));
+    const all = (error?: Error): void => saves.forEach((stored) => stored(error));
     turn.flush().then(() => all(), all);
   }
   for (const writer of writers.values()) yield [...writer.end()];
@@ -158,7 +162,7 @@ async function* outcome(
     return yield await ask(turn, thread.toJson(), [breakpoint]);
   }
   turn.setState(undefined);
-  const own: Values = Object(values);
+  const own: Values = viewOf<Values>(values);
   const answer = output === undefined ? outputOf(graph, own) : output(own);
   if (answer !== undefined) {
     const parts = typeof answer === "string" ? [{ text: answer }] : [answer].flat();
@@ -187,13 +191,15 @@ function remember(turn: Turn, langGraph: JsonObject): void {
 function outputOf(graph: CompiledGraph, values: Values): ReturnType<typeof data>[] | undefined {
   if ("messages" in graph.channels) return undefined;
   const names = [graph.outputChannels].flat().map(String);
-  const shown = names.filter((name) => values[name] !== undefined).map((name): [string, unknown] => [name, values[name]]);
+  const shown = names
+    .filter((name) => values[name] !== undefined)
+    .map((name): [string, unknown] => [name, values[name]]);
   const given = Object.hasOwn(graph.channels, "__root__") ? values : Object.fromEntries(shown);
   return [data(toPlainJson(given))];
 }
 
 function interruptOf(given: unknown): Interrupt {
-  const { id, value, response_schema: schema }: Values = Object(given);
+  const { id, value, response_schema: schema } = viewOf<Record<"id" | "value" | "response_schema", unknown>>(given);
   const json: JsonValue = toPlainJson(value);
   const form = toPlainJson(schema);
   return { id: String(id), value: json, ...(isObject(form) && { schema: form }) };

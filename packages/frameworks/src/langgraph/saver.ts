@@ -33,8 +33,7 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
   async begin(reader: Reader): Promise<void> {
     this.#reader = reader;
     for (const [, { checkpoint, writes }] of this.#thread.all())
-      for (const typed of [checkpoint, ...writes.map((write) => write[3])])
-        reader.had(await this.read(typed));
+      for (const typed of [checkpoint, ...writes.map((write) => write[3])]) reader.had(await this.read(typed));
   }
 
   /** At the end of a run: adds what its nodes wait for. */
@@ -48,7 +47,10 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
   }
 
   async read([type, value]: Typed): Promise<unknown> {
-    return this.serde.loadsTyped(type, type === "json" ? JSON.stringify(value) : fromBase64(String(value)));
+    return this.serde.loadsTyped(
+      type,
+      type === "json" ? JSON.stringify(value) : fromBase64(typeof value === "string" ? value : ""),
+    );
   }
 
   async getTuple(config: Config): Promise<Tuple | undefined> {
@@ -85,16 +87,10 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
     return { configurable: { ...config.configurable, checkpoint_ns: namespace, checkpoint_id: id } };
   }
 
-  async putWrites(
-    config: Config,
-    given: Parameters<Saver["putWrites"]>[1],
-    taskId: string,
-    path = "",
-  ): Promise<void> {
+  async putWrites(config: Config, given: Parameters<Saver["putWrites"]>[1], taskId: string, path = ""): Promise<void> {
     const { namespace, id = "" } = placeOf(config);
     const answers = this.#inputs.has(id) ? [] : answersIn(given.map(([, value]) => value));
-    for (const [at, answer] of answers.entries())
-      this.#reader?.show(answer, taskId, `${taskId}-out-${at}`);
+    for (const [at, answer] of answers.entries()) this.#reader?.show(answer, taskId, `${taskId}-out-${at}`);
     const writes = await Promise.all(
       given.map(async ([channel, value], at): Promise<Write> => {
         const name = String(channel);
@@ -114,7 +110,7 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
 
   async #tuple(config: Config, namespace: string, found: NonNullable<ReturnType<Thread["find"]>>): Promise<Tuple> {
     const at = (checkpoint_id: string): Config => ({
-      configurable: { thread_id: config.configurable?.["thread_id"], checkpoint_ns: namespace, checkpoint_id },
+      configurable: { ...config.configurable, checkpoint_ns: namespace, checkpoint_id },
     });
     const { id, parent, checkpoint, metadata, writes } = found;
     const pendingWrites = writes.map(async ([taskId, , channel, value]): Promise<[string, string, unknown]> => [
@@ -124,8 +120,8 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
     ]);
     return {
       config: at(id),
-      checkpoint: Object(await this.read(checkpoint)),
-      metadata: Object(await this.read(metadata)),
+      checkpoint: (await this.read(checkpoint)) as Tuple["checkpoint"],
+      metadata: (await this.read(metadata)) as NonNullable<Tuple["metadata"]>,
       pendingWrites: await Promise.all(pendingWrites),
       ...(parent !== undefined && { parentConfig: at(parent) }),
     };
@@ -136,4 +132,3 @@ function placeOf({ configurable }: Config): { readonly namespace: string; readon
   const { checkpoint_ns: namespace, checkpoint_id: id } = configurable ?? {};
   return { namespace: String(namespace ?? ""), id: typeof id === "string" && id !== "" ? id : undefined };
 }
-
