@@ -41,7 +41,10 @@ test("an interrupt is a question, and its answer a text or data", async () => {
     { data: { interrupts: [{ id: expect.any(String), value: { question: "Which city?", near: "Basel" } }] } },
   ]);
   expect(texts(task)).toEqual(['Got "Bern"']);
-  expect(texts((await answered(graph, data({ city: "Bern" }))).task)).toEqual(['Got {"city":"Bern"}']);
+  const object = { lc: 1, type: "constructor", id: ["langchain_core", "messages", "SystemMessage"], kwargs: {} };
+  const { tasks } = await answered(graph, data({ city: [object] }), data({ city: "Bern" }));
+  expect(tasks.map(state)).toEqual(["INPUT_REQUIRED", "COMPLETED"]);
+  expect(texts(tasks[1])).toEqual(['Got {"city":"Bern"}']);
 });
 
 test("a schema is a form, and an answer that does not fit is asked again", async () => {

@@ -1,4 +1,5 @@
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
+import type { BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import { isCommand, isGraphBubbleUp } from "@langchain/langgraph";
 import { utf8Length } from "@parley/a2a/internal/base/index";
@@ -79,7 +80,7 @@ function generateOf(model: BaseChatModel): Generate {
     }
     try {
       const result = await model._generate(messages, options, manager);
-      checkSize(utf8Length(JSON.stringify(result.generations)));
+      checkSize(result.generations.reduce((sum, { message }) => sum + sizeOf(message), 0));
       for (const { message } of result.generations)
         if (message.id === undefined) message._updateId(`run-${manager?.runId}`);
       const { generations } = result;
@@ -114,7 +115,7 @@ function streamOf(model: BaseChatModel): Stream {
       let bytes = 0;
       for await (const chunk of model._streamResponseChunks(messages, options)) {
         options.signal?.throwIfAborted();
-        bytes += utf8Length(JSON.stringify(chunk.message.toDict().data));
+        bytes += sizeOf(chunk.message);
         checkSize(bytes);
         if (chunk.message.id === undefined) chunk.message._updateId(`run-${runId}`);
         whole = whole?.concat(chunk) ?? chunk;
@@ -134,10 +135,22 @@ function streamOf(model: BaseChatModel): Stream {
   };
 }
 
+type Calling = Record<"tool_call_chunks" | "tool_calls", readonly { readonly args?: unknown }[]>;
+
 function callsTools({ message }: ChatGenerationChunk): boolean {
-  const { tool_call_chunks: chunks, tool_calls: made } =
-    viewOf<Record<"tool_call_chunks" | "tool_calls", readonly unknown[]>>(message);
-  return [chunks, made].some((list) => list !== undefined && list.length > 0);
+  const { tool_call_chunks: chunks = [], tool_calls: made = [] } = viewOf<Calling>(message);
+  return chunks.length + made.length > 0;
+}
+
+/** About how many bytes a message, or a chunk of one, takes. */
+function sizeOf(message: BaseMessage): number {
+  const { content, additional_kwargs: more } = message;
+  const { tool_call_chunks: chunks = [], tool_calls: made = [] } = viewOf<Calling>(message);
+  const args = (chunks.length > 0 ? chunks : made).map((call) => call.args);
+  const texts = [content, more, ...args].map((value) =>
+    typeof value === "string" ? value : JSON.stringify(value ?? ""),
+  );
+  return texts.reduce((sum, text) => sum + utf8Length(text), 0);
 }
 
 function chunkOf(known: unknown): ChatGenerationChunk {
@@ -146,8 +159,7 @@ function chunkOf(known: unknown): ChatGenerationChunk {
 
 /** A model that never ends must not fill the memory. */
 function checkSize(bytes: number): void {
-  if (bytes > stepBounds.result * 4)
-    throw new Error(`The answer of the model takes more than ${stepBounds.result} bytes`);
+  if (bytes > stepBounds.result) throw new Error(`The answer of the model takes more than ${stepBounds.result} bytes`);
 }
 
 /** Where a tool finds its step: a member of `configurable`. */

@@ -16,10 +16,11 @@ import type { StoredThread } from "./thread.ts";
 
 /** An interrupt of a node, or a breakpoint of the graph. */
 export interface Interrupt {
-  /** Absent for a breakpoint. */
-  readonly id?: string;
+  /** Its id; that of the checkpoint for a breakpoint. */
+  readonly id: string;
   readonly value: JsonValue;
   readonly schema?: JsonObject;
+  readonly isBreakpoint?: boolean;
 }
 
 /** What a suspended graph keeps: the state of the task. */
@@ -81,7 +82,7 @@ function hasSeen({ task, message, number }: Turn, { asked, turn }: Suspended): b
 }
 
 function shownOf(asked: readonly Interrupt[]): readonly JsonObject[] {
-  return asked.map(({ id, value }) => ({ ...(id !== undefined && { id }), value }));
+  return asked.map(({ id, value }) => ({ id, value }));
 }
 
 const maxShown = 2000;
@@ -133,10 +134,8 @@ function answersIn(turn: Turn, asked: readonly Interrupt[]): Resumed | "no" | un
   const values = asked.map((each, at) => answerTo(each, nameOf(asked, at), asked.length, given, turn.text));
   const fits = values.every((value, at) => value !== undefined && isValid(value, asked[at]));
   if (!fits) return undefined;
-  if (asked[0]?.id === undefined) return values[0] === true ? null : "no";
-  return Object.fromEntries(
-    asked.flatMap(({ id }, at): [string, JsonValue][] => (id === undefined ? [] : [[id, values[at] ?? null]])),
-  );
+  if (asked[0]?.isBreakpoint === true) return values[0] === true ? null : "no";
+  return Object.fromEntries(asked.map(({ id }, at) => [id, values[at] ?? null]));
 }
 
 function answerTo(
@@ -173,6 +172,8 @@ function fromText(said: string, schema: JsonObject | undefined): JsonValue | und
 }
 
 function isValid(value: JsonValue | undefined, asked: Interrupt | undefined): boolean {
+  // LangGraph would make an object of a class from it when it reads the checkpoint.
+  if (/[{,]"lc":/.test(JSON.stringify(value))) return false;
   const schema = asked && schemaOf(asked);
   if (schema === undefined) return true;
   try {
@@ -184,12 +185,11 @@ function isValid(value: JsonValue | undefined, asked: Interrupt | undefined): bo
 }
 
 /** A tool call that waits for an approval, in the form of langchain's middleware, or of LangGraph's `HumanInterrupt`. */
-function requestsOf({ id = "", value }: Interrupt): readonly Parameters<typeof approvalOf>[0][] {
-  const requests = actionsOf(value).map(({ name, input }, at) => ({
+function requestsOf({ id, value }: Interrupt): readonly Parameters<typeof approvalOf>[0][] {
+  return actionsOf(value).map(({ name, input }, at) => ({
     approvalId: `${id}-${at + 1}`,
     toolCall: { toolCallId: `${id}-${at + 1}`, toolName: name, input },
   }));
-  return id === "" ? [] : requests;
 }
 
 function actionsOf(value: JsonValue): readonly { readonly name: string; readonly input: JsonValue }[] {
@@ -205,7 +205,7 @@ function actionsOf(value: JsonValue): readonly { readonly name: string; readonly
 
 /** Decisions in the form that the interrupt expects. */
 function decided(asked: readonly Interrupt[], approvals: readonly Approval[], decisions: readonly Decision[]): Resumed {
-  const values = asked.map(({ id = "", value }): [string, JsonValue] => {
+  const values = asked.map(({ id, value }): [string, JsonValue] => {
     const own = decisions.filter((_, at) => approvals[at]?.approvalId.slice(0, id.length) === id);
     if (isObject(value) && "actionRequests" in value) {
       return [

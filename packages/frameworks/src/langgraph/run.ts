@@ -158,7 +158,8 @@ async function* outcome(
   const [node] = next;
   if (asked.length > 0) return yield await ask(turn, thread.toJson(), asked);
   if (node !== undefined) {
-    const breakpoint = { value: `Continue with ${next.join(", ")}?`, schema: { type: "boolean" } };
+    const value = `Continue with ${next.join(", ")}?`;
+    const breakpoint = { id: thread.find("")?.id ?? "", value, schema: { type: "boolean" }, isBreakpoint: true };
     return yield await ask(turn, thread.toJson(), [breakpoint]);
   }
   turn.setState(undefined);
@@ -168,23 +169,14 @@ async function* outcome(
     const parts = typeof answer === "string" ? [{ text: answer }] : [answer].flat();
     yield turn.artifact({ name: "answer", parts });
   }
-  remember(turn, thread.toJson());
+  // The next task of this context continues from here.
+  turn.context.setState({ langGraph: thread.toJson() });
   const { input, output: out } = reader.usage;
   const metadata: JsonObject = {
     ...(input > 0 && { "gen_ai.usage.input_tokens": input }),
     ...(out > 0 && { "gen_ai.usage.output_tokens": out }),
   };
   yield { kind: "status", state: "TASK_STATE_COMPLETED", metadata };
-}
-
-/** The next task of this context continues from here. */
-function remember(turn: Turn, langGraph: JsonObject): void {
-  try {
-    turn.context.setState({ langGraph });
-  } catch (error) {
-    turn.logger.warn("Failed to store the state of the graph; the next task begins with the history", { error });
-    turn.context.setState(undefined);
-  }
 }
 
 /** The output of a graph without messages, whose texts would be the answer. */
