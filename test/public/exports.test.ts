@@ -35,6 +35,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/frameworks/chat": 6,
   "@parley/frameworks/openai-agents": 4,
   "@parley/frameworks/mastra": 8,
+  "@parley/frameworks/langgraph": 11,
   "@parley/nats": 4,
   "@parley/react": 20,
   "@parley/mcp": 5,

@@ -91,6 +91,9 @@ const agents: Readonly<Record<string, number>> = {
   alone: 5,
   hands: 6,
   asks: 5,
+  plain: 5,
+  durable: 5,
+  nested: 5,
   approved: 5,
   suspended: 5,
 };
