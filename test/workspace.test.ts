@@ -49,6 +49,7 @@ describe("the workspace", () => {
       "packages/mcp",
       "packages/nats",
       "packages/node",
+      "packages/react",
       "packages/server",
       "packages/sql",
       "packages/telemetry",
