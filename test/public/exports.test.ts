@@ -34,7 +34,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/frameworks/chat": 6,
   "@parley/nats": 4,
   "@parley/mcp": 5,
-  "@parley/mcp/tools": 20,
+  "@parley/mcp/tools": 26,
   "@parley/telemetry": 8,
   "@parley/telemetry/prometheus": 3,
   "@parley/grpc": 5,
