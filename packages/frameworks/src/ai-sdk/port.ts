@@ -59,6 +59,3 @@ export interface AISDKDefinition extends Omit<AgentDefinition, "onMessage" | "ex
   /** How much of the conversation the model reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };
 }
-
-/** What a tool knows of its step: an idempotency key, and whether an earlier call may have had its effect. */
-export type ToolStep = Pick<Parameters<Parameters<Turn["step"]>[1]>[0], "key" | "uncertain" | "attempt">;
