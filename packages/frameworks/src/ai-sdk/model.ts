@@ -1,10 +1,11 @@
-import { gateway, type LanguageModel } from "ai";
+import type { LanguageModel } from "ai";
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { JsonValue } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
-import { digestOf, fromJson, toJson, toJsonText } from "../shared/json.ts";
-import type { Budget } from "./budget.ts";
+import { Answers, checkAnswerSize, Pieces, piecesOf } from "../shared/answers.ts";
+import type { Budget } from "../shared/budget.ts";
+import { toJsonText } from "../shared/json.ts";
+import { aiSDK } from "./peer.ts";
 import type { DurableModel } from "./port.ts";
 
 /* A model whose answers are steps: stored as content blocks, replayed as parts (docs/decisions/frameworks.md). */
@@ -42,8 +43,6 @@ interface Answer {
   readonly finish: ModelPart;
   /** Id and model of the response. */
   readonly response?: object;
-  /** Digest of the messages that it answers, without instructions. */
-  readonly prompt: string;
 }
 
 /** Parts that have an effect once the agent sees them. They are held back until the answer is stored. */
@@ -51,30 +50,15 @@ const held = new Set(["tool-call", "tool-result", "tool-approval-request", "fini
 const content = new Set(["source", "file", "reasoning-file", "custom"]);
 const live = new Set([...content, "stream-start", "response-metadata"]);
 
-const pieceDelay = 50;
-const maxPiece = 4096;
-
 /** Makes the durable models of one turn. Answers are numbered in the order of the calls. */
 export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel) => DurableModel {
-  let count = 0;
+  const answers = new Answers(turn, budget);
   const wrapped = new WeakSet<object>();
-
-  /** Calls a model once for an answer. `call` is not called if the answer is stored. */
-  async function answerOf(options: ModelOptions, call: () => Promise<Omit<Answer, "prompt">>): Promise<Answer> {
-    const number = (count += 1);
-    const prompt = await digestOf(toJson(options.prompt.filter(({ role }) => role !== "system")));
-    try {
-      const stored = await turn.step(`model ${number}`, async () => toJson({ ...(await call()), prompt }));
-      budget.add(JSON.stringify(stored));
-      const answer = fromJson(stored) as Answer;
-      if (answer.prompt !== prompt) turn.logger.warn("Replaying a model answer to other messages", { number });
-      return answer;
-    } catch (error) {
-      // The AI SDK calls again after an error that may pass.
-      if (count === number) count -= 1;
-      throw error;
-    }
-  }
+  const answerOf = ({ prompt }: ModelOptions, call: () => Promise<Answer>): Promise<Answer> =>
+    answers.of(
+      prompt.filter(({ role }) => role !== "system"),
+      call,
+    );
 
   async function doGenerate(model: AnyModel, options: ModelOptions): Promise<Generated> {
     const answer = await answerOf(options, async () => {
@@ -134,7 +118,7 @@ export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel
 }
 
 function modelOf(model: LanguageModel): AnyModel {
-  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway;
+  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? aiSDK().gateway;
   const found = typeof model === "string" ? provider.languageModel(model) : model;
   return found as unknown as AnyModel;
 }
@@ -146,28 +130,25 @@ function idsOf(response: unknown): { readonly response?: object } {
 }
 
 interface OpenBlock {
-  readonly block: { type: string; text: string; pieces: number[] };
-  pending: string;
+  readonly block: { type: string; text: string; readonly pieces: readonly number[] };
+  readonly pieces: Pieces;
 }
 
 /**
- * Passes an answer on while it comes, and returns it once it is complete. Text is passed on in pieces of about 50 ms, whose lengths are
- * kept: a replay makes the same chunks, so that no reader gets an artifact again. Parts that are out of order are put in order, unknown
- * ones are left out.
+ * Passes an answer on while it comes, and returns it once it is complete. Parts that are out of order are put in order, unknown ones are
+ * left out.
  */
 async function record(
   stream: ReadableStream<ModelPart>,
   write: (part: ModelPart) => Promise<void>,
   turn: Turn,
-): Promise<Omit<Answer, "prompt">> {
+): Promise<Answer> {
   const blocks: ModelPart[] = [];
   const open = new Map<string, OpenBlock>();
-  let sentAt = -Infinity;
   let finish: ModelPart | undefined;
   let response = {};
   let [kept, passed] = [0, 0];
 
-  /** Fails once it is known that the answer cannot be stored: a model that never ends must not fill the memory. */
   const count = (part: ModelPart): void => {
     const { type, delta } = part;
     const bytes =
@@ -175,26 +156,21 @@ async function record(
     // The call repeats the arguments that were streamed.
     if (type.startsWith("tool-input-")) passed += bytes;
     else kept += bytes;
-    if (Math.max(kept, passed) <= stepBounds.result) return;
-    throw new Error(`The answer of the model takes more than ${stepBounds.result} bytes`);
+    checkAnswerSize(Math.max(kept, passed));
   };
   const begin = async (type: string, part: ModelPart): Promise<OpenBlock> => {
     const { id, delta: _, ...rest } = part;
-    const block = { ...rest, type, text: "", pieces: [] };
-    const made: OpenBlock = { block, pending: "" };
+    const pieces = new Pieces(turn.clock);
+    const made: OpenBlock = { block: { ...rest, type, text: "", pieces: pieces.lengths }, pieces };
     open.set(`${type} ${String(id)}`, made);
-    blocks.push(block);
+    blocks.push(made.block);
     await write({ ...part, type: `${type}-start` });
     return made;
   };
-  const flush = async (entry: OpenBlock, id: unknown): Promise<void> => {
-    if (entry.pending === "") return;
-    const { block, pending } = entry;
-    entry.pending = "";
-    block.text += pending;
-    block.pieces.push(pending.length);
-    sentAt = turn.clock.elapsed();
-    await write({ type: `${block.type}-delta`, id, delta: pending });
+  const pass = async ({ block, pieces }: OpenBlock, id: unknown, delta: string): Promise<void> => {
+    if (delta === "") return;
+    block.text = pieces.text;
+    await write({ type: `${block.type}-delta`, id, delta });
   };
   const writeText = async (part: ModelPart): Promise<void> => {
     const { id, delta = "" } = part;
@@ -204,10 +180,9 @@ async function record(
     if (moment === "start" && known !== undefined) return;
     if (moment === "end" && known === undefined) return;
     const entry = known ?? (await begin(type, part));
-    if (moment === "delta") entry.pending += String(delta);
-    const due = entry.pending.length >= maxPiece || turn.clock.elapsed() - sentAt >= pieceDelay;
-    if (moment === "end" || due || entry.block.pieces.length === 0) await flush(entry, id);
+    if (moment === "delta") await pass(entry, id, entry.pieces.add(String(delta)));
     if (moment !== "end") return;
+    await pass(entry, id, entry.pieces.end());
     open.delete(key);
     await write(part);
   };
@@ -229,7 +204,7 @@ async function record(
   if (finish === undefined) throw new Error("The answer of the model ended without its finish part");
   for (const [key, entry] of open) {
     const id = key.slice(entry.block.type.length + 1);
-    await flush(entry, id);
+    await pass(entry, id, entry.pieces.end());
     await write({ type: `${entry.block.type}-end`, id });
   }
   return { blocks, finish, response };
@@ -253,9 +228,7 @@ function* replayed(blocks: readonly ModelPart[]): Generator<ModelPart> {
     const pieces = (block["pieces"] ?? [text.length]) as readonly number[];
     const shared = { id: `${at}`, ...(providerMetadata !== undefined && { providerMetadata }) };
     yield { type: `${type}-start`, ...shared };
-    let from = 0;
-    for (const length of pieces)
-      yield { type: `${type}-delta`, id: shared.id, delta: text.slice(from, (from += length)) };
+    for (const delta of piecesOf(text, pieces)) yield { type: `${type}-delta`, id: shared.id, delta };
     yield { type: `${type}-end`, ...shared };
   }
 }

@@ -49,8 +49,8 @@ export interface Durable {
 /** A model that `Durable.model()` makes. */
 export type DurableModel = Exclude<LanguageModel, string>;
 
-/** Makes the agent of a turn. */
-export type AISDKAgentFactory = (durable: Durable) => AISDKAgent;
+/** Makes the agent of a turn. The turn is for tools that are steps already, such as those of `mcpTools()`. */
+export type AISDKAgentFactory = (durable: Durable, turn: Turn) => AISDKAgent | Promise<AISDKAgent>;
 
 /** Description and behaviour of the agent, as `defineAgent()` takes them, and options of the adapter. `resumable` is true by default. */
 export interface AISDKDefinition extends Omit<AgentDefinition, "onMessage" | "extensions"> {
@@ -59,6 +59,3 @@ export interface AISDKDefinition extends Omit<AgentDefinition, "onMessage" | "ex
   /** How much of the conversation the model reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };
 }
-
-/** What a tool knows of its step: an idempotency key, and whether an earlier call may have had its effect. */
-export type ToolStep = Pick<Parameters<Parameters<Turn["step"]>[1]>[0], "key" | "uncertain" | "attempt">;

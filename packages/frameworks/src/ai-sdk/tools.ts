@@ -1,9 +1,6 @@
-import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { Turn } from "@parley/server";
-import type { JsonValue } from "@parley/a2a/model";
-import { fromJson, toJsonText } from "../shared/json.ts";
-import type { Budget } from "./budget.ts";
-import type { ToolStep } from "./port.ts";
+import type { Budget } from "../shared/budget.ts";
+import { Results, type ToolStep } from "../shared/results.ts";
 
 /* Tools whose results are steps. */
 
@@ -13,12 +10,6 @@ interface ToolOptions {
 }
 
 type Execute = (input: unknown, options: ToolOptions) => unknown;
-
-/** A stored result: the output, or the error. */
-interface Stored {
-  readonly output?: JsonValue;
-  readonly error?: { readonly name: string; readonly message: string };
-}
 
 const steps = new WeakMap<object, ToolStep>();
 
@@ -45,46 +36,20 @@ export function idempotencyOf(options: object): ToolStep | undefined {
 
 /** Makes the durable tools of one turn. */
 export function durableTools(turn: Turn, budget: Budget): <Tools extends object>(tools: Tools) => Tools {
-  const had = new Map<string, number>();
-
-  /** Models use an id twice. The calls of one answer start in its order, so the numbers are the same in each attempt. */
-  function nameOf(toolCallId: string): string {
-    const id = utf8Length(toolCallId) > 200 ? toolCallId.slice(0, 60) : toolCallId;
-    const number = (had.get(id) ?? 0) + 1;
-    had.set(id, number);
-    return `tool ${id}${number === 1 ? "" : ` #${number}`}`;
-  }
+  const results = new Results(turn, budget);
 
   /** Calls a tool once, and returns what is stored. `preliminary` gets each value of a generator. */
-  async function once(
+  function once(
     execute: Execute,
     input: unknown,
     options: ToolOptions,
     preliminary: (value: unknown) => Promise<void>,
   ): Promise<unknown> {
-    let isCounted = false;
-    const stored = await turn.step(nameOf(options.toolCallId), async ({ key, uncertain, attempt, signal }) => {
-      const { abortSignal } = options;
-      const both = abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal]);
-      const own = { ...options, abortSignal: both };
-      steps.set(own, { key, uncertain, attempt });
-      const text = await untilAborted(both, run(execute, input, own, preliminary)).catch((error: unknown) => {
-        // A call that was aborted has no result: a resumed turn calls the tool again.
-        if (both.aborted) throw error;
-        return toJsonText({ error: errorOf(error) });
-      });
-      const bytes = utf8Length(text);
-      const fits = bytes <= budget.room;
-      const result = fits ? text : toJsonText({ error: errorOf(tooLarge(bytes, budget.room)) });
-      // At once, for calls that run at the same time.
-      budget.add(result);
-      isCounted = true;
-      return JSON.parse(result) as JsonValue;
+    return results.of(options.toolCallId, options.abortSignal, (step, signal) => {
+      const own = { ...options, abortSignal: signal };
+      steps.set(own, step);
+      return run(execute, input, own, preliminary);
     });
-    if (!isCounted) budget.add(JSON.stringify(stored));
-    const { error, output } = stored as Stored;
-    if (error !== undefined) throw Object.assign(new Error(error.message), { name: error.name });
-    return fromJson(output);
   }
 
   /** Passes on preliminary results while the tool runs, and the stored one last. */
@@ -123,7 +88,7 @@ async function run(
   input: unknown,
   options: ToolOptions,
   preliminary: (value: unknown) => Promise<void>,
-): Promise<string> {
+): Promise<unknown> {
   let output = await execute(input, options);
   if (isIterable(output)) {
     const values = output;
@@ -134,28 +99,9 @@ async function run(
       await preliminary(value);
     }
   }
-  return toJsonText({ output });
+  return output;
 }
 
 function isIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
-}
-
-/** A tool that ignores its signal ends with it nevertheless. */
-function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("aborted"));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
-}
-
-function errorOf(error: unknown): { readonly name: string; readonly message: string } {
-  const { name, message } = error instanceof Error ? error : new Error(String(error));
-  return { name: name.slice(0, 200), message: message.slice(0, 4000) };
-}
-
-function tooLarge(bytes: number, room: number): Error {
-  return new Error(`The result has ${bytes} bytes; this task keeps at most ${room}. Ask the tool for less.`);
 }

@@ -1,0 +1,183 @@
+import { data, text, type JsonObject, type JsonValue, type Part } from "@parley/a2a/model";
+import type { AgentEvent, Turn } from "@parley/server";
+import { digestOf, isList, isObject, toPlainJson } from "./json.ts";
+
+/* Tool approvals of frameworks as questions (docs/ai-sdk.md). */
+
+/** A tool call that waits for an approval. */
+export interface Approval {
+  readonly approvalId: string;
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: JsonValue;
+  /** SHA-256 over the canonical JSON of `{ toolName, input }`: an answer names what it approves. */
+  readonly digest: string;
+}
+
+/** A question that is not answered: a part of the state of the task. */
+interface Asked {
+  readonly approvals: readonly Approval[];
+  /** The turn that has asked. */
+  readonly turn: number;
+}
+
+export interface Decision {
+  readonly approved: boolean;
+  readonly reason?: string;
+}
+
+/** A suspended loop, with the answer to its question. */
+export interface Answered {
+  /** What `suspend()` has stored. */
+  readonly loop: JsonObject;
+  readonly approvals: readonly Approval[];
+  /** One for each approval. */
+  readonly decisions: readonly Decision[];
+}
+
+/** A tool call of a framework that needs an approval. */
+export interface ApprovalRequest {
+  readonly approvalId: string;
+  readonly toolCall: { readonly toolCallId: string; readonly toolName: string; readonly input: unknown };
+}
+
+export async function approvalOf({ approvalId, toolCall }: ApprovalRequest): Promise<Approval> {
+  const { toolCallId, toolName } = toolCall;
+  const input = toPlainJson(toolCall.input);
+  return { approvalId, toolCallId, toolName, input, digest: await digestOf({ toolName, input }) };
+}
+
+/** Stores the loop under the name of its framework, and asks. */
+export function suspend(turn: Turn, framework: string, loop: JsonObject, approvals: readonly Approval[]): AgentEvent {
+  turn.setState({ [framework]: { ...loop, approvals: jsonOf(approvals), turn: turn.number } });
+  return ask(turn, approvals);
+}
+
+/** The loop that is suspended, with the answer; or the question, again, for an answer that does not fit. `undefined`: nothing is suspended. */
+export function resume(turn: Turn, framework: string): Answered | { readonly ask: AgentEvent } | undefined {
+  const state = turn.state() as Readonly<Record<string, JsonObject & Asked>> | undefined;
+  const loop = state?.[framework];
+  if (loop === undefined) return undefined;
+  const { approvals } = loop;
+  const decisions = hasSeen(turn, loop) ? decisionsOf(turn, approvals) : undefined;
+  return decisions === undefined ? { ask: ask(turn, approvals) } : { loop, approvals, decisions };
+}
+
+function jsonOf(approvals: readonly Approval[]): readonly JsonObject[] {
+  return approvals.map((approval) => ({ ...approval }));
+}
+
+/**
+ * Whether the sender can have seen the question. The message of a turn that crashed after it had asked has not, nor has one that waited
+ * while the question arose: its `yes` was for something else.
+ */
+function hasSeen({ task, message, number }: Turn, { approvals, turn }: Asked): boolean {
+  if (number === turn) return false;
+  const ids = new Set(approvals.map(({ approvalId }) => approvalId));
+  const history = task?.history ?? [];
+  const asked = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some((part) => names(part, ids)));
+  const said = history.findIndex(({ messageId }) => messageId === message.messageId);
+  return said < 0 || said > asked;
+}
+
+/** Whether a part is the data of a question with these approvals. */
+function names({ data: value }: Part, ids: ReadonlySet<string>): boolean {
+  const list = isObject(value) ? value["approvals"] : undefined;
+  return (
+    isList(list) &&
+    list.some((each) => isObject(each) && typeof each["approvalId"] === "string" && ids.has(each["approvalId"]))
+  );
+}
+
+const maxShown = 2000;
+
+function ask(turn: Turn, approvals: readonly Approval[]): AgentEvent {
+  const lines = approvals.map(({ toolName, input }) => {
+    const shown = JSON.stringify(input);
+    return `${toolName} ${shown.length > maxShown ? `${shown.slice(0, maxShown)}…` : shown}`;
+  });
+  const question = lines.length === 1 ? `Approve ${lines[0]}?` : `Approve each of these?\n${lines.join("\n")}`;
+  const form: Part = { data: formOf(approvals), mediaType: "application/schema+json" };
+  return turn.inputRequired([text(question), data({ approvals: jsonOf(approvals) }), form]);
+}
+
+/** Names of the fields: without a number for a single approval. */
+function suffix(approvals: readonly Approval[], at: number): string {
+  return approvals.length === 1 ? "" : `${at + 1}`;
+}
+
+function formOf(approvals: readonly Approval[]): JsonObject {
+  const fields = approvals.flatMap(({ toolName, digest }, at): [string, JsonObject][] => {
+    const end = suffix(approvals, at);
+    return [
+      [`approved${end}`, { type: "boolean", title: `Approve ${toolName}` }],
+      [`reason${end}`, { type: "string", title: "Reason" }],
+      [`digest${end}`, { type: "string", const: digest }],
+    ];
+  });
+  const required = fields.map(([name]) => name).filter((name) => !name.startsWith("reason"));
+  return { type: "object", properties: Object.fromEntries(fields), required };
+}
+
+const yes = /^\s*(y|yes|ok|okay|approve|approved|allow)[.!]?\s*$/i;
+const no = /^\s*(n|no|deny|denied|reject|refuse)[.!]?\s*$/i;
+
+/** The decision for each approval. `undefined`: one is missing, or names other arguments. */
+function decisionsOf(turn: Turn, approvals: readonly Approval[]): readonly Decision[] | undefined {
+  const given = turn.message.parts.flatMap((part) => answersIn(part, approvals));
+  const isText = turn.message.parts.every(({ text }) => text !== undefined);
+  if (given.length === 0 && approvals.length === 1 && isText) {
+    if (yes.test(turn.text)) return [{ approved: true }];
+    if (no.test(turn.text)) return [{ approved: false }];
+  }
+  const left = [...given];
+  const decisions: Decision[] = [];
+  for (const { approvalId, digest } of approvals) {
+    const at = left.findIndex(
+      (answer) => answer.digest === digest && (answer.approvalId === undefined || answer.approvalId === approvalId),
+    );
+    const [answer] = at < 0 ? [] : left.splice(at, 1);
+    if (answer === undefined) return undefined;
+    const { approved, reason } = answer;
+    decisions.push({ approved, ...(reason !== undefined && { reason }) });
+  }
+  // An answer to something else is not ignored: the sender has seen another question.
+  return left.length === 0 ? decisions : undefined;
+}
+
+interface Given extends Decision {
+  readonly digest: string;
+  readonly approvalId?: string;
+}
+
+function answersIn(part: Part, approvals: readonly Approval[]): Given[] {
+  const value = part.data ?? jsonObjectIn(part.text);
+  const several = isObject(value) ? value["approvals"] : value;
+  const list: readonly JsonValue[] = isList(several) ? several : [];
+  const ends = new Set(["", ...approvals.map((_, at) => suffix(approvals, at))]);
+  const numbered = isObject(value) ? [...ends].map((end) => numberedIn(value, end)) : [];
+  return [...list, ...numbered].flatMap((each) => (isGiven(each) ? [each] : []));
+}
+
+function numberedIn(value: JsonObject, end: string): JsonObject {
+  const { [`approved${end}`]: approved, [`reason${end}`]: reason, [`digest${end}`]: digest } = value;
+  const { approvalId } = value;
+  const members = { approved, reason: reason === "" ? undefined : reason, digest, ...(end === "" && { approvalId }) };
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, each]) => (each === undefined ? [] : [[name, each]])),
+  );
+}
+
+function isGiven(value: JsonValue): value is JsonObject & Given {
+  if (!isObject(value)) return false;
+  const { approved, digest, reason = "", approvalId = "" } = value;
+  return [digest, reason, approvalId].every((each) => typeof each === "string") && typeof approved === "boolean";
+}
+
+function jsonObjectIn(given: string | undefined): JsonValue | undefined {
+  try {
+    return given?.trimStart().startsWith("{") ? (JSON.parse(given) as JsonValue) : undefined;
+  } catch {
+    return undefined;
+  }
+}

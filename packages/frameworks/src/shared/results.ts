@@ -1,0 +1,143 @@
+import { deferred } from "@parley/a2a/internal/base/async";
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import type { JsonValue } from "@parley/a2a/model";
+import type { Turn } from "@parley/server";
+import type { Budget } from "./budget.ts";
+import { fromJson, toJsonText } from "./json.ts";
+
+/* Results of tools as steps. */
+
+/** What a tool knows of its step: an idempotency key, and whether an earlier call may have had its effect. */
+export type ToolStep = Pick<Parameters<Parameters<Turn["step"]>[1]>[0], "key" | "uncertain" | "attempt">;
+
+/** A stored result: the output, or the error. */
+interface Stored {
+  readonly output?: JsonValue;
+  readonly error?: { readonly name: string; readonly message: string };
+}
+
+/** Holds results back that may prove to be none, such as that of a loop that asks a question. */
+export class Gate {
+  #opened = deferred<void>();
+  #stored: Promise<unknown>[] = [];
+
+  /** Whether a result is computed now. */
+  running = 0;
+
+  /** Resolves when the results are to be stored. */
+  hold(stored: Promise<unknown>): Promise<void> {
+    stored.catch(() => {});
+    this.#stored.push(stored);
+    return this.#opened.promise;
+  }
+
+  /** Stores what is held. */
+  async open(): Promise<void> {
+    this.#opened.resolve();
+    await Promise.all(this.#stored);
+    this.#stored = [];
+    this.#opened = deferred();
+  }
+
+  /** Stores nothing of what is held. */
+  close(): void {
+    this.#opened.reject(new Error("The result is not complete"));
+    this.#opened.promise.catch(() => {});
+  }
+}
+
+/** What a tool is given in place of a result that does not fit. */
+export const tooLargeName = "ResultTooLarge";
+
+/** Stores the results of one turn. */
+export class Results {
+  readonly #turn: Turn;
+  readonly #budget: Budget;
+  readonly #had = new Map<string, number>();
+
+  constructor(turn: Turn, budget: Budget) {
+    this.#turn = turn;
+    this.#budget = budget;
+  }
+
+  /**
+   * Calls a tool once, and returns what is stored. `run` is not called if the result is stored.
+   *
+   * @param abort - Aborts the call, beside the end of the turn.
+   * @param gate - Holds the result back: it is returned at once, and stored when the gate opens.
+   */
+  async of(
+    toolCallId: string,
+    abort: AbortSignal | undefined,
+    run: (step: ToolStep, signal: AbortSignal) => Promise<unknown>,
+    gate?: Gate,
+  ): Promise<unknown> {
+    let isCounted = false;
+    const early = deferred<JsonValue>();
+    const stored: Promise<JsonValue> = this.#turn.step(
+      this.#nameOf(toolCallId),
+      async ({ key, uncertain, attempt, signal }) => {
+        const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
+        const work = run({ key, uncertain, attempt }, both).then((output) => toJsonText({ output }));
+        const text = await untilAborted(both, work).catch((error: unknown) => {
+          // A call that was aborted has no result: a resumed turn calls the tool again.
+          if (both.aborted) throw error;
+          return toJsonText({ error: errorOf(error) });
+        });
+        const result = this.#fitted(text);
+        isCounted = true;
+        if (gate !== undefined) {
+          early.resolve(JSON.parse(result) as JsonValue);
+          await gate.hold(stored);
+        }
+        return JSON.parse(result) as JsonValue;
+      },
+    );
+    const result = await Promise.race([early.promise, stored]);
+    if (!isCounted) this.#budget.add(JSON.stringify(result));
+    return outputOf(result);
+  }
+
+  /** A result that is too large becomes an error. It is counted at once, for calls that run at the same time. */
+  #fitted(text: string): string {
+    const { room } = this.#budget;
+    const bytes = utf8Length(text);
+    const result = bytes <= room ? text : toJsonText({ error: errorOf(tooLarge(bytes, room)) });
+    this.#budget.add(result);
+    return result;
+  }
+
+  /** Models use an id twice. The calls of one answer start in its order, so the numbers are the same in each attempt. */
+  #nameOf(toolCallId: string): string {
+    const id = utf8Length(toolCallId) > 200 ? toolCallId.slice(0, 60) : toolCallId;
+    const number = (this.#had.get(id) ?? 0) + 1;
+    this.#had.set(id, number);
+    return `tool ${id}${number === 1 ? "" : ` #${number}`}`;
+  }
+}
+
+function outputOf(stored: unknown): unknown {
+  const { error, output } = stored as Stored;
+  if (error !== undefined) throw Object.assign(new Error(error.message), { name: error.name });
+  return fromJson(output);
+}
+
+/** A tool that ignores its signal ends with it nevertheless. */
+function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("aborted"));
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+function errorOf(error: unknown): { readonly name: string; readonly message: string } {
+  const { name, message } = error instanceof Error ? error : new Error(String(error));
+  return { name: name.slice(0, 200), message: message.slice(0, 4000) };
+}
+
+function tooLarge(bytes: number, room: number): Error {
+  const text = `The result has ${bytes} bytes; this task keeps at most ${room}. Ask the tool for less.`;
+  return Object.assign(new Error(text), { name: tooLargeName });
+}
