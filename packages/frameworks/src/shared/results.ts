@@ -21,7 +21,7 @@ export class Gate {
   #opened = deferred<void>();
   #stored: Promise<unknown>[] = [];
 
-  /** Whether a result is computed now. */
+  /** How many results are computed now. */
   running = 0;
 
   /** Resolves when the results are to be stored. */
