@@ -4,9 +4,9 @@ import { createTool } from "@mastra/core/tools";
 import { fromMastra, type MastraAgent } from "@parley/frameworks/mastra";
 import * as z from "zod";
 import { calls, says, Scripted, type ModelCall, type ModelPart } from "../scripted.ts";
-import { called, card, jobIn, serveAll } from "./server.ts";
+import { called, card, jobIn } from "./life.ts";
 
-// The server of mastra.test.ts. Two agents look something up, and pay: one once that is approved, one whose tool suspends itself.
+// Two agents look something up, and pay: one once that is approved, one whose tool suspends itself.
 
 /** The script: a model's answer for each result that the prompt has. */
 const script = (job: string): readonly (readonly ModelPart[])[] => [
@@ -53,9 +53,9 @@ const suspended = createTool({
 });
 
 const Stock = Agent as unknown as new (settings: object) => MastraAgent;
-const agents = Object.entries({ approved, suspended }).map(([id, pay]) => {
+const made = Object.entries({ approved, suspended }).map(([id, pay]) => {
   const agent = new Stock({ id, name: id, instructions: "Pay", model: new Scripted(model), tools: { look, pay } });
   return [id, fromMastra(agent, card)] as const;
 });
 
-await serveAll(Object.fromEntries(agents));
+export const agents = Object.fromEntries(made);
