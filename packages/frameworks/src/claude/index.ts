@@ -2,6 +2,7 @@
  * Agents of the Claude Agent SDK as durable A2A agents.
  * @packageDocumentation
  */
+import { deferred } from "@parley/a2a/internal/base/async";
 import { defineAgent, type Agent, type AgentEvent, type Turn } from "@parley/server";
 import { resume, suspend } from "../shared/approvals.ts";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
@@ -93,13 +94,10 @@ async function* run(
   const session = await Session.open(turn, read.sessionStore);
   const text = turn.checkpoint === undefined ? said : continued;
   const content: ClaudeContent[] = text === undefined ? contentOf(turn) : [{ type: "text", text }];
-  let close = (): void => {};
-  const over = new Promise<void>((resolve) => {
-    close = resolve;
-  });
+  const over = deferred<void>();
   const abort = new AbortController();
   const stream = query({
-    prompt: promptOf(content, over),
+    prompt: promptOf(content, over.promise),
     options: {
       ...defaultOptions(turn, read),
       ...options,
@@ -130,7 +128,7 @@ async function* run(
     }
   } finally {
     clear();
-    close();
+    over.resolve();
   }
   turn.signal.throwIfAborted();
   yield* reader.end();

@@ -1,6 +1,6 @@
 import { data, type JsonObject } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
-import { toPlainJson } from "../shared/json.ts";
+import { toPlainJson, wellFormed } from "../shared/json.ts";
 
 /* The messages of a session as events of the turn. */
 
@@ -90,10 +90,6 @@ export class Reader {
       yield* writer.end();
     }
   }
-}
-
-function wellFormed(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, "\ufffd");
 }
 
 /** Ids of the tool results in a message. */

@@ -1,7 +1,7 @@
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { Turn } from "@parley/server";
 import type { Budget } from "./budget.ts";
-import { digestOf, fromJson, toJson } from "./json.ts";
+import { digestOf, fromJson, toJson, wellFormed } from "./json.ts";
 
 /* Answers of models as steps. */
 
@@ -62,13 +62,15 @@ export class Pieces {
   /** Returns the piece that is due, often an empty one. */
   add(delta: string): string {
     this.#pending += delta;
+    // The other half of the pair may follow.
+    if (/[\ud800-\udbff]$/.test(this.#pending)) return "";
     const isDue = this.#pending.length >= maxPiece || this.#clock.elapsed() - this.#sentAt >= pieceDelay;
     return isDue ? this.end() : "";
   }
 
   /** Returns what is left. */
   end(): string {
-    const piece = this.#pending;
+    const piece = wellFormed(this.#pending);
     this.#pending = "";
     if (piece === "") return piece;
     this.text += piece;

@@ -22,6 +22,11 @@ function textOf(json: unknown): string {
   return JSON.stringify(json ?? null).replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\\ufffd");
 }
 
+/** A text without halves of surrogate pairs. */
+export function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, "\ufffd");
+}
+
 /** A value as JSON for others to read: bytes as base64, URLs and dates as text. */
 export function toPlainJson(value: unknown): JsonValue {
   return JSON.parse(textOf(marked(value, 0, false))) as JsonValue;

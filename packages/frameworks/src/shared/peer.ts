@@ -1,13 +1,14 @@
 /* The installed version of a framework. */
 
-/** Major versions of a framework that an adapter supports: `min` and above, less than `below`. */
+/** Versions of a framework that an adapter supports: `min` and above, less than `below`. */
 export interface PeerRange {
   /** The subpath of the adapter, such as `ai-sdk`. */
   readonly adapter: string;
   /** Name of the package. */
   readonly name: string;
-  readonly min: number;
-  readonly below: number;
+  /** A major version, such as `6`; before 1.0 with the minor version, such as `"0.17"`. */
+  readonly min: number | string;
+  readonly below: number | string;
 }
 
 /**
@@ -19,20 +20,45 @@ export function installedVersion(name: string, from: string): string | undefined
   const { process } = globalThis as { process?: { getBuiltinModule?(id: string): ModuleModule | undefined } };
   try {
     const read = process?.getBuiltinModule?.("node:module")?.createRequire(from);
-    const { version } = (read?.(`${name}/package.json`) ?? {}) as { readonly version?: string };
-    return version;
+    return read === undefined ? undefined : versionOf(name, read);
   } catch {
     return undefined;
   }
 }
 
+interface Require {
+  (id: string): unknown;
+  resolve(id: string): string;
+}
+
 interface ModuleModule {
-  createRequire(from: string): (id: string) => unknown;
+  createRequire(from: string): Require;
+}
+
+/** Reads the file by its path: not every package exports its package.json. */
+function versionOf(name: string, read: Require): string | undefined {
+  const folders = read.resolve(name).split(/[\\/]/);
+  for (let depth = folders.length - 1; depth > 0; depth -= 1) {
+    try {
+      const path = [...folders.slice(0, depth), "package.json"].join("/");
+      const found = read(path) as { readonly name?: string; readonly version?: string };
+      if (found.name === name) return found.version;
+    } catch {
+      // A folder of the package.
+    }
+  }
+  return undefined;
 }
 
 /** @throws Error for a version out of the range. `version`: `undefined` is accepted. */
 export function checkPeer({ adapter, name, min, below }: PeerRange, version: string | undefined): void {
-  const major = Number(version?.split(".", 1)[0] ?? min);
-  if (major >= min && major < below) return;
+  if (version === undefined) return;
+  const found = rankOf(version);
+  if (found >= rankOf(min) && found < rankOf(below)) return;
   throw new Error(`@parley/frameworks/${adapter} needs ${name} >=${min} <${below}, found ${version}`);
+}
+
+function rankOf(version: number | string): number {
+  const [major, minor = "0"] = String(version).split(".");
+  return Number(major) * 1000 + Number(minor);
 }

@@ -1,3 +1,4 @@
+import { deferred } from "@parley/a2a/internal/base/async";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { JsonValue } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
@@ -15,6 +16,39 @@ interface Stored {
   readonly error?: { readonly name: string; readonly message: string };
 }
 
+/** Holds results back that may prove to be none, such as that of a loop that asks a question. */
+export class Gate {
+  #opened = deferred<void>();
+  #stored: Promise<unknown>[] = [];
+
+  /** Whether a result is computed now. */
+  running = 0;
+
+  /** Resolves when the results are to be stored. */
+  hold(stored: Promise<unknown>): Promise<void> {
+    stored.catch(() => {});
+    this.#stored.push(stored);
+    return this.#opened.promise;
+  }
+
+  /** Stores what is held. */
+  async open(): Promise<void> {
+    this.#opened.resolve();
+    await Promise.all(this.#stored);
+    this.#stored = [];
+    this.#opened = deferred();
+  }
+
+  /** Stores nothing of what is held. */
+  close(): void {
+    this.#opened.reject(new Error("The result is not complete"));
+    this.#opened.promise.catch(() => {});
+  }
+}
+
+/** What a tool is given in place of a result that does not fit. */
+export const tooLargeName = "ResultTooLarge";
+
 /** Stores the results of one turn. */
 export class Results {
   readonly #turn: Turn;
@@ -30,31 +64,47 @@ export class Results {
    * Calls a tool once, and returns what is stored. `run` is not called if the result is stored.
    *
    * @param abort - Aborts the call, beside the end of the turn.
+   * @param gate - Holds the result back: it is returned at once, and stored when the gate opens.
    */
   async of(
     toolCallId: string,
     abort: AbortSignal | undefined,
     run: (step: ToolStep, signal: AbortSignal) => Promise<unknown>,
+    gate?: Gate,
   ): Promise<unknown> {
     let isCounted = false;
-    const stored = await this.#turn.step(this.#nameOf(toolCallId), async ({ key, uncertain, attempt, signal }) => {
-      const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
-      const work = run({ key, uncertain, attempt }, both).then((output) => toJsonText({ output }));
-      const text = await untilAborted(both, work).catch((error: unknown) => {
-        // A call that was aborted has no result: a resumed turn calls the tool again.
-        if (both.aborted) throw error;
-        return toJsonText({ error: errorOf(error) });
-      });
-      const bytes = utf8Length(text);
-      const fits = bytes <= this.#budget.room;
-      const result = fits ? text : toJsonText({ error: errorOf(tooLarge(bytes, this.#budget.room)) });
-      // At once, for calls that run at the same time.
-      this.#budget.add(result);
-      isCounted = true;
-      return JSON.parse(result) as JsonValue;
-    });
-    if (!isCounted) this.#budget.add(JSON.stringify(stored));
-    return outputOf(stored);
+    const early = deferred<JsonValue>();
+    const stored: Promise<JsonValue> = this.#turn.step(
+      this.#nameOf(toolCallId),
+      async ({ key, uncertain, attempt, signal }) => {
+        const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
+        const work = run({ key, uncertain, attempt }, both).then((output) => toJsonText({ output }));
+        const text = await untilAborted(both, work).catch((error: unknown) => {
+          // A call that was aborted has no result: a resumed turn calls the tool again.
+          if (both.aborted) throw error;
+          return toJsonText({ error: errorOf(error) });
+        });
+        const result = this.#fitted(text);
+        isCounted = true;
+        if (gate !== undefined) {
+          early.resolve(JSON.parse(result) as JsonValue);
+          await gate.hold(stored);
+        }
+        return JSON.parse(result) as JsonValue;
+      },
+    );
+    const result = await Promise.race([early.promise, stored]);
+    if (!isCounted) this.#budget.add(JSON.stringify(result));
+    return outputOf(result);
+  }
+
+  /** A result that is too large becomes an error. It is counted at once, for calls that run at the same time. */
+  #fitted(text: string): string {
+    const { room } = this.#budget;
+    const bytes = utf8Length(text);
+    const result = bytes <= room ? text : toJsonText({ error: errorOf(tooLarge(bytes, room)) });
+    this.#budget.add(result);
+    return result;
   }
 
   /** Models use an id twice. The calls of one answer start in its order, so the numbers are the same in each attempt. */
@@ -88,5 +138,6 @@ function errorOf(error: unknown): { readonly name: string; readonly message: str
 }
 
 function tooLarge(bytes: number, room: number): Error {
-  return new Error(`The result has ${bytes} bytes; this task keeps at most ${room}. Ask the tool for less.`);
+  const text = `The result has ${bytes} bytes; this task keeps at most ${room}. Ask the tool for less.`;
+  return Object.assign(new Error(text), { name: tooLargeName });
 }

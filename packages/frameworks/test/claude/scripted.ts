@@ -55,6 +55,8 @@ export interface Script {
   model(asked: Asked): readonly Block[] | Promise<readonly Block[]>;
   /** Runs a tool. */
   tool?(name: string, input: Record<string, unknown>): unknown;
+  /** Waits before each piece of a text. */
+  pause?(): Promise<unknown>;
   /** Sees the options of each call. */
   options?(options: Options): void;
 }
@@ -130,8 +132,10 @@ class ScriptedSession {
     yield piece({ type: "message_start", message: { id } });
     for (const [index, block] of blocks.entries()) {
       yield piece({ type: "content_block_start", index, content_block: block });
-      for (const text of block.type === "text" ? piecesOf(block.text) : [])
+      for (const text of block.type === "text" ? piecesOf(block.text) : []) {
+        await this.#script.pause?.();
         yield piece({ type: "content_block_delta", index, delta: { type: "text_delta", text } });
+      }
       if (block.type === "thinking")
         yield piece({ type: "content_block_delta", index, delta: { type: "thinking_delta", thinking: block.thinking } });
       await this.#append("assistant", [block]);

@@ -1,0 +1,125 @@
+import {
+  type AgentOutputType,
+  invokeFunctionTool,
+  type FunctionTool,
+  type Handoff,
+  type RunContext,
+  type Tool,
+} from "@openai/agents";
+import type { Gate, Results, ToolStep } from "../shared/results.ts";
+import { tooLargeName } from "../shared/results.ts";
+import type { Models } from "./model.ts";
+import type { AnyAgent } from "./port.ts";
+
+/* Agents as the runner sees them in one turn. */
+
+type AnyHandoff = Handoff<unknown, AgentOutputType>;
+type Details = Parameters<FunctionTool["invoke"]>[2];
+
+const steps = new WeakMap<object, ToolStep>();
+
+/**
+ * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier call may have had its effect.
+ *
+ * @param details - The third argument of the tool's `execute`.
+ * @returns `undefined` outside of a turn, such as in a test of the tool.
+ *
+ * @example
+ * ```ts
+ * import { tool } from "@openai/agents";
+ * import * as z from "zod";
+ *
+ * const refund = tool({
+ *   name: "refund",
+ *   description: "Refunds an order",
+ *   parameters: z.object({ order: z.string() }),
+ *   execute: ({ order }, _context, details) => `Refund of ${order} under ${idempotencyOf(details)?.key}`,
+ * });
+ * ```
+ */
+export function idempotencyOf(details: { readonly toolCall?: object } | undefined): ToolStep | undefined {
+  return details?.toolCall === undefined ? undefined : steps.get(details.toolCall);
+}
+
+interface TurnDeps {
+  readonly models: Models;
+  readonly results: Results;
+  readonly gate: Gate;
+  /** Called when a tool is called. */
+  readonly called: (name: string) => void;
+}
+
+/** Makes agents with durable models and tools, and with handoffs to such agents. The given agents stay as they are: each is the prototype of one. */
+export class Agents {
+  readonly #deps: TurnDeps;
+  readonly #made = new WeakMap<object, object>();
+
+  constructor(deps: TurnDeps) {
+    this.#deps = deps;
+  }
+
+  of(agent: AnyAgent): AnyAgent {
+    const known = this.#made.get(agent);
+    if (known !== undefined) return known as AnyAgent;
+    const made: AnyAgent = Object.create(agent, {
+      model: {
+        get: () => (typeof agent.model === "object" ? this.#deps.models.of(agent.model) : agent.model),
+      },
+      handoffs: { get: () => agent.handoffs.map((each) => this.#handoff(each)) },
+      getAllTools: {
+        value: async (...all: Parameters<AnyAgent["getAllTools"]>) =>
+          (await Reflect.apply(agent.getAllTools, made, all)).map((tool: Tool) => this.#tool(tool)),
+      },
+    });
+    this.#made.set(agent, made).set(made, made);
+    return made;
+  }
+
+  #handoff(handoff: AnyAgent | AnyHandoff): AnyAgent | AnyHandoff {
+    if (!("onInvokeHandoff" in handoff)) return this.of(handoff);
+    return Object.create(handoff, {
+      agent: { get: () => this.of(handoff.agent) },
+      onInvokeHandoff: {
+        value: async (...all: Parameters<AnyHandoff["onInvokeHandoff"]>) =>
+          this.of(await handoff.onInvokeHandoff(...all)),
+      },
+    });
+  }
+
+  #tool(tool: Tool): Tool {
+    if (tool.type !== "function") return tool;
+    const invoke: FunctionTool["invoke"] = (context, input, details) => this.#call(tool, context, input, details);
+    // The time limit is inside of the step: a resumed turn has the same result.
+    return Object.defineProperties(
+      { ...tool },
+      { ...Object.getOwnPropertyDescriptors({ ...tool, invoke, timeoutMs: undefined }) },
+    );
+  }
+
+  async #call(tool: FunctionTool, runContext: RunContext, input: string, details: Details): Promise<unknown> {
+    const { results, gate, called } = this.#deps;
+    const toolCall = details?.toolCall;
+    // An agent that is a tool: whether it asks a question is known when the loop ends, or goes on.
+    const isAgent = "on" in tool;
+    const run = async (step: ToolStep, signal: AbortSignal): Promise<unknown> => {
+      called(tool.name);
+      if (toolCall !== undefined) steps.set(toolCall, step);
+      const own = Object.defineProperties(
+        {},
+        { ...Object.getOwnPropertyDescriptors(details ?? {}), signal: { value: signal, enumerable: true } },
+      );
+      gate.running += isAgent ? 1 : 0;
+      try {
+        return await invokeFunctionTool({ tool, runContext, input, details: own });
+      } finally {
+        gate.running -= isAgent ? 1 : 0;
+      }
+    };
+    try {
+      return await results.of(toolCall?.callId ?? tool.name, details?.signal, run, isAgent ? gate : undefined);
+    } catch (error) {
+      if (error instanceof Error && error.name === tooLargeName) return error.message;
+      throw error;
+    }
+  }
+}

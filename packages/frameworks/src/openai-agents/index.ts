@@ -1,0 +1,132 @@
+/**
+ * Agents of the OpenAI Agents SDK as durable A2A agents.
+ * @packageDocumentation
+ */
+import {
+  RunContext,
+  Runner,
+  RunState,
+  type Agent as OpenAIAgent,
+  type AgentOutputType,
+  type ModelProvider,
+  type RunConfig,
+} from "@openai/agents";
+import { defineAgent, type Agent, type Turn } from "@parley/server";
+import { Answers } from "../shared/answers.ts";
+import { resume, type Answered } from "../shared/approvals.ts";
+import { Budget } from "../shared/budget.ts";
+import { fromJson } from "../shared/json.ts";
+import { messagesOf } from "../shared/messages.ts";
+import { checkPeer, installedVersion } from "../shared/peer.ts";
+import { Gate, Results } from "../shared/results.ts";
+import { Agents } from "./agents.ts";
+import { itemsOf } from "./items.ts";
+import { Models } from "./model.ts";
+import type { AnyAgent, OpenAIAgentDefinition } from "./port.ts";
+import { runAgent, type Start } from "./run.ts";
+
+export { idempotencyOf } from "./agents.ts";
+export type { OpenAIAgentDefinition } from "./port.ts";
+export type { ToolStep } from "../shared/results.ts";
+
+/**
+ * An agent of the OpenAI Agents SDK as an agent of Parley. Answers of its models and results of its function tools are steps: after a crash the turn is
+ * resumed, and no call whose result was stored is made again. Tools with `needsApproval` ask the user.
+ *
+ * @param agent - The agent that reads each message. Handoffs reach others.
+ * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
+ * @returns What `serve()` takes.
+ * @throws Error for a version of `@openai/agents` other than 0.17 to 0.20, and for what is no agent.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "@openai/agents";
+ * import { serve } from "@parley/node";
+ *
+ * const agent = new Agent({ name: "Travel", instructions: "You plan trips." });
+ * await serve(fromOpenAIAgent(agent, { name: "Travel", description: "Plans trips.", version: "1.0.0", skills: [] }));
+ * ```
+ */
+export function fromOpenAIAgent<Context, Output extends AgentOutputType>(
+  agent: OpenAIAgent<Context, Output>,
+  definition: OpenAIAgentDefinition<Context>,
+): Agent {
+  const range = { adapter: "openai-agents", name: "@openai/agents", min: "0.17", below: "0.21" };
+  checkPeer(range, installedVersion(range.name, import.meta.url));
+  return served(checked(agent), definition as unknown as OpenAIAgentDefinition);
+}
+
+function served(agent: AnyAgent, definition: OpenAIAgentDefinition): Agent {
+  const { reasoning = false, history, maxTurns, runConfig = {}, context, ...rest } = definition;
+  const guarded = (runConfig.outputGuardrails ?? []).length > 0;
+  return defineAgent({
+    resumable: true,
+    // Approvals may come as data.
+    defaultInputModes: ["text/plain", "application/json"],
+    ...rest,
+    async *onMessage(turn: Turn) {
+      const resumed = resume(turn, "openaiAgents");
+      if (resumed !== undefined && "ask" in resumed) return yield resumed.ask;
+      const gate = new Gate();
+      const start: Start = async (called) => {
+        const budget = new Budget();
+        const models = new Models(turn, new Answers(turn, budget), gate);
+        const made = new Agents({ models, results: new Results(turn, budget), gate, called }).of(agent);
+        const runContext = new RunContext(context?.(turn));
+        const input =
+          resumed === undefined
+            ? itemsOf(messagesOf(await turn.context.history(history)))
+            : await continued(made, resumed, runContext);
+        const options = { stream: true, signal: turn.signal, context: runContext } as const;
+        return runnerOf(runConfig, models).run(made, input, {
+          ...options,
+          ...(maxTurns !== undefined && { maxTurns }),
+        });
+      };
+      try {
+        yield* runAgent(turn, start, { reasoning, guarded });
+      } finally {
+        gate.close();
+      }
+    },
+  });
+}
+
+function checked(agent: object): AnyAgent {
+  const { getAllTools, handoffs } = (agent ?? {}) as Partial<AnyAgent>;
+  if (typeof getAllTools === "function" && Array.isArray(handoffs)) return agent as AnyAgent;
+  throw new Error("fromOpenAIAgent() needs an Agent of @openai/agents >=0.17 <0.21");
+}
+
+function runnerOf(config: Partial<RunConfig>, models: Models): Runner {
+  const defaults = { tracingDisabled: true, toolNotFoundBehavior: "return_error_to_model" } as const;
+  // A runner without a provider has that of the SDK, which names models of OpenAI.
+  const provider: ModelProvider = config.modelProvider ?? new Runner().config.modelProvider;
+  const { model } = config;
+  return new Runner({
+    ...defaults,
+    ...config,
+    modelProvider: models.provider(provider),
+    ...(typeof model === "object" && { model: models.of(model) }),
+  });
+}
+
+/** The stored run, with the decisions. */
+async function continued(
+  agent: AnyAgent,
+  { loop, approvals, decisions }: Answered,
+  context: RunContext,
+): Promise<RunState<unknown, AnyAgent>> {
+  const json = JSON.stringify(fromJson(loop["run"]));
+  const state = await RunState.fromStringWithContext<unknown, AnyAgent>(agent, json, context);
+  const items = state.getInterruptions();
+  for (const [at, { toolCallId }] of approvals.entries()) {
+    const item = items[at];
+    const decision = decisions[at];
+    if (item === undefined || decision === undefined) throw new Error(`The stored run lacks the call ${toolCallId}`);
+    const { approved, reason } = decision;
+    if (approved) state.approve(item);
+    else state.reject(item, reason === undefined ? {} : { message: reason });
+  }
+  return state;
+}

@@ -1,0 +1,3 @@
+import { testKills } from "./kills.ts";
+
+testKills("claude-server", { claude: 4 });

@@ -1,0 +1,116 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { connect, type Client, type Task } from "@parley/a2a";
+import { expect, onTestFinished, test } from "vitest";
+import { times } from "../../../../test/counts.ts";
+import { reservePort, Supervisor, type Life } from "../../../../test/crash/supervisor.ts";
+import { diskFolder } from "../../../../test/temporary.ts";
+
+const kills = times(3, 50);
+
+interface Job {
+  readonly name: string;
+  readonly agent: string;
+}
+
+const immediately = { returnImmediately: true } as const;
+
+/** A server, and clients of its agents. */
+class Served {
+  readonly #supervisor: Supervisor;
+  readonly #clients = new Map<string, Client>();
+
+  constructor(supervisor: Supervisor) {
+    this.#supervisor = supervisor;
+  }
+
+  /** Sends the message again until its task ends, and answers its question: both are safe to repeat. */
+  async pursue({ name, agent }: Job): Promise<Task> {
+    for (;;) {
+      try {
+        const client = await this.#clientOf(agent);
+        const message = { messageId: name, parts: [{ text: name }] };
+        const { task } = await client.sendMessage({ message, configuration: immediately });
+        const now = await client.getTask(task?.id ?? "");
+        if (/COMPLETED|FAILED/.test(now.status.state)) return now;
+        if (now.status.state === "TASK_STATE_INPUT_REQUIRED") {
+          const to = { taskId: now.id, contextId: now.contextId ?? "" };
+          const yes = { messageId: `${name} yes ${now.status.message?.messageId}`, ...to, parts: [{ text: "yes" }] };
+          await client.sendMessage({ message: yes, configuration: immediately });
+        }
+      } catch {
+        // The server was killed.
+      }
+      await setTimeout(20);
+    }
+  }
+
+  async #clientOf(agent: string): Promise<Client> {
+    const url = `${this.#supervisor.url}/${agent}`;
+    const client = this.#clients.get(agent) ?? (await connect(url, { retry: false, reconnect: false }));
+    this.#clients.set(agent, client);
+    return client;
+  }
+
+  async kill(life: Life): Promise<Life> {
+    await setTimeout(200 + Math.random() * 800);
+    life.kill("SIGKILL");
+    expect(await life.end).toBe("SIGKILL");
+    return this.#supervisor.start();
+  }
+}
+
+/**
+ * A real server on SQLite is killed at random while its agents ask models, run tools and wait for approvals. Each says that it looks something up,
+ * that it would pay, which it asks about, and that it has paid.
+ *
+ * @param server - The program of the server, beside this file.
+ * @param agents - How many calls the script of each agent has.
+ */
+export function testKills(server: string, agents: Readonly<Record<string, number>>): void {
+  test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => {
+    const folder = await mkdtemp(join(diskFolder(), `parley-${server}-`));
+    const path = join(folder, "tasks.db");
+    await writeFile(`${path}.lives`, "0");
+    await writeFile(`${path}.calls`, "");
+    const script = fileURLToPath(new URL(`${server}.ts`, import.meta.url));
+    const supervisor = new Supervisor(path, await reservePort(), script);
+    onTestFinished(async () => {
+      supervisor.stop();
+      await rm(folder, { recursive: true });
+    });
+    const served = new Served(supervisor);
+    const jobs: Job[] = [];
+    const tasks: Promise<Task>[] = [];
+    let life = await supervisor.start();
+    for (let kill = 0; kill < kills; kill += 1) {
+      for (const agent of Object.keys(agents)) {
+        const job = { name: `job-${agent}-${kill}`, agent };
+        jobs.push(job);
+        tasks.push(served.pursue(job));
+      }
+      life = await served.kill(life);
+    }
+    const ended = await Promise.all(tasks);
+    life.kill("SIGKILL");
+    const texts = ended.map(({ artifacts }) => artifacts?.map(({ parts }) => parts.map(({ text }) => text).join("")));
+    expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
+    expect(texts).toEqual(jobs.map(() => ["Looking it up.", "I would pay.", "I have paid it."]));
+
+    // A call follows only once the result of the one before is stored: nothing before it was made again.
+    const lines = (await readFile(`${path}.calls`, "utf8")).trim().split("\n");
+    let least = 0;
+    for (const { name, agent } of jobs) {
+      const made = lines.filter((line) => line.startsWith(`${name} `)).map((line) => Number(line.split(" ")[1]));
+      expect(made, name).toEqual(made.toSorted((one, other) => one - other));
+      const count = agents[agent] ?? 0;
+      least += count;
+      expect([...new Set(made)], name).toEqual(Array.from({ length: count }, (_, at) => at + 1));
+    }
+    // Calls whose process was killed before their result was stored are made again, and there are such calls.
+    expect(lines.length).toBeGreaterThanOrEqual(least);
+    expect(lines.length).toBeLessThanOrEqual(least + kills * jobs.length);
+  });
+}
