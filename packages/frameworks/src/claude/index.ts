@@ -68,9 +68,10 @@ export function fromClaude<Query extends ClaudeQuery>(query: Query, definition: 
       if (answered !== undefined && "ask" in answered) return yield answered.ask;
       if (typeof answers === "object") return yield answers.ask;
       const said = answered === undefined ? answers : decisionsAsText(answered);
-      const { canUseTool, ...read }: Read = options;
+      const made = typeof options === "function" ? options(turn) : options;
+      const { canUseTool, ...read }: Read = made;
       const permissions = new Permissions(turn, canUseTool, answered);
-      yield* run(turn, query, { options, read, permissions, reasoning }, said);
+      yield* run(turn, query, { options: made, read, permissions, reasoning }, said);
     },
   });
 }

@@ -1,4 +1,4 @@
-import type { AgentDefinition } from "@parley/server";
+import type { AgentDefinition, Turn } from "@parley/server";
 
 /* What the adapter takes. Types are structural: the SDK is no dependency, and its own `query()` fits. */
 
@@ -61,9 +61,10 @@ export interface ClaudeDefinition<Query extends ClaudeQuery = ClaudeQuery> exten
 > {
   /**
    * Options of `query()`. Defaults differ where callers are strangers: no built-in tools except questions to the user, no settings from the disk,
-   * and `permissionMode: "default"`. If `canUseTool` returns null, or is absent, the user is asked.
+   * and `permissionMode: "default"`. If `canUseTool` returns null, or is absent, the user is asked. A function makes them for each turn: servers of
+   * `createSdkMcpServer()` are for one session.
    */
-  readonly options?: ClaudeOptions<Query>;
+  readonly options?: ClaudeOptions<Query> | ((turn: Turn) => ClaudeOptions<Query>);
   /** Whether the model's thinking is shown as progress. It is never kept in the history. Default false. */
   readonly reasoning?: boolean;
 }
