@@ -1,8 +1,9 @@
+import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type Client, type Message, type Task } from "@parley/a2a";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { install } from "../../scripts/ready.mjs";
 import { reservePort, Supervisor, type Life } from "../crash/supervisor.ts";
 import { diskFolder } from "../temporary.ts";
@@ -23,23 +24,44 @@ let silent: string;
 let life: Life;
 let restarted: Promise<void> | undefined;
 
-const contentsOf = ({ messages }: Asked) => messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
+const contentsOf = ({ messages }: Asked) =>
+  messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
 
 /** The last prompt, and what the model answers it: it looks something up, pays, and says so. */
 function answerTo(asked: Asked): { readonly call: string; readonly blocks: readonly Block[] } {
-  const use = (name: string): Block => ({ type: "tool_use", id: `toolu_${crypto.randomUUID()}`, name: `mcp__bank__${name}`, input: {} });
+  const use = (name: string): Block => ({
+    type: "tool_use",
+    id: `toolu_${crypto.randomUUID()}`,
+    name: `mcp__bank__${name}`,
+    input: {},
+  });
   const contents = contentsOf(asked);
-  const said = contents.findLast(({ type, text = "" }) => type === "text" && /^(Hello|Again|Ask|Pay|The user|Continue)/.test(text))?.text ?? "";
+  const said =
+    contents.findLast(({ type, text = "" }) => type === "text" && /^(Hello|Again|Ask|Pay|The user|Continue)/.test(text))
+      ?.text ?? "";
   const result = JSON.stringify(contents.findLast(({ type }) => type === "tool_result")?.content ?? "");
   if (/^(Hello|Again)/.test(said)) return { call: said, blocks: [{ type: "text", text: `You said ${said}` }] };
   if (said === "Ask") {
-    const questions = [{ question: "Where to?", header: "City", options: ["Basel", "Bern"].map((label) => ({ label, description: label })), multiSelect: false }];
-    return { call: "ask", blocks: [{ type: "tool_use", id: "toolu_ask", name: "AskUserQuestion", input: { questions } }] };
+    const questions = [
+      {
+        question: "Where to?",
+        header: "City",
+        options: ["Basel", "Bern"].map((label) => ({ label, description: label })),
+        multiSelect: false,
+      },
+    ];
+    return {
+      call: "ask",
+      blocks: [{ type: "tool_use", id: "toolu_ask", name: "AskUserQuestion", input: { questions } }],
+    };
   }
-  if (said.startsWith("The user answered")) return { call: "answered", blocks: [{ type: "text", text: said.slice(-5) }] };
+  if (said.startsWith("The user answered"))
+    return { call: "answered", blocks: [{ type: "text", text: said.slice(-5) }] };
   if (result.includes("paid it")) return { call: "model 4", blocks: [{ type: "text", text: "I have paid it." }] };
-  if (result.includes("looked up")) return { call: "model 2", blocks: [{ type: "text", text: "I would pay." }, use("pay")] };
-  if (said.startsWith("Pay")) return { call: "model 1", blocks: [{ type: "text", text: "Looking it up." }, use("look")] };
+  if (result.includes("looked up"))
+    return { call: "model 2", blocks: [{ type: "text", text: "I would pay." }, use("pay")] };
+  if (said.startsWith("Pay"))
+    return { call: "model 1", blocks: [{ type: "text", text: "Looking it up." }, use("look")] };
   return { call: "model 3", blocks: [use("pay")] };
 }
 
@@ -64,7 +86,11 @@ const api = await startApi({
   tool: async (name) => ((await isAlive(name)) ? { look: "looked up", pay: "paid it" }[name] : undefined),
 });
 
-const supervisor = new Supervisor(path, await reservePort(), fileURLToPath(new URL("claude/server.ts", import.meta.url)));
+const supervisor = new Supervisor(
+  path,
+  await reservePort(),
+  fileURLToPath(new URL("claude/server.ts", import.meta.url)),
+);
 
 beforeAll(async () => {
   await install(sdk, ["--ignore-scripts", "--legacy-peer-deps"]);
@@ -86,6 +112,50 @@ beforeEach(() => {
   calls = [];
   deadly = new Set();
   silent = "";
+});
+
+const program = `
+import { createSdkMcpServer, query, tool } from "@anthropic-ai/claude-agent-sdk";
+import { fromClaude } from "@parley/frameworks/claude";
+const card = { name: "A", description: "A", version: "1.0.0", skills: [] };
+const pay = tool("pay", "Pays", {}, async () => ({ content: [{ type: "text", text: "Paid" }] }));
+fromClaude(query, {
+  ...card,
+  options: () => ({
+    model: "claude-sonnet-4-5",
+    mcpServers: { bank: createSdkMcpServer({ name: "bank", tools: [pay] }) },
+    canUseTool: async (name, input) => (name === "pay" ? { behavior: "allow", updatedInput: input } : null),
+  }),
+});
+fromClaude(query, { ...card, options: { maxTurns: 3, permissionMode: "plan" } });
+// @ts-expect-error -- the wrong type
+fromClaude(query, { ...card, options: { model: 7 } });
+// @ts-expect-error -- the adapter resumes
+fromClaude(query, { ...card, options: { resume: "x" } });
+// @ts-expect-error -- no such option
+fromClaude(query, { ...card, options: { modell: "x" } });
+// @ts-expect-error -- no such mode, in a function
+fromClaude(query, { ...card, options: () => ({ permissionMode: "nonsense" }) });
+// @ts-expect-error -- not a query
+fromClaude({ query }, card);
+`;
+
+test("the SDK's own types are taken, and wrong options do not compile", async () => {
+  const project = await mkdtemp(join(sdk, ".types-"));
+  onTestFinished(() => rm(project, { recursive: true, force: true }));
+  const compilerOptions = {
+    noEmit: true,
+    strict: true,
+    skipLibCheck: true,
+    target: "es2023",
+    module: "nodenext",
+    types: ["node"],
+  };
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.mts"] }));
+  await writeFile(join(project, "program.mts"), program);
+  const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
+  const { stdout } = spawnSync(process.execPath, [tsc, "-p", project, "--pretty", "false"], { encoding: "utf8" });
+  expect(stdout).toBe("");
 });
 
 const open = (): Promise<Client> => connect(`${supervisor.url}/claude`, { retry: false, reconnect: false });

@@ -31,7 +31,9 @@ export interface Script {
 const usage = { input_tokens: 5, output_tokens: 7 };
 
 /** Starts the API. `left` resolves when a call that got no answer was given up. */
-export async function startApi(script: Script): Promise<{ readonly url: string; readonly left: Promise<void>[]; close(): void }> {
+export async function startApi(
+  script: Script,
+): Promise<{ readonly url: string; readonly left: Promise<void>[]; close(): void }> {
   const left: Promise<void>[] = [];
   const server = createServer((request, response) => {
     void answer(script, request, response, (call) => left.push(call));
@@ -65,8 +67,19 @@ async function answer(
   response.end();
 }
 
-function eventsOf(blocks: readonly Block[]): readonly { readonly type: string }[] {
-  const message = { id: `msg_${crypto.randomUUID()}`, type: "message", role: "assistant", model: "claude-test", content: [] };
+interface Event {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+function eventsOf(blocks: readonly Block[]): readonly Event[] {
+  const message = {
+    id: `msg_${crypto.randomUUID()}`,
+    type: "message",
+    role: "assistant",
+    model: "claude-test",
+    content: [],
+  };
   const reason = blocks.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
   return [
     { type: "message_start", message: { ...message, stop_reason: null, stop_sequence: null, usage } },
@@ -76,7 +89,7 @@ function eventsOf(blocks: readonly Block[]): readonly { readonly type: string }[
   ];
 }
 
-function piecesOf(block: Block): readonly { readonly type: string }[] {
+function piecesOf(block: Block): readonly Event[] {
   const start = block.type === "text" ? { type: "text", text: "" } : { ...block, input: {} };
   const deltas =
     block.type === "text"

@@ -71,7 +71,8 @@ function grantedIn(answered: Answered | undefined): readonly string[] {
 export function decisionsAsText({ approvals, decisions }: Answered): string {
   const lines = approvals.map(({ toolName, input }, at) => {
     const { approved = false, reason } = decisions[at] ?? {};
-    if (approved) return `The user approved this call. Make it now, with exactly these arguments: ${call(toolName, input)}`;
+    if (approved)
+      return `The user approved this call. Make it now, with exactly these arguments: ${call(toolName, input)}`;
     return `The user did not approve this call. ${reason ?? "Do not make it."} ${call(toolName, input)}`;
   });
   return lines.join("\n");

@@ -38,7 +38,8 @@ child.on("exit", (code, signal) => {
 export function spawnKept(options: SpawnOptions, said: (text: string) => void): Child {
   const { process } = globalThis as { process?: Host };
   const spawner = process?.getBuiltinModule?.("node:child_process");
-  if (process === undefined || spawner === undefined) throw new Error("@parley/frameworks/claude needs Node 20.19 or newer");
+  if (process === undefined || spawner === undefined)
+    throw new Error("@parley/frameworks/claude needs Node 20.19 or newer");
   const { command, args, cwd, env } = options;
   const stdio = ["pipe", "pipe", "pipe", "ipc"];
   const child = spawner.spawn(process.execPath, ["-e", keeper, command, ...args], { cwd, env, stdio });

@@ -26,7 +26,10 @@ function contentOfPart(part: ChatPart): ClaudeContent {
 }
 
 /** The prompt as a stream that stays open, so that the session can be interrupted until it is over. */
-export async function* promptOf(content: ClaudeContent[], over: Promise<void>): AsyncGenerator<ClaudePrompt, void, void> {
+export async function* promptOf(
+  content: ClaudeContent[],
+  over: Promise<void>,
+): AsyncGenerator<ClaudePrompt, void, void> {
   const message: ClaudePrompt["message"] = { role: "user", content };
   yield { type: "user", message, parent_tool_use_id: null, client_composed: true };
   await over;

@@ -17,7 +17,7 @@ function list(value: unknown): readonly Some[] {
 
 /** Reads the messages of one run. */
 export class Reader {
-  /** The last message. `undefined`: there is none yet. */
+  /** The last message. `undefined`: it has not come. */
   result: Some | undefined;
   readonly #turn: Turn;
   readonly #reasoning: boolean;
@@ -39,7 +39,8 @@ export class Reader {
     // Subagents work for the agent that answers.
     if (typeof message["parent_tool_use_id"] === "string") return;
     if (message["type"] === "stream_event") yield* this.#piece(some(message["event"]));
-    if (message["type"] === "assistant" && message["error"] === undefined) yield* this.#message(some(message["message"]));
+    if (message["type"] === "assistant" && message["error"] === undefined)
+      yield* this.#message(some(message["message"]));
   }
 
   /** Closes what is open. */
@@ -75,7 +76,8 @@ export class Reader {
   #writer(index: unknown): ArtifactWriter {
     const artifactId = this.#writers.has(index) ? undefined : this.#broken.shift();
     const writer =
-      this.#writers.get(index) ?? this.#turn.writer({ name: "answer", ...(artifactId !== undefined && { artifactId }) });
+      this.#writers.get(index) ??
+      this.#turn.writer({ name: "answer", ...(artifactId !== undefined && { artifactId }) });
     this.#writers.set(index, writer);
     return writer;
   }
@@ -122,7 +124,8 @@ export function* outcome(turn: Turn, result: Some | undefined): Generator<AgentE
     turn.logger.error("Claude failed", { subtype, reason: why, errors: errors ?? said });
     return yield ended("TASK_STATE_FAILED", faults[String(subtype)] ?? "The model failed", metadata);
   }
-  if (reason === "refusal") return yield ended("TASK_STATE_FAILED", "The model's provider withheld the answer", metadata);
+  if (reason === "refusal")
+    return yield ended("TASK_STATE_FAILED", "The model's provider withheld the answer", metadata);
   if (output !== undefined) yield turn.artifact({ name: "answer", parts: [data(toPlainJson(output))] });
   const isCut = reason === "max_tokens" ? "The answer is cut off: it reached the model's limit" : undefined;
   yield ended("TASK_STATE_COMPLETED", isCut, metadata);

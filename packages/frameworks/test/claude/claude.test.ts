@@ -3,6 +3,7 @@ import { serve, type Server } from "@parley/node";
 import { memoryStore } from "@parley/server";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { fromClaude } from "../../src/claude/index.ts";
+import { checkPeer } from "../../src/shared/peer.ts";
 import { gate } from "../gate.ts";
 import { scriptedQuery, usage, type Asked, type Block, type Options, type Script } from "./scripted.ts";
 
@@ -19,9 +20,15 @@ async function served(script: Script, more: object = {}): Promise<Client> {
 }
 
 const says = (text: string): Block => ({ type: "text", text });
-const calls = (id: string, name: string, input: Record<string, unknown>): Block => ({ type: "tool_use", id, name, input });
+const calls = (id: string, name: string, input: Record<string, unknown>): Block => ({
+  type: "tool_use",
+  id,
+  name,
+  input,
+});
 
-const textsOf = (task: Task | undefined): unknown => task?.artifacts?.map(({ parts }) => parts.map(({ text }) => text).join(""));
+const textsOf = (task: Task | undefined): unknown =>
+  task?.artifacts?.map(({ parts }) => parts.map(({ text }) => text).join(""));
 const statusOf = (task: Task | undefined): unknown => task?.status.message?.parts[0]?.text;
 
 /** A model that answers one after the other. */
@@ -31,8 +38,14 @@ function inOrder(...answers: readonly (readonly Block[])[]): { model: Script["mo
 }
 
 test("streams text as an artifact, shows thinking and tools as progress, and reports usage", async () => {
-  const script = inOrder([{ type: "thinking", thinking: "Hm" }, says("Let me look."), calls("c1", "look", {})], [says("Hello, world")]);
-  const client = await served({ ...script, tool: () => "found" }, { reasoning: true, options: { allowedTools: ["look"] } });
+  const script = inOrder(
+    [{ type: "thinking", thinking: "Hm" }, says("Let me look."), calls("c1", "look", {})],
+    [says("Hello, world")],
+  );
+  const client = await served(
+    { ...script, tool: () => "found" },
+    { reasoning: true, options: { allowedTools: ["look"] } },
+  );
   const said: unknown[] = [];
   let ended: unknown;
   for await (const { statusUpdate } of client.sendStreamingMessage("Hi")) {
@@ -199,7 +212,11 @@ describe("questions", () => {
 
   test("are asked again for an answer that lacks one", async () => {
     const { conversation, script } = await asking(where, how);
-    for (const wrong of ["Basel", { parts: [{ data: { answer1: "Basel" } }] }, { parts: [{ data: { answer1: 7, answer2: "x" } }] }]) {
+    for (const wrong of [
+      "Basel",
+      { parts: [{ data: { answer1: "Basel" } }] },
+      { parts: [{ data: { answer1: 7, answer2: "x" } }] },
+    ]) {
       const { task } = await conversation.send(wrong);
       expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     }
@@ -234,7 +251,10 @@ describe("failures", () => {
     [[result({ subtype: "error_of_tomorrow", errors: [secret] })], "The model failed"],
     [[result({ subtype: "success", stop_reason: "refusal" })], "The model's provider withheld the answer"],
     [[], "The agent ended without an answer"],
-    [[{}, { type: "stream_event" }, { type: "assistant", message: "nonsense" }, { type: "user", message: 7 }], "The agent ended without an answer"],
+    [
+      [{}, { type: "stream_event" }, { type: "assistant", message: "nonsense" }, { type: "user", message: 7 }],
+      "The agent ended without an answer",
+    ],
   ])("%j fails with a text that names nothing of the server", async (messages, said) => {
     const agent = fromClaude(async function* () {
       yield* messages;
@@ -246,16 +266,30 @@ describe("failures", () => {
   });
 
   const streamed = (event: object): object => ({ type: "stream_event", parent_tool_use_id: null, event });
-  const delta = (text: string): object => streamed({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
+  const delta = (text: string): object =>
+    streamed({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
   test.each([
     [
       "replaces the text of a message that broke off",
-      [streamed({ type: "message_start", message: { id: "a" } }), delta("Hel"), streamed({ type: "message_start", message: { id: "b" } }), delta("Hello")],
+      [
+        streamed({ type: "message_start", message: { id: "a" } }),
+        delta("Hel"),
+        streamed({ type: "message_start", message: { id: "b" } }),
+        delta("Hello"),
+      ],
       ["Hello"],
     ],
-    ["keeps half of a surrogate pair that comes in two pieces", [streamed({ type: "message_start" }), delta("\ud83d"), delta("\ude00")], ["😀"]],
+    [
+      "keeps half of a surrogate pair that comes in two pieces",
+      [streamed({ type: "message_start" }), delta("\ud83d"), delta("\ude00")],
+      ["😀"],
+    ],
     ["shows no half of a surrogate pair", [streamed({ type: "message_start" }), delta("a\ude00b\ud83d")], ["a\ufffdb"]],
-    ["shows text that came in one piece", [{ type: "assistant", message: { id: "c", content: [says("Whole")] } }], ["Whole"]],
+    [
+      "shows text that came in one piece",
+      [{ type: "assistant", message: { id: "c", content: [says("Whole")] } }],
+      ["Whole"],
+    ],
     [
       "shows no text of subagents and of errors",
       [
@@ -287,7 +321,9 @@ describe("failures", () => {
   test("a tool that throws or is unknown is an error that the model reads", async () => {
     const script = inOrder([calls("c1", "look", {})], [says("Sorry")]);
     const tool = (): Promise<never> => Promise.reject(new Error("No funds"));
-    const { task } = await (await served({ ...script, tool }, { options: { allowedTools: ["look"] } })).sendMessage("Look");
+    const { task } = await (
+      await served({ ...script, tool }, { options: { allowedTools: ["look"] } })
+    ).sendMessage("Look");
     expect(textsOf(task)).toEqual(["Sorry"]);
     expect(JSON.stringify(script.asked[1]?.lines)).toContain("No funds");
   });
@@ -295,7 +331,9 @@ describe("failures", () => {
   test("a transcript that is too large for the conversation fails the task", async () => {
     const script = inOrder([calls("c1", "look", {})], [says("Much")]);
     const noise = Array.from({ length: 1 << 20 }, () => Math.random().toString(36)).join("");
-    const { task } = await (await served({ ...script, tool: () => noise }, { options: { allowedTools: ["look"] } })).sendMessage("Look");
+    const { task } = await (
+      await served({ ...script, tool: () => noise }, { options: { allowedTools: ["look"] } })
+    ).sendMessage("Look");
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
   });
 });
@@ -339,4 +377,12 @@ test("a store of the user has the transcript, and the conversation has not", asy
   expect(JSON.stringify(script.asked[1]?.lines)).toMatch(/First.*One.*Second/);
   expect(JSON.stringify(script.asked[1]?.lines)).not.toContain("Lost");
   expect(lines.size).toBe(1);
+});
+
+test("other versions of the SDK are refused with the range", () => {
+  const peer = { adapter: "claude", name: "@anthropic-ai/claude-agent-sdk", min: "0.3", below: "0.4" };
+  const needs = "@parley/frameworks/claude needs @anthropic-ai/claude-agent-sdk >=0.3 <0.4, found";
+  expect(() => checkPeer(peer, "0.2.141")).toThrow(`${needs} 0.2.141`);
+  expect(() => checkPeer(peer, "0.4.0")).toThrow(`${needs} 0.4.0`);
+  expect(() => checkPeer(peer, "0.3.330")).not.toThrow();
 });

@@ -112,14 +112,16 @@ class ScriptedSession {
     yield { type: "system", subtype: "init", session_id: this.#key.sessionId };
     const text = said.message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
     for (let turn = 0; ; turn += 1) {
-      if (turn === this.#options.maxTurns) return yield this.#result({ subtype: "error_max_turns", errors: ["Too many"] });
+      if (turn === this.#options.maxTurns)
+        return yield this.#result({ subtype: "error_max_turns", errors: ["Too many"] });
       const results = this.#lines.flatMap(({ message }) => message.content).filter(isResult).length;
       const asked = { lines: this.#lines, results, prompt: text };
       const blocks = await Promise.race([this.#script.model(asked), this.#stopped]);
       if (this.#isInterrupted || blocks === undefined) return yield this.#aborted();
       yield* this.#answer(blocks, String(this.#lines.length));
       const calls = blocks.filter((block) => block.type === "tool_use");
-      if (calls.length === 0) return yield this.#result({ subtype: "success", is_error: false, stop_reason: "end_turn" });
+      if (calls.length === 0)
+        return yield this.#result({ subtype: "success", is_error: false, stop_reason: "end_turn" });
       for (const call of calls) yield* this.#call(call);
       if (this.#isInterrupted) return yield this.#aborted();
       const batch = { tool_calls: calls.map(({ id }) => ({ tool_use_id: id })) };
@@ -137,7 +139,11 @@ class ScriptedSession {
         yield piece({ type: "content_block_delta", index, delta: { type: "text_delta", text } });
       }
       if (block.type === "thinking")
-        yield piece({ type: "content_block_delta", index, delta: { type: "thinking_delta", thinking: block.thinking } });
+        yield piece({
+          type: "content_block_delta",
+          index,
+          delta: { type: "thinking_delta", thinking: block.thinking },
+        });
       await this.#append("assistant", [block]);
       yield { type: "assistant", parent_tool_use_id: null, message: { id, content: [block] } };
       yield piece({ type: "content_block_stop", index });
@@ -161,7 +167,12 @@ class ScriptedSession {
   }
 
   #aborted(): object {
-    return this.#result({ subtype: "error_during_execution", is_error: true, terminal_reason: "aborted_tools", errors: ["x"] });
+    return this.#result({
+      subtype: "error_during_execution",
+      is_error: true,
+      terminal_reason: "aborted_tools",
+      errors: ["x"],
+    });
   }
 
   #result(more: object): object {

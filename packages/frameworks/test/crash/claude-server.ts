@@ -7,7 +7,12 @@ import { called, card, jobIn, serveAll } from "./server.ts";
 // the model, and the tools of its answer, whose results are stored together.
 
 const rounds = (round: number, job: string): readonly Block[] => {
-  const call = (name: string): Block => ({ type: "tool_use", id: `${name} ${round} ${crypto.randomUUID()}`, name, input: { job } });
+  const call = (name: string): Block => ({
+    type: "tool_use",
+    id: `${name} ${round} ${crypto.randomUUID()}`,
+    name,
+    input: { job },
+  });
   if (round === 1) return [{ type: "text", text: "Looking it up." }, call("look")];
   if (round === 2) return [{ type: "text", text: "I would pay." }, call("pay")];
   return round === 3 ? [call("pay")] : [{ type: "text", text: "I have paid it." }];
@@ -15,7 +20,9 @@ const rounds = (round: number, job: string): readonly Block[] => {
 
 /** The round that follows the last result. */
 function roundOf({ lines }: Asked): number {
-  const contents = lines.flatMap(({ message }) => message.content as { readonly type: string; readonly content?: unknown }[]);
+  const contents = lines.flatMap(
+    ({ message }) => message.content as { readonly type: string; readonly content?: unknown }[],
+  );
   const last = contents.findLast(({ type }) => type === "tool_result")?.content;
   if (last === undefined) return 1;
   return last === "looked up" ? 2 : last === "paid" ? 4 : 3;
