@@ -1,26 +1,10 @@
-import { appendFileSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { fromAISDK } from "@parley/frameworks/ai-sdk";
-import { serve } from "@parley/node";
-import { systemClock } from "@parley/server";
-import { sqliteStore } from "@parley/sql/sqlite";
 import { calls, says, Scripted, type ModelCall, type ModelPart } from "../scripted.ts";
 import { versions } from "../versions.ts";
+import { called, card, jobIn, serveAll } from "./server.ts";
 
-// The server of ai-sdk.test.ts: node ai-sdk-server.ts FILE PORT. Agents of both versions look something up, and pay once that is approved.
-// Each call of a model or a tool is a line of FILE.calls: the job, and the number of the call in the script. Prints "ready" once it listens.
-
-const [path = "", port] = process.argv.slice(2);
-
-// Each life begins a minute later than the one before, so that the leases of a killed process are over.
-const lives = `${path}.lives`;
-const life = Number(readFileSync(lives, "utf8")) + 1;
-writeFileSync(lives, String(life));
-const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
-
-function called(job: string, number: number): void {
-  appendFileSync(`${path}.calls`, `${job} ${number}\n`);
-}
+// The server of ai-sdk.test.ts. Agents of both versions look something up, and pay once that is approved.
 
 /** The script: a model's answer for each result that the prompt has. */
 const script = (job: string): readonly (readonly ModelPart[])[] => [
@@ -30,7 +14,7 @@ const script = (job: string): readonly (readonly ModelPart[])[] => [
 ];
 
 async function* model({ prompt }: ModelCall): AsyncGenerator<ModelPart> {
-  const job = /job-[\w-]+/.exec(JSON.stringify(prompt))?.[0] ?? "";
+  const job = jobIn(prompt);
   const results = prompt.filter(({ role }) => role === "tool").flatMap(({ content }) => content as ModelPart[]);
   const done = results.filter(({ type }) => type === "tool-result").length;
   called(job, done * 2 + 1);
@@ -48,22 +32,18 @@ const tool =
     return { done: job };
   };
 
-/** Every process is killed from outside: no death suspends a task. */
-const lease = { maxDeaths: 1000, maxAttempts: 1000 };
-
 const inputSchema = { type: "object", properties: { job: { type: "string" } } };
-const card = { name: "Payer", description: "Pays", version: "1.0.0", skills: [] };
 
-await serve(
-  versions.map(({ name, ToolLoopAgent, jsonSchema, tool: toolOf }) => {
-    const schema = jsonSchema(inputSchema);
-    const tools = {
-      look: toolOf({ inputSchema: schema, execute: tool(2) }),
-      pay: toolOf({ inputSchema: schema, needsApproval: true, execute: tool(4) }),
-    };
-    const agent = new ToolLoopAgent({ model: new Scripted(model), tools });
-    return { path: `/${name.replace(" ", "-")}`, agent: fromAISDK(agent, card) };
-  }),
-  { port: Number(port), store: await sqliteStore({ path }), clock, pollInterval: 20, logger: false, lease },
+await serveAll(
+  Object.fromEntries(
+    versions.map(({ name, ToolLoopAgent, jsonSchema, tool: toolOf }) => {
+      const schema = jsonSchema(inputSchema);
+      const tools = {
+        look: toolOf({ inputSchema: schema, execute: tool(2) }),
+        pay: toolOf({ inputSchema: schema, needsApproval: true, execute: tool(4) }),
+      };
+      const agent = new ToolLoopAgent({ model: new Scripted(model), tools });
+      return [name.replace(" ", "-"), fromAISDK(agent, card)];
+    }),
+  ),
 );
-writeSync(1, "ready\n");
