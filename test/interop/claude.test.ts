@@ -17,6 +17,8 @@ const path = join(folder, "tasks.db");
 
 /** Calls of the model and of tools, in order. */
 let calls: string[];
+/** What the model was asked. */
+const all: Asked[] = [];
 /** The server is killed when such a call is made for the first time; it gets no answer. */
 let deadly: Set<string>;
 /** This call gets no answer. */
@@ -80,6 +82,7 @@ async function restart(): Promise<void> {
 
 const api = await startApi({
   async model(asked) {
+    all.push(asked);
     const { call, blocks } = answerTo(asked);
     return (await isAlive(call)) ? blocks : undefined;
   },
@@ -193,6 +196,14 @@ test("a conversation is a session, on any node", async () => {
   expect(calls).toEqual(["Hello", "Again"]);
 });
 
+test("names of files and commands in a message are text", async () => {
+  await writeFile(join(folder, "home", "secret.txt"), "TOP SECRET");
+  const task = await send("Hello @secret.txt");
+  expect(textsOf(task)).toEqual(["You said Hello @secret.txt"]);
+  expect(textsOf(await send("Hello /clear"))).toEqual(["You said Hello /clear"]);
+  expect(JSON.stringify(all)).not.toContain("TOP SECRET");
+});
+
 test("a question of the model is one to the user", async () => {
   const asked = await send("Ask");
   expect(asked.status.message?.parts[0]?.text).toBe("Where to?\n- Basel\n- Bern");
@@ -216,12 +227,9 @@ test("a server that is killed in a call of the model, in a tool and in a questio
   expect(deadly).toEqual(new Set());
   // The call in whose middle the server was killed has used its approval up.
   expect(questions).toBe(2);
-  expect(calls).toEqual([
-    ...["model 1", "model 1", "look", "model 1", "look"],
-    ...["model 2", "model 2"],
-    ...["model 3", "pay", "model 3", "model 3", "pay"],
-    ...["model 4", "model 4"],
-  ]);
+  expect(calls.join()).toBe(
+    "model 1,model 1,look,model 1,look,model 2,model 2,model 3,pay,model 3,model 3,pay,model 4,model 4",
+  );
   // The programs of the SDK have ended with their servers.
   await Promise.all(api.left);
 });

@@ -42,7 +42,7 @@ interface Read {
  * @param query - `query()` of `@anthropic-ai/claude-agent-sdk`.
  * @param definition - Description and behaviour, as `defineAgent()` takes them, and `options` of `query()`.
  * @returns What `serve()` takes.
- * @throws Error for a version of the SDK other than 0.3.
+ * @throws Error for a version of the SDK other than 0.3.248 and above, below 0.4.
  *
  * @example
  * ```ts
@@ -55,7 +55,8 @@ interface Read {
  */
 export function fromClaude<Query extends ClaudeQuery>(query: Query, definition: ClaudeDefinition<Query>): Agent {
   const name = "@anthropic-ai/claude-agent-sdk";
-  checkPeer({ adapter: "claude", name, min: "0.3", below: "0.4" }, installedVersion(name, import.meta.url));
+  // Older ones expand `@path` in a caller's text to the content of the file.
+  checkPeer({ adapter: "claude", name, min: "0.3.248", below: "0.4" }, installedVersion(name, import.meta.url));
   const { options = {}, reasoning = false, ...rest } = definition;
   return defineAgent({
     resumable: true,
@@ -65,15 +66,25 @@ export function fromClaude<Query extends ClaudeQuery>(query: Query, definition: 
     async *onMessage(turn: Turn) {
       const answered = resume(turn, "claude");
       const answers = answersIn(turn);
-      if (answered !== undefined && "ask" in answered) return yield answered.ask;
-      if (typeof answers === "object") return yield answers.ask;
+      if (answered !== undefined && "ask" in answered) {
+        yield answered.ask;
+        return;
+      }
+      if (typeof answers === "object") {
+        yield answers.ask;
+        return;
+      }
       const said = answered === undefined ? answers : decisionsAsText(answered);
-      const made = typeof options === "function" ? options(turn) : options;
+      const made = isMaker(options) ? options(turn) : options;
       const { canUseTool, ...read }: Read = made;
       const permissions = new Permissions(turn, canUseTool, answered);
       yield* run(turn, query, { options: made, read, permissions, reasoning }, said);
     },
   });
+}
+
+function isMaker(options: object): options is (turn: Turn) => object {
+  return typeof options === "function";
 }
 
 interface Run {
@@ -152,10 +163,16 @@ function defaultOptions(turn: Turn, { stderr }: Run["read"]): object {
   };
 }
 
+interface Batch {
+  readonly agent_id?: string;
+  readonly tool_calls: readonly { readonly tool_use_id: string }[];
+}
+
 /** The hooks of the user, and one that holds back the next call of the model until the results before it are stored. */
 function hooksOf(hooks: Hooks | undefined, session: Session): Hooks {
-  const hook = async ({ tool_calls: calls }: { readonly tool_calls: readonly { readonly tool_use_id: string }[] }) => {
-    await session.whenReleased(calls.map(({ tool_use_id: id }) => id));
+  const hook = async ({ agent_id: subagent, tool_calls: calls }: Batch): Promise<object> => {
+    // The transcripts of subagents have no checkpoints: after a crash, a subagent begins again.
+    if (subagent === undefined) await session.whenReleased(calls.map(({ tool_use_id: id }) => id));
     return {};
   };
   return { ...hooks, PostToolBatch: [...(hooks?.["PostToolBatch"] ?? []), { hooks: [hook] }] };

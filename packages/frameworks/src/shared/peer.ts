@@ -6,7 +6,7 @@ export interface PeerRange {
   readonly adapter: string;
   /** Name of the package. */
   readonly name: string;
-  /** A major version, such as `6`; before 1.0 with the minor version, such as `"0.17"`. */
+  /** A major version, such as `6`; before 1.0 with the minor version, such as `"0.17"`, and the patch. */
   readonly min: number | string;
   readonly below: number | string;
 }
@@ -59,6 +59,8 @@ export function checkPeer({ adapter, name, min, below }: PeerRange, version: str
 }
 
 function rankOf(version: number | string): number {
-  const [major, minor = "0"] = String(version).split(".");
-  return Number(major) * 1000 + Number(minor);
+  const [major = 0, minor = 0, patch = 0] = String(version)
+    .split(".")
+    .map((part) => Number.parseInt(part, 10));
+  return (major * 10_000 + minor) * 10_000 + patch;
 }

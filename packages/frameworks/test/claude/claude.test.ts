@@ -116,7 +116,8 @@ describe("permissions", () => {
   }
 
   const approvalOf = (task: Task | undefined): { digest: string } => {
-    const [approval] = (task?.status.message?.parts[1]?.data as { approvals: { digest: string }[] }).approvals;
+    const data = task?.status.message?.parts[1]?.data as { approvals: { digest: string }[] } | undefined;
+    const approval = data?.approvals[0];
     if (approval === undefined) throw new Error("There is no approval");
     return approval;
   };
@@ -344,7 +345,7 @@ test("a cancel interrupts the session", async () => {
     begun.open();
     return new Promise(() => {});
   };
-  const stopped = vi.fn();
+  const stopped = vi.fn<() => void>();
   const scripted = scriptedQuery({ model });
   const agent = fromClaude((parameters: Parameters<typeof scripted>[0]) => {
     const stream = scripted(parameters);
@@ -380,9 +381,9 @@ test("a store of the user has the transcript, and the conversation has not", asy
 });
 
 test("other versions of the SDK are refused with the range", () => {
-  const peer = { adapter: "claude", name: "@anthropic-ai/claude-agent-sdk", min: "0.3", below: "0.4" };
-  const needs = "@parley/frameworks/claude needs @anthropic-ai/claude-agent-sdk >=0.3 <0.4, found";
-  expect(() => checkPeer(peer, "0.2.141")).toThrow(`${needs} 0.2.141`);
+  const peer = { adapter: "claude", name: "@anthropic-ai/claude-agent-sdk", min: "0.3.248", below: "0.4" };
+  const needs = "@parley/frameworks/claude needs @anthropic-ai/claude-agent-sdk >=0.3.248 <0.4, found";
+  expect(() => checkPeer(peer, "0.3.247")).toThrow(`${needs} 0.3.247`);
   expect(() => checkPeer(peer, "0.4.0")).toThrow(`${needs} 0.4.0`);
   expect(() => checkPeer(peer, "0.3.330")).not.toThrow();
 });
