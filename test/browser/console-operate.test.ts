@@ -195,8 +195,6 @@ describe("the timeline of a task", () => {
 describe("tasks of all owners", () => {
   test.each([
     [1200, "light"],
-    [1200, "dark"],
-    [380, "light"],
     [380, "dark"],
   ] as const)(
     "are listed and filtered, with why they wait and the command that helps: %i pixels, %s",

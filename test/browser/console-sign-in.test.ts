@@ -305,8 +305,6 @@ describe("a login that fails stores nothing, and says why:", () => {
 describe("every scheme of a card", () => {
   test.each([
     [1200, "light"],
-    [1200, "dark"],
-    [380, "light"],
     [380, "dark"],
   ] as const)("is offered or explained: %i pixels, %s", async (width, theme) => {
     const provider = await provided();

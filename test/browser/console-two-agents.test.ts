@@ -36,8 +36,6 @@ async function sayTo(page: Page, name: string, message: string): Promise<void> {
 
 test.each([
   [1200, "light"],
-  [1200, "dark"],
-  [380, "light"],
   [380, "dark"],
 ] as const)("are chosen, get the same message if wished, and have a link: %i pixels, %s", async (width, theme) => {
   const { page, noise } = await open(await serving(), { width, theme });

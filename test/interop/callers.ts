@@ -37,6 +37,13 @@ export const strands: Caller = {
   ways: [""],
 };
 
+export const crewai: Caller = {
+  name: "CrewAI 1.15.30",
+  environment: "crewai",
+  program: "framework_crewai.py",
+  ways: ["", " stream"],
+};
+
 export const pythonSdk: Caller = {
   name: "the Python SDK 1.3.0",
   environment: "python1",

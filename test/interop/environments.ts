@@ -21,6 +21,7 @@ export interface Environments {
   readonly go: Environment;
   readonly adk: Environment;
   readonly strands: Environment;
+  readonly crewai: Environment;
   readonly langgraph: Environment;
   /** Its programs are those of Node 22, which Mastra needs; the frameworks are in `peers/node`. */
   readonly node: Environment;
@@ -34,7 +35,7 @@ declare module "vitest" {
 
 const windows = process.platform === "win32";
 
-/** Seven installs run at once, beside other suites. */
+/** Eight installs run at once, beside other suites. */
 const timeout = 15 * 60_000;
 
 async function run(file: string, args: readonly string[], cwd = root): Promise<string> {
@@ -59,7 +60,9 @@ async function python(name: string): Promise<string> {
   if (existsSync(done)) return programs;
   await rm(folder, { recursive: true, force: true });
   await run(system, ["-m", "venv", folder]);
-  const install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", requirements];
+  // Each file names all that is needed.
+  const options = ["--quiet", "--disable-pip-version-check", "--no-deps"];
+  const install = ["-m", "pip", "install", ...options, "--requirement", requirements];
   await run(join(programs, "python"), install);
   await writeFile(done, version);
   return programs;
@@ -119,14 +122,16 @@ async function attempt(what: string, make: () => Promise<string>): Promise<Envir
 
 /** Vitest calls it once, before the tests of this project. */
 export default async function setup(project: TestProject): Promise<void> {
-  const [python1, python03, golang, adk, strands, langgraph, frameworks] = await Promise.all([
+  const [python1, python03, golang, adk, strands, crewai, langgraph, frameworks] = await Promise.all([
     attempt("Python, the SDK 1.3.0", () => python("requirements-1.txt")),
     attempt("Python, the SDK 0.3.26", () => python("requirements-0.3.txt")),
     attempt("Go, the SDKs 2.3.1 and 0.3.15", go),
     attempt("ADK for Python 2.13.0", () => python("requirements-adk.txt")),
     attempt("Strands 1.62.0", () => python("requirements-strands.txt")),
+    attempt("CrewAI 1.15.30", () => python("requirements-crewai.txt")),
     attempt("LangGraph's server 0.16.7", () => python("requirements-langgraph.txt")),
     attempt("ADK for JavaScript 2.0.0 and Mastra 1.71.0", node),
   ]);
-  project.provide("environments", { python1, python03, go: golang, adk, strands, langgraph, node: frameworks });
+  const environments = { python1, python03, go: golang, adk, strands, crewai, langgraph, node: frameworks };
+  project.provide("environments", environments);
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   adkForJavaScript,
   adkForPython,
+  crewai,
   goCommand,
   javaScriptSdk,
   mastra,
@@ -99,6 +100,22 @@ const callers: readonly (Caller & { readonly own: Own })[] = [
       "video.0": "message.parts must hold at least one part",
       "photo.0":
         "JSON-RPC Error code=-32602 data=None message='Invalid parameters: message.parts must hold at least one part'",
+    },
+  },
+  {
+    ...crewai,
+    own: {
+      // It reads a task after its end, and shows the last message of its history before the artifacts.
+      "order.1": `${question} One pizza of size 3.`,
+      // It joins what is streamed by spaces.
+      "tell.0 stream": story.replaceAll(" ", "  "),
+      // It shows no files, and sends none without a further package.
+      "show.0": "",
+      "show.0 stream": "",
+      "video.0": question,
+      "video.0 stream": question,
+      "photo.0": question,
+      "photo.0 stream": question,
     },
   },
   { ...pythonSdk, own: {} },

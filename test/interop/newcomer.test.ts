@@ -3,7 +3,16 @@ import { join } from "node:path";
 import type { AgentCard } from "@parley/server";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openPublished, type Published } from "../release/published.ts";
-import { adkForJavaScript, adkForPython, goCommand, javaScriptSdk, mastra, pythonSdk, strands } from "./callers.ts";
+import {
+  adkForJavaScript,
+  adkForPython,
+  crewai,
+  goCommand,
+  javaScriptSdk,
+  mastra,
+  pythonSdk,
+  strands,
+} from "./callers.ts";
 import { describePeer, runClient, runCommand } from "./peer.ts";
 
 /*
@@ -34,7 +43,7 @@ it("names the address of its card, because clients may require the same origin",
 
 const rolled = /\d+ \+ \d+ = \d+/;
 
-for (const caller of [adkForPython, adkForJavaScript, mastra, strands, pythonSdk, javaScriptSdk]) {
+for (const caller of [adkForPython, crewai, adkForJavaScript, mastra, strands, pythonSdk, javaScriptSdk]) {
   describePeer(caller, () => {
     it("rolls the dice, and is asked which", async () => {
       const conversations = { roll: ["roll 2d6"], ask: ["roll", "2d6"] };

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { LanguageModel } from "ai";
 import type { Turn } from "@parley/server";
-import { Budget } from "../src/shared/budget.ts";
 import { durableModels } from "../src/ai-sdk/model.ts";
 import { durableTools } from "../src/ai-sdk/tools.ts";
+import { Budget } from "../src/shared/budget.ts";
+import { Gate, Results } from "../src/shared/results.ts";
 import type { ModelCall } from "./scripted.ts";
 
 /** A turn whose steps are stored in a map: a second one with the same map resumes it. */
@@ -90,4 +91,19 @@ test("quotes in results are counted once", async () => {
   const { big } = durableTools(turnOf(new Map()), new Budget())({ big: { execute: () => '"'.repeat(120 << 10) } });
   for (const toolCallId of ["a", "b", "c"])
     await expect(Reflect.apply(big.execute, undefined, [{}, { toolCallId }])).resolves.toHaveLength(120 << 10);
+});
+
+test("a result that a gate holds is returned at once, and stored when the gate opens", async () => {
+  const steps = new Map<string, unknown>();
+  const results = new Results(turnOf(steps), new Budget());
+  const gate = new Gate();
+  const run = async (): Promise<string> => "found";
+  expect(await results.of("a", undefined, run, gate)).toBe("found");
+  expect(steps.size).toBe(0);
+  await gate.open();
+  expect([...steps]).toEqual([["tool a", { output: "found" }]]);
+  expect(await results.of("b", undefined, run, gate)).toBe("found");
+  gate.close();
+  await expect(gate.open()).rejects.toThrow("not complete");
+  expect(steps.size).toBe(1);
 });

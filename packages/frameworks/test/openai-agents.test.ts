@@ -83,7 +83,7 @@ test("turns errors of tools, unknown tools and invalid arguments into results th
   const client = await served(agentOf(model, { tools }));
   const { task } = await client.sendMessage("Pay 5");
   expect(task?.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["Sorry"]);
-  const results = (model.requests[1]?.input as { type: string }[]).filter(
+  const results = ((model.requests[1]?.input ?? []) as { type: string }[]).filter(
     ({ type }) => type === "function_call_result",
   );
   const texts = results.map((result) => JSON.stringify(result)).toSorted();
@@ -99,6 +99,13 @@ test("tells the model that a result of 20 MB is too large", async () => {
   const { task } = await client.sendMessage("Pay 5");
   expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Too much");
   expect(JSON.stringify(model.requests[1]?.input)).toMatch(/The result has \d+ bytes/);
+});
+
+test("tells the model that a tool hangs", async () => {
+  const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Too slow"));
+  const tools = [pay(() => new Promise<never>(() => {}), { timeoutMs: 10 })];
+  await (await served(agentOf(model, { tools }))).sendMessage("Pay 5");
+  expect(JSON.stringify(model.requests[1]?.input)).toContain("timed out after 10ms");
 });
 
 describe("approvals", () => {
@@ -192,6 +199,23 @@ describe("other agents", () => {
     expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Done");
     expect([paid, inner.requests.length, outer.requests.length]).toEqual([[{ amount: 5 }], 2, 2]);
     expect(JSON.stringify(outer.requests[1]?.input)).toContain("Inner is paid");
+  });
+
+  test("streams an agent that is a tool, which it hands over to as well", async () => {
+    const inner = new Scripted(says("Looked up"), calls(["i2", "pay", { amount: 5 }]), says("Paid"));
+    const helper = agentOf(inner, { name: "Helper", tools: [pay(() => "paid", { needsApproval: true })] });
+    const seen: string[] = [];
+    const onStream = ({ event }: { event: { type: string } }): void => void seen.push(event.type);
+    const tools = [helper.asTool({ toolName: "helper", toolDescription: "Helps", onStream })];
+    const outer = new Scripted(calls(["o1", "helper", { input: "Look" }]), calls(["o2", "transfer_to_Helper", {}]));
+    const client = await served(agentOf(outer, { tools, handoffs: [helper] }));
+    const conversation = client.conversation();
+    const asked = await conversation.send("Pay");
+    expect(asked.task?.status.message?.parts[0]?.text).toBe('Approve pay {"amount":5}?');
+    const { task } = await conversation.send("yes");
+    expect(task?.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["Paid"]);
+    expect(seen).toContain("raw_model_stream_event");
+    expect(inner.requests).toHaveLength(3);
   });
 
   test("finds models by name, at the provider of the run and at the default one", async () => {
@@ -352,7 +376,8 @@ test("sends no traces, with a key in the environment too", async () => {
   await client.sendMessage("Hi");
   const { getGlobalTraceProvider } = await import("@openai/agents");
   await getGlobalTraceProvider().forceFlush();
-  expect(fetched.mock.calls.map(([url]) => String(url)).filter((url) => url.includes("openai"))).toEqual([]);
+  const urls = fetched.mock.calls.map(([url]) => new Request(url).url);
+  expect(urls.filter((url) => url.includes("openai"))).toEqual([]);
   vi.unstubAllEnvs();
   fetched.mockRestore();
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Turn } from "@parley/server";
 import { approvalOf, resume, suspend } from "../src/ai-sdk/approvals.ts";
 import { digestOf, fromJson, toJson, toPlainJson } from "../src/shared/json.ts";
-import { checkPeer } from "../src/shared/peer.ts";
+import { checkPeer, installedVersion } from "../src/shared/peer.ts";
 
 describe("JSON of frameworks", () => {
   test("keeps bytes, URLs and dates", () => {
@@ -47,6 +47,18 @@ test("refuses a version of the AI SDK out of its range", () => {
   for (const version of ["5.9.9", "8.0.0-beta.1", "nightly"])
     expect(() => checkPeer(range, version)).toThrow(`@parley/frameworks/ai-sdk needs ai >=6 <8, found ${version}`);
   for (const version of ["6.0.0", "7.9.9", undefined]) expect(() => checkPeer(range, version)).not.toThrow();
+});
+
+test("refuses a version before 1.0 by its minor version, and finds the version of a package that hides it", () => {
+  const range = { adapter: "openai-agents", name: "@openai/agents", min: "0.17", below: "0.21" };
+  for (const version of ["0.2.1", "0.16.1", "0.21.0", "1.0.0"])
+    expect(() => checkPeer(range, version)).toThrow(
+      `@parley/frameworks/openai-agents needs @openai/agents >=0.17 <0.21, found ${version}`,
+    );
+  for (const version of ["0.17.0", "0.20.9"]) expect(() => checkPeer(range, version)).not.toThrow();
+  expect(installedVersion("@openai/agents", import.meta.url)).toBe("0.20.0");
+  expect(installedVersion("ai", import.meta.url)).toMatch(/^7\./);
+  expect(installedVersion("@parley/no-such-package", import.meta.url)).toBeUndefined();
 });
 
 describe("an approval", () => {

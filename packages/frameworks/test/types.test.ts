@@ -1,3 +1,4 @@
+import { Agent, tool as openaiTool } from "@openai/agents";
 import { Output, ToolLoopAgent, tool } from "ai";
 import { Output as Output6, ToolLoopAgent as ToolLoopAgent6, tool as tool6 } from "ai-6";
 import { expect, test } from "vitest";
@@ -9,6 +10,7 @@ import {
   type AISDKAgentFactory,
   type AISDKDefinition,
 } from "../src/ai-sdk/index.ts";
+import { fromOpenAIAgent, idempotencyOf as openaiStep } from "../src/openai-agents/index.ts";
 
 /* What compiles, and what does not: `tsc` checks the lines below each `@ts-expect-error`. */
 
@@ -47,6 +49,42 @@ test("what is no agent does not compile", () => {
     fromAISDK(new ToolLoopAgent6<{ user: string }>({ model }), definition),
     // @ts-expect-error -- a client is needed
     a2aTool("https://agent.example.com", { description: "Weather" }),
+  ];
+  expect(wrong).toBeTypeOf("function");
+});
+
+test("agents of the OpenAI Agents SDK are taken, with outputs, handoffs and contexts", () => {
+  interface User {
+    readonly token: string;
+  }
+  const refund = openaiTool({
+    name: "refund",
+    description: "Refunds",
+    parameters: inputSchema,
+    execute: ({ amount }, _context, details) => ({ amount, key: openaiStep(details)?.key }),
+  });
+  const plain = new Agent({ name: "A", tools: [refund] });
+  const typed = Agent.create({ name: "B", outputType: inputSchema, handoffs: [plain] });
+  const known = new Agent<User>({ name: "C", instructions: ({ context }) => context.token });
+  expect(fromOpenAIAgent(plain, definition)).toBeDefined();
+  expect(fromOpenAIAgent(typed, { ...definition, maxTurns: 3, runConfig: { tracingDisabled: false } })).toBeDefined();
+  expect(fromOpenAIAgent(Agent.create({ name: "D", handoffs: [plain, typed] }), definition)).toBeDefined();
+  expect(fromOpenAIAgent(known, { ...definition, context: ({ taskId }) => ({ token: taskId }) })).toBeDefined();
+  const wrong = (): unknown[] => [
+    // @ts-expect-error -- not an agent
+    fromOpenAIAgent({ name: "A" }, definition),
+    // @ts-expect-error -- an agent of the AI SDK
+    fromOpenAIAgent(new ToolLoopAgent({ model }), definition),
+    // @ts-expect-error -- the description lacks a version
+    fromOpenAIAgent(plain, { name: "A", description: "A test", skills: [] }),
+    // @ts-expect-error -- no such option
+    fromOpenAIAgent(plain, { ...definition, maxTurn: 3 }),
+    // @ts-expect-error -- the adapter writes onMessage
+    fromOpenAIAgent(plain, { ...definition, onMessage: () => undefined }),
+    // @ts-expect-error -- the agent needs a context
+    fromOpenAIAgent(known, definition),
+    // @ts-expect-error -- it needs another context
+    fromOpenAIAgent(known, { ...definition, context: () => ({ user: "me" }) }),
   ];
   expect(wrong).toBeTypeOf("function");
 });

@@ -6,8 +6,7 @@ import {
   type RunContext,
   type Tool,
 } from "@openai/agents";
-import type { Gate, Results, ToolStep } from "../shared/results.ts";
-import { tooLargeName } from "../shared/results.ts";
+import { tooLargeName, type Gate, type Results, type ToolStep } from "../shared/results.ts";
 import type { Models } from "./model.ts";
 import type { AnyAgent } from "./port.ts";
 
@@ -61,7 +60,7 @@ export class Agents {
   of(agent: AnyAgent): AnyAgent {
     const known = this.#made.get(agent);
     if (known !== undefined) return known as AnyAgent;
-    const made: AnyAgent = Object.create(agent, {
+    const made = derived(agent, {
       model: {
         get: () => (typeof agent.model === "object" ? this.#deps.models.of(agent.model) : agent.model),
       },
@@ -77,7 +76,7 @@ export class Agents {
 
   #handoff(handoff: AnyAgent | AnyHandoff): AnyAgent | AnyHandoff {
     if (!("onInvokeHandoff" in handoff)) return this.of(handoff);
-    return Object.create(handoff, {
+    return derived(handoff, {
       agent: { get: () => this.of(handoff.agent) },
       onInvokeHandoff: {
         value: async (...all: Parameters<AnyHandoff["onInvokeHandoff"]>) =>
@@ -90,27 +89,21 @@ export class Agents {
     if (tool.type !== "function") return tool;
     const invoke: FunctionTool["invoke"] = (context, input, details) => this.#call(tool, context, input, details);
     // The time limit is inside of the step: a resumed turn has the same result.
-    return Object.defineProperties(
-      { ...tool },
-      { ...Object.getOwnPropertyDescriptors({ ...tool, invoke, timeoutMs: undefined }) },
-    );
+    const { timeoutMs: _, ...rest } = tool;
+    return { ...rest, invoke };
   }
 
   async #call(tool: FunctionTool, runContext: RunContext, input: string, details: Details): Promise<unknown> {
     const { results, gate, called } = this.#deps;
     const toolCall = details?.toolCall;
-    // An agent that is a tool: whether it asks a question is known when the loop ends, or goes on.
+    // An agent that is a tool: whether it asks a question is known when the loop ends, or continues.
     const isAgent = "on" in tool;
-    const run = async (step: ToolStep, signal: AbortSignal): Promise<unknown> => {
+    const run = async (step: ToolStep): Promise<unknown> => {
       called(tool.name);
       if (toolCall !== undefined) steps.set(toolCall, step);
-      const own = Object.defineProperties(
-        {},
-        { ...Object.getOwnPropertyDescriptors(details ?? {}), signal: { value: signal, enumerable: true } },
-      );
       gate.running += isAgent ? 1 : 0;
       try {
-        return await invokeFunctionTool({ tool, runContext, input, details: own });
+        return await invokeFunctionTool({ tool, runContext, input, ...(details !== undefined && { details }) });
       } finally {
         gate.running -= isAgent ? 1 : 0;
       }
@@ -122,4 +115,9 @@ export class Agents {
       throw error;
     }
   }
+}
+
+/** An object with another as its prototype. */
+function derived<Base extends object>(base: Base, own: PropertyDescriptorMap): Base {
+  return Object.create(base, own) as Base;
 }

@@ -53,7 +53,7 @@ export function fromOpenAIAgent<Context, Output extends AgentOutputType>(
 ): Agent {
   const range = { adapter: "openai-agents", name: "@openai/agents", min: "0.17", below: "0.21" };
   checkPeer(range, installedVersion(range.name, import.meta.url));
-  return served(checked(agent), definition as unknown as OpenAIAgentDefinition);
+  return served(checked(agent), definition);
 }
 
 function served(agent: AnyAgent, definition: OpenAIAgentDefinition): Agent {
@@ -66,7 +66,10 @@ function served(agent: AnyAgent, definition: OpenAIAgentDefinition): Agent {
     ...rest,
     async *onMessage(turn: Turn) {
       const resumed = resume(turn, "openaiAgents");
-      if (resumed !== undefined && "ask" in resumed) return yield resumed.ask;
+      if (resumed !== undefined && "ask" in resumed) {
+        yield resumed.ask;
+        return;
+      }
       const gate = new Gate();
       const start: Start = async (called) => {
         const budget = new Budget();
@@ -99,13 +102,13 @@ function checked(agent: object): AnyAgent {
 }
 
 function runnerOf(config: Partial<RunConfig>, models: Models): Runner {
-  const defaults = { tracingDisabled: true, toolNotFoundBehavior: "return_error_to_model" } as const;
   // A runner without a provider has that of the SDK, which names models of OpenAI.
   const provider: ModelProvider = config.modelProvider ?? new Runner().config.modelProvider;
-  const { model } = config;
+  const { model, tracingDisabled = true, toolNotFoundBehavior = "return_error_to_model" } = config;
   return new Runner({
-    ...defaults,
     ...config,
+    tracingDisabled,
+    toolNotFoundBehavior,
     modelProvider: models.provider(provider),
     ...(typeof model === "object" && { model: models.of(model) }),
   });

@@ -48,7 +48,10 @@ export class Models {
 
   async *#stream(model: Model, request: ModelRequest): AsyncGenerator<StreamEvent, void, void> {
     // The call of an agent that is a tool: the result of the tool is a step.
-    if (this.#gate.running > 0) return yield* model.getStreamedResponse(request);
+    if (this.#gate.running > 0) {
+      for await (const event of model.getStreamedResponse(request)) yield event;
+      return;
+    }
     await this.#gate.open();
     const { readable, writable } = new TransformStream<StreamEvent, StreamEvent>();
     const writer = writable.getWriter();

@@ -1,5 +1,5 @@
 import type { RunStreamEvent, StreamedRunResult } from "@openai/agents";
-import { data, type JsonObject } from "@parley/a2a/model";
+import { data } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { approvalOf, suspend, type Approval } from "../shared/approvals.ts";
 import { toJson, toPlainJson } from "../shared/json.ts";
@@ -73,9 +73,10 @@ interface StoredRun {
 
 function withoutContext(json: string): StoredRun {
   const run = JSON.parse(json) as StoredRun;
-  const pending = Object.entries(run.pendingAgentToolRuns ?? {});
-  const runs = pending.map(([key, inner]) => [key, JSON.stringify(withoutContext(inner))]);
-  return { ...run, context: { ...run.context, context: {} }, pendingAgentToolRuns: Object.fromEntries(runs) };
+  const pendingAgentToolRuns: Record<string, string> = {};
+  for (const [key, inner] of Object.entries(run.pendingAgentToolRuns ?? {}))
+    pendingAgentToolRuns[key] = JSON.stringify(withoutContext(inner));
+  return { ...run, context: { ...run.context, context: {} }, pendingAgentToolRuns };
 }
 
 function approvalIn({ name, arguments: given, rawItem }: Interruption): Promise<Approval> {
@@ -99,12 +100,8 @@ function* outcome(turn: Turn, { finalOutput, runContext }: Result, shown: string
   const output: unknown = finalOutput;
   if (typeof output !== "string") {
     if (output !== undefined) yield turn.artifact({ name: "answer", parts: [data(toPlainJson(output))] });
-  } else if (output !== "" && output !== shown) yield turn.artifact({ name: "answer", parts: [{ text: output }] });
-  yield ended(metadata);
-}
-
-function ended(metadata: JsonObject): AgentEvent {
-  return { kind: "status", state: "TASK_STATE_COMPLETED", metadata };
+  } else if (!shown.endsWith(output)) yield turn.artifact({ name: "answer", parts: [{ text: output }] });
+  yield { kind: "status", state: "TASK_STATE_COMPLETED", metadata };
 }
 
 /** What the user reads of errors of the SDK. The log has the error. */
@@ -161,6 +158,8 @@ class Events {
   *#item(
     item: Extract<RunStreamEvent, { readonly type: "run_item_stream_event" }>["item"],
   ): Generator<AgentEvent, void, void> {
+    // A run that a tool ends shows its result.
+    if (item.type === "tool_call_output_item") this.shown = "";
     // Tools of the provider; those of the agent tell when they are called.
     if (item.type === "tool_call_item" && item.rawItem.type !== "function_call")
       yield this.#calling("name" in item.rawItem ? String(item.rawItem.name) : item.rawItem.type);

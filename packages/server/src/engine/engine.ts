@@ -21,7 +21,6 @@ import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
 import { checkedAgent, createService, Sends, TaskIndex, type CheckedAgent } from "./service/index.ts";
 import { serverIsStopping, streamMoves } from "./shared/errors.ts";
 import type { EngineOptions, HostedAgent } from "./shared/options.ts";
-import { operatingOf } from "./operating.ts";
 import type { OperatingHost } from "./shared/operating.ts";
 import { runStore, settingsOf, type EngineSettings, type RunSettings } from "./shared/settings.ts";
 import { createLiveness, createSupervisor, type Liveness, type Supervisor } from "./supervise/index.ts";
@@ -304,7 +303,24 @@ class AgentEngine implements Engine {
 
   operating(): OperatingHost {
     const { settings, storage, supervisor, agents } = this.#parts;
-    return operatingOf({ settings, committer: storage.committer, supervisor, agents });
+    const { lease } = settings;
+    const causeOf = (by: Principal | undefined) => (by === undefined ? undefined : { by });
+    return {
+      get node() {
+        return lease.holder;
+      },
+      append: (item, by) => storage.committer.append(item, undefined, causeOf(by)),
+      cancel: (head, { effects, seq, by }) =>
+        supervisor.runs.endTask(
+          head,
+          { state: "TASK_STATE_CANCELED" },
+          { effects, ...(seq !== undefined && { seq }), ...causeOf(by) },
+        ),
+      nudge: () => supervisor.operated(),
+      agents: () => [...agents.keys()],
+      nodes: () => supervisor.silences(),
+      silence: lease.ttl,
+    };
   }
 
   isDraining(): boolean {
