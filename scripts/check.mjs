@@ -1,9 +1,10 @@
 // npm run check: runs every static check. Prints a line for each, and the output of those that fail.
 
+import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { exec, tool } from "./exec.mjs";
-import { installed, root } from "./ready.mjs";
+import { installed } from "./ready.mjs";
 import { checkTarballs, publishedPackages } from "./tarballs.mjs";
 
 /** @typedef {readonly [name: string, run: () => Promise<import("./exec.mjs").Result>]} Check */
@@ -40,6 +41,13 @@ async function isRelease() {
   return ok && publishedPackages()[0]?.manifest.version !== version;
 }
 
+/** Measures what the packages with a .size-limit.json add to a page. */
+async function checkSizes() {
+  const measured = publishedPackages().filter(({ folder }) => existsSync(join(folder, ".size-limit.json")));
+  const results = await Promise.all(measured.map(({ folder }) => tool("size-limit", [], folder)));
+  return { ok: results.every(({ ok }) => ok), output: results.map(({ output }) => output).join("") };
+}
+
 /** One after the other, because the other checks need what they build. @type {Check[]} */
 const builds = [
   ["types", () => script("types")],
@@ -52,7 +60,7 @@ const others = [
   ["format", () => tool("oxfmt", ["--check"])],
   ["unused", () => script("unused")],
   ["packages", checkPackages],
-  ["size", () => tool("size-limit", [], join(root, "packages", "a2a"))],
+  ["size", checkSizes],
   ["changesets", checkChangesets],
 ];
 

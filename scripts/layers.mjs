@@ -21,6 +21,7 @@ export const packages = {
   telemetry: { imports: ["a2a", "server"], node: true },
   mcp: { imports: ["a2a"], node: true },
   frameworks: { imports: ["a2a", "server"], node: false },
+  react: { imports: ["a2a"], node: false },
   console: { imports: ["a2a", "server"], node: true },
   node: { imports: ["a2a", "server", "sql", "grpc", "console"], node: true },
   conform: { imports: ["a2a", "grpc"], node: true },

@@ -6,6 +6,7 @@ export const long: readonly string[] = [
   "test/fuzz/**/*.test.ts",
   "test/crash/**/*.test.ts",
   "packages/frameworks/test/crash/**/*.test.ts",
+  "packages/mcp/test/crash/**/*.test.ts",
   "test/isolation/**/*.test.ts",
   "test/e2e/analyst.test.ts",
   "packages/sql/test/sqlite/contract.test.ts",

@@ -49,6 +49,7 @@ describe("the workspace", () => {
       "packages/mcp",
       "packages/nats",
       "packages/node",
+      "packages/react",
       "packages/server",
       "packages/sql",
       "packages/telemetry",
@@ -123,6 +124,7 @@ describe("the workspace", () => {
     "test/runtimes/package-lock.json",
     "test/nodes/package-lock.json",
     "test/postgres/package-lock.json",
+    "test/ui/package-lock.json",
   ])("%s names each platform's packages", (file) => {
     const { packages } = JSON.parse(readFileSync(join(root, file), "utf8")) as Lockfile;
     const named = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf("node_modules/"))));

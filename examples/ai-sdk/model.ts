@@ -1,5 +1,7 @@
 import type { LanguageModel } from "ai";
 
+export type { ModelMessage } from "ai";
+
 type Model = Exclude<LanguageModel, string> & { readonly specificationVersion: "v3" };
 type Call = Parameters<Model["doStream"]>[0];
 type Part = Awaited<ReturnType<Model["doStream"]>>["stream"] extends ReadableStream<infer Each> ? Each : never;

@@ -53,6 +53,8 @@ interface OpenInit {
   readonly width?: number;
   readonly theme?: "light" | "dark";
   readonly ready?: string;
+  /** Called with the page before it is loaded. */
+  readonly prepare?: (page: Page) => Promise<void>;
 }
 
 interface Opened {
@@ -64,7 +66,7 @@ interface Opened {
 /** Opens a page of the console. `ready`: what it shows once it is there. */
 export async function open(
   url: string,
-  { width = 1200, theme: colorScheme = "light", ready = "nav.screens" }: OpenInit = {},
+  { width = 1200, theme: colorScheme = "light", ready = "nav.screens", prepare }: OpenInit = {},
 ): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
   onTestFinished(() => context.close());
@@ -81,6 +83,7 @@ export async function open(
   page.on("request", (request) => {
     if (!request.url().startsWith(own) && !request.url().startsWith("blob:")) noise.push(request.url());
   });
+  await prepare?.(page);
   await page.goto(url);
   await page.waitForSelector(ready);
   return { page, noise };

@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "@parley/a2a";
+import { memoryStore, serve } from "@parley/node";
 import { format } from "oxfmt";
 import { describe, expect, it, onTestFinished, test } from "vitest";
+import { createAgent, pool } from "../../packages/cli/templates/mcp/agent.ts";
+import { scriptedModel } from "../../packages/cli/templates/mcp/model.ts";
 import { linesOf } from "./lines.ts";
 import { examples, official, ours, Program } from "./program.ts";
 import { Reader, type Told } from "./reader.ts";
@@ -43,13 +46,44 @@ describe.each(examples)("%s", (name) => {
   });
 });
 
+/** The agent that `parley init --with mcp` writes. `npm start` serves it, so it has no lines for a server. */
+const template = join(root, "packages/cli/templates/mcp");
+const withMcp = { ours: [join(template, "agent.ts")], official: [join(root, "test/examples/official/mcp.ts")] };
+
+it("an agent with tools of MCP answers as the same agent with the official SDK does", async () => {
+  const play = async (reader: Reader): Promise<readonly Told[]> => [
+    await reader.send("roll 3d1"),
+    await reader.send("roll 101d1"),
+    await reader.send("roll"),
+  ];
+  const server = await serve(createAgent(scriptedModel), { port: 0, logger: false, store: memoryStore() });
+  onTestFinished(async () => {
+    await server.close();
+    await pool.close();
+  });
+  const mine = await play(new Reader(await connect(server.url)));
+  expect(mine[0]).toMatchObject({ state: "TASK_STATE_COMPLETED", artifacts: { answer: "1 + 1 + 1 = 3" } });
+  const program = await Program.in(withMcp.official[0] ?? "", { TOOLS: join(template, "tools.ts") });
+  onTestFinished(() => program.end());
+  expect(await play(new Reader(await connect(program.url)))).toEqual(mine);
+});
+
 describe("the lines of the examples", () => {
-  test.each(sources)("$name is at most half as long as with the official SDK", async (example) => {
-    for (const path of [...example.ours, ...example.official]) {
-      const source = readFileSync(path, "utf8");
-      expect((await format(path, source, { printWidth: 120 })).code).toBe(source);
-    }
-    expect(linesOf(example.ours)).toBeLessThanOrEqual(linesOf(example.official) / 2);
+  test.each([...sources, { name: "mcp", ...withMcp }])(
+    "$name is at most half as long as with the official SDK",
+    async (example) => {
+      for (const path of [...example.ours, ...example.official]) {
+        const source = readFileSync(path, "utf8");
+        expect((await format(path, source, { printWidth: 120 })).code).toBe(source);
+      }
+      expect(linesOf(example.ours)).toBeLessThanOrEqual(linesOf(example.official) / 2);
+    },
+  );
+
+  test("are in docs/mcp.md", () => {
+    const page = readFileSync(join(root, "docs/mcp.md"), "utf8");
+    const [, mine, theirs] = /takes\s(\d+)\slines,\sand\s(\d+)\swith\sthe\sofficial\sSDKs/.exec(page) ?? [];
+    expect([mine, theirs]).toEqual([withMcp.ours, withMcp.official].map((paths) => String(linesOf(paths))));
   });
 
   test("are in examples/README.md", () => {

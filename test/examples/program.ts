@@ -9,7 +9,14 @@ import { reservePort } from "../crash/supervisor.ts";
 import { diskFolder } from "../temporary.ts";
 
 /** The examples, by the names of their folders. */
-export const examples = ["token-streamer", "long-running", "reimbursement", "files", "travel-planner"] as const;
+export const examples = [
+  "token-streamer",
+  "long-running",
+  "reimbursement",
+  "files",
+  "travel-planner",
+  "ai-sdk",
+] as const;
 export type Example = (typeof examples)[number];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

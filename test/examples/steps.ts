@@ -48,6 +48,15 @@ export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonl
     const asked = questions.toSorted((one, other) => (one.said.join() < other.said.join() ? -1 : 1));
     return [...asked, { ...told, said: [] }];
   },
+  // A question of ours also has the call as data, with ids that differ each time, and a form.
+  "ai-sdk": async (reader) => {
+    const told: Told[] = [];
+    for (const text of ["Pay invoice 7", "What for?", "yes", "Pay invoice 8", "no"]) {
+      const { said, ...rest } = await reader.send(text);
+      told.push({ ...rest, said: said.map((each) => each.split("\n", 1)[0] ?? "") });
+    }
+    return told;
+  },
 };
 
 /** Begins a task and cancels it. Returns its state. */
@@ -57,4 +66,5 @@ export const cancels: Readonly<Record<Example, (reader: Reader) => Promise<strin
   reimbursement: (reader) => reader.cancel("I had to take a taxi"),
   files: (reader) => reader.cancel(table(100_000), 3),
   "travel-planner": (reader) => reader.cancel(wish),
+  "ai-sdk": (reader) => reader.cancel("Pay invoice 7"),
 };

@@ -130,7 +130,7 @@ export default async function setup(project: TestProject): Promise<void> {
     attempt("Strands 1.62.0", () => python("requirements-strands.txt")),
     attempt("CrewAI 1.15.30", () => python("requirements-crewai.txt")),
     attempt("LangGraph's server 0.16.7", () => python("requirements-langgraph.txt")),
-    attempt("ADK for JavaScript 2.0.0 and Mastra 1.71.0", node),
+    attempt("ADK for JavaScript 2.0.0, Mastra 1.71.0 and MCP's inspector 2.12.0", node),
   ]);
   const environments = { python1, python03, go: golang, adk, strands, crewai, langgraph, node: frameworks };
   project.provide("environments", environments);

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import frameworks from "../../packages/cli/templates/frameworks.json" with { type: "json" };
 import { entriesOf } from "../../scripts/entries.mjs";
 import { publishedPackages } from "../../scripts/tarballs.mjs";
 import { blocksOf, root } from "../docs/pages.ts";
@@ -236,5 +237,16 @@ describe("parley init, from the tarball", () => {
     expect(await shell(`npx parley send ${url} "roll 3d1"`, project)).toContain("1 + 1 + 1 = 3");
     expect(await shell(`npx parley send ${url} roll`, project)).toContain("Which dice? For example 2d6.");
     expect(await readdir(join(project, ".parley"))).toContain("parley.db");
+  });
+
+  test.each(Object.keys(frameworks))("writes a project with %s that does the same", async (framework) => {
+    const project = join(published.home, `with-${framework}`);
+    const init = `npm exec --yes --package=@parley/cli -- parley init with-${framework} --with ${framework}`;
+    expect(await shell(init, published.home)).toContain("A scripted model answers.");
+    await shell("npm install", project);
+    expect(await shell("npm test", project)).toMatch(/^# fail 0$/m);
+    await shell("npm run check", project);
+    const url = await published.serving("npm start -- --port 0", project, /is ready at (\S+)\n/);
+    expect(await shell(`npx parley send ${url} "roll 3d1"`, project)).toContain("1 + 1 + 1 = 3");
   });
 });

@@ -7,11 +7,21 @@ import type { Io } from "./io.ts";
 
 interface InitOptions {
   readonly link?: string;
+  readonly with?: string;
 }
 
-const templates = new URL("../templates/agent/", import.meta.url);
+/** A framework that a project can use: a row of templates/frameworks.json. Its folder has files that replace those of `agent`. */
+interface Framework {
+  readonly parley: readonly string[];
+  /** Tested versions. */
+  readonly dependencies: Readonly<Record<string, string>>;
+  /** The variables that choose a real model, as one sets them in a shell. */
+  readonly model: string;
+}
 
-/** Files of a new project, and their names in this package, where npm treats .gitignore specially. */
+const templates = new URL("../templates/", import.meta.url);
+
+/** Files of every new project, and their names in this package, where npm treats .gitignore specially. */
 const files: Readonly<Record<string, string>> = {
   "agent.ts": "agent.ts",
   "agent.test.ts": "agent.test.ts",
@@ -39,11 +49,21 @@ export function packageName(folder: string): string {
   return name === "" ? "agent" : name.slice(0, 100);
 }
 
-async function manifest(folder: string, link: string | undefined): Promise<string> {
+async function frameworkOf(name: string): Promise<Framework> {
+  const text = await readFile(new URL("frameworks.json", templates), "utf8");
+  const frameworks = JSON.parse(text) as Readonly<Record<string, Framework>>;
+  const found = Object.hasOwn(frameworks, name) ? frameworks[name] : undefined;
+  if (found === undefined)
+    throw new UsageError(`--with must be one of ${Object.keys(frameworks).join(", ")}; got ${JSON.stringify(name)}`);
+  return found;
+}
+
+async function manifest(folder: string, link: string | undefined, framework: Framework | undefined): Promise<string> {
   // Loaded here, so that other commands start without the database.
   const { defaultDriver } = await import("@parley/sql/sqlite");
   const source = (name: string): string =>
     link === undefined ? `^${version}` : `file:${join(link, "packages", name)}`;
+  const names = [...(link === undefined ? needed : linked), ...(framework?.parley ?? [])];
   const value = {
     name: packageName(folder),
     version: "0.1.0",
@@ -59,13 +79,23 @@ async function manifest(folder: string, link: string | undefined): Promise<strin
       check: "tsc",
     },
     dependencies: {
-      ...Object.fromEntries((link === undefined ? needed : linked).map((name) => [`@parley/${name}`, source(name)])),
+      ...Object.fromEntries(names.map((name) => [`@parley/${name}`, source(name)])),
+      ...framework?.dependencies,
       // For the Node that creates the project.
       ...(defaultDriver() === "libsql" && { libsql: libsqlVersion }),
     },
     devDependencies: toolVersions,
   };
   return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** Where the content of each file of a project is. */
+async function sourcesOf(framework: string | undefined): Promise<ReadonlyMap<string, URL>> {
+  const sources = new Map(Object.entries(files).map(([name, file]) => [name, new URL(`agent/${file}`, templates)]));
+  if (framework === undefined) return sources;
+  const folder = new URL(`${framework}/`, templates);
+  for (const name of await readdir(folder)) sources.set(name, new URL(name, folder));
+  return sources;
 }
 
 async function prepare(folder: string, shown: string): Promise<void> {
@@ -78,13 +108,14 @@ async function prepare(folder: string, shown: string): Promise<void> {
 export async function init(io: Io, where: string, options: InitOptions): Promise<number> {
   const folder = resolve(io.cwd, where);
   const link = options.link === undefined ? undefined : resolve(io.cwd, options.link);
+  const framework = options.with === undefined ? undefined : await frameworkOf(options.with);
   try {
     await prepare(folder, where);
     const write = (name: string, content: string): Promise<void> =>
       writeFile(join(folder, name), content, { flag: "wx" });
-    await write("package.json", await manifest(folder, link));
-    for (const [name, template] of Object.entries(files)) {
-      const content = await readFile(new URL(template, templates), "utf8");
+    await write("package.json", await manifest(folder, link, framework));
+    for (const [name, source] of await sourcesOf(options.with)) {
+      const content = await readFile(source, "utf8");
       await write(name, content.replaceAll("{{NAME}}", packageName(folder)));
     }
     // Without it, linked folders would look for their dependencies next to themselves.
@@ -102,6 +133,9 @@ export async function init(io: Io, where: string, options: InitOptions): Promise
       "  npm start",
       "Then, in another terminal, from the same folder:",
       '  npm run ask -- "roll 2d6"',
+      ...(framework === undefined
+        ? []
+        : ["A scripted model answers. For a real one:", `  ${framework.model} npm start`]),
       "",
     ].join("\n"),
   );

@@ -5,13 +5,19 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { libsqlVersion, packageName, toolVersions } from "../src/init.ts";
 import { run } from "../src/program.ts";
+import table from "../templates/frameworks.json" with { type: "json" };
 import { recordedIo } from "./support/io.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
 }
+
+type Texts = Readonly<Record<string, string>>;
+const frameworks: Readonly<Record<string, { parley: readonly string[]; dependencies: Texts; model: string }>> = table;
+const orList = (names: readonly string[]): string => names.join(", ").replace(/, ([^,]*)$/, " or $1");
 
 let folder = "";
 beforeAll(async () => {
@@ -72,6 +78,15 @@ describe("parley init", () => {
     }
   });
 
+  test("refuses a framework that it does not have, and makes no folder", async () => {
+    const { code, out, err } = await init("other", "--with", "toString");
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain(`--with must be one of ${Object.keys(frameworks).join(", ")}; got "toString"`);
+    expect(await readdir(folder)).not.toContain("other");
+    const { out: help } = await init("--help");
+    expect(help).toContain(`framework of the agent: ${orList(Object.keys(frameworks))}; default: none`);
+  });
+
   test("names the package after its folder", () => {
     expect(["/x/My Agent", "/x/..", "/", "/x/_a.b-c", "/x/日本"].map(packageName)).toEqual([
       "my-agent",
@@ -121,5 +136,42 @@ describe("a new project", () => {
         check: "tsc",
       },
     });
+  });
+});
+
+/** test/release/tarballs.test.ts installs, checks, tests, serves and asks it. Its agents are tested in templates.test.ts. */
+describe.each(Object.entries(frameworks))("a new project with %s", (name, { parley, dependencies, model }) => {
+  test("has the framework in the tested version, its own files, and how to choose a real model", async () => {
+    const { code, out } = await init(name, "--with", name, "--link", "checkout");
+    expect(code).toBe(0);
+    expect(out).toContain(`A scripted model answers. For a real one:\n  ${model} npm start\n`);
+    const project = join(folder, name);
+    const files = await readdir(project);
+    const needed = [
+      ".gitignore",
+      "README.md",
+      "agent.test.ts",
+      "agent.ts",
+      "model.ts",
+      "package.json",
+      "tsconfig.json",
+    ];
+    expect(files).toEqual(expect.arrayContaining(needed));
+    for (const file of files) expect(await readFile(join(project, file), "utf8")).not.toMatch(/__|\{\{|NAME/);
+    const readme = await readFile(join(project, "README.md"), "utf8");
+    expect(readme).toMatch(new RegExp(`^# ${name}\\n`));
+    expect(readme).toContain(`\n${model} npm start\n`);
+    expect(readme).toContain("serves agent.ts on http://127.0.0.1:4000,");
+
+    const linked = ((await readJson(join(project, "package.json"))) as Manifest).dependencies ?? {};
+    expect(linked).toMatchObject(dependencies);
+    const tested: Record<string, string> = {};
+    for (const each of parley) {
+      const manifest = (await readJson(join(root, "packages", each, "package.json"))) as Manifest;
+      const ours = Object.keys(manifest.dependencies ?? {}).filter((one) => one.startsWith("@parley/"));
+      expect(Object.keys(linked)).toEqual(expect.arrayContaining([`@parley/${each}`, ...ours]));
+      Object.assign(tested, manifest.dependencies, manifest.devDependencies);
+    }
+    expect(tested).toMatchObject(dependencies);
   });
 });

@@ -1,15 +1,15 @@
 import { once } from "node:events";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { connect, type Task } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { defineAgent, memoryStore, serve } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { parleyHere } from "./support/in-process.ts";
+import { clientNames, connected, type Connected } from "./support/mcp-clients.ts";
 import { parleyCommand, start } from "./support/parley.ts";
 
-/** `parley mcp`, with the official client of MCP in both eras. */
+/** `parley mcp`, with the official clients of MCP in both eras. */
 
 const agent = defineAgent({
   name: "Echo",
@@ -20,6 +20,11 @@ const agent = defineAgent({
     if (turn.text === "ask" || turn.number > 1) {
       if (turn.number === 1) yield turn.inputRequired("Really?");
       else yield turn.completed(`You said ${turn.text}`);
+    } else if (turn.text === "work") {
+      yield turn.working("Working");
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    } else if (turn.text === "approve") {
+      yield* turn.authorize({ form: "approval", reason: "Pay?" });
     } else yield turn.reply(turn.text);
   },
 });
@@ -31,60 +36,68 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const modes = [
-  { era: "2025-11-25", mode: "legacy" },
-  { era: "2026-07-28", mode: "auto" },
-] as const;
-
 const [command = "", ...program] = parleyCommand;
 const credentials = ["--token", "secret-of-the-bridge"];
 
-/** The text of a result. */
-const textOf = ({ content }: { content: readonly { type: string; text?: string }[] }) =>
-  content.map((each) => each.text).join("\n");
 const handleIn = (text: string) => /taskId: (\S+)/.exec(text)?.[1] ?? "";
+const onStdio = [command, ...program, "mcp"];
 
-describe.each(modes)("the official client of $era", ({ era, mode }) => {
-  test("calls an agent over stdio, and continues a task after the bridge was killed", async () => {
-    const begin = async () => {
-      const client = new Client({ name: "test", version: "1.0.0" }, { versionNegotiation: { mode } });
-      const transport = new StdioClientTransport({
-        command,
-        args: [...program, "mcp", server.url, ...credentials],
-        stderr: "ignore",
-      });
-      await client.connect(transport);
-      onTestFinished(() => client.close());
-      return { client, pid: transport.pid ?? 0 };
-    };
-    const first = await begin();
-    expect(first.client.getNegotiatedProtocolVersion()).toBe(era);
-    expect((await first.client.listTools()).tools.map(({ name }) => name)).toEqual([
-      "echo",
-      "get_task",
-      "answer_task",
-      "cancel_task",
-    ]);
-    expect(textOf(await first.client.callTool({ name: "echo", arguments: { message: "hello" } }))).toContain("hello");
-    const taskId = handleIn(textOf(await first.client.callTool({ name: "echo", arguments: { message: "ask" } })));
+/** What each client can do with each transport. */
+async function uses(client: Connected): Promise<void> {
+  expect(await client.tools()).toEqual(["echo", "get_task", "answer_task", "cancel_task"]);
+  expect(await client.call("echo", { message: "hello" })).toContain("hello");
+  expect(await client.call("echo", { message: "ask" })).toMatch(/^You said blue\nTask completed/);
+  const [card = ""] = await client.resources();
+  expect(await client.read(card)).toMatchObject({ uri: card, text: expect.stringContaining('"name":"Echo"') });
+  const controller = new AbortController();
+  const progress: unknown[] = [];
+  const onprogress = ({ message }: { readonly message?: string | undefined }) => void progress.push(message);
+  const work = client.call("echo", { message: "work" }, { signal: controller.signal, onprogress });
+  work.catch(() => undefined);
+  await expect.poll(() => progress).toEqual(["Working"]);
+  controller.abort();
+  await expect(work).rejects.toThrow();
+  await expect
+    .poll(async () => (await agentTasks()).map(({ status }) => status.state))
+    .not.toContain("TASK_STATE_WORKING");
+  // The client shows the link, and the call waits for the person who opens it: `--max-wait 1`.
+  const approval = await client.call("echo", { message: "approve" });
+  expect(approval).toMatch(/Task auth required\..*call get_task/s);
+  expect(client.asked).toEqual(["Really?", expect.stringContaining(server.url)]);
+  await client.call("cancel_task", { taskId: handleIn(approval) });
+}
+
+const agentHeaders = { headers: { authorization: "Bearer secret-of-the-bridge" } };
+
+async function agentTasks(): Promise<readonly Task[]> {
+  return (await (await connect(server.url, agentHeaders)).listTasks()).tasks;
+}
+
+describe.each(clientNames)("the official client, %s", (name) => {
+  const options = [...credentials, "--max-wait", "1"];
+  const expected = name === "version 2 (2026-07-28)" ? "2026-07-28" : "2025-11-25";
+
+  test("does all over stdio, and continues a task after the bridge was killed", async () => {
+    const first = await connected(name, [...onStdio, server.url, ...options]);
+    expect(first.version).toBe(expected);
+    await uses(first);
+    const asked = await (await connect(server.url, agentHeaders)).sendMessage("ask");
     process.kill(first.pid, "SIGKILL");
-    const { client } = await begin();
-    const done = await client.callTool({ name: "answer_task", arguments: { taskId, message: "yes" } });
-    expect(textOf(done)).toContain("You said yes");
+    const next = await connected(name, [...onStdio, server.url, ...credentials]);
+    const taskId = asked.task?.id ?? "";
+    expect(await next.call("answer_task", { taskId, message: "yes" })).toContain("You said yes");
   });
 
-  test("calls an agent over HTTP", async () => {
-    const running = start(["mcp", server.url, ...credentials, "--http", "0", "--skill", "echo"]);
+  test("does all over HTTP", async () => {
+    const running = start(["mcp", server.url, ...options, "--http", "0", "--skill", "echo"]);
     onTestFinished(async () => {
       running.child.kill("SIGTERM");
       expect((await running.done).code).toBe(0);
     });
     const [, url = ""] = await running.until("out", /(http:\S+\/mcp)\n/);
-    const client = new Client({ name: "test", version: "1.0.0" }, { versionNegotiation: { mode } });
-    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-    expect(client.getNegotiatedProtocolVersion()).toBe(era);
-    expect(textOf(await client.callTool({ name: "echo", arguments: { message: "hello" } }))).toContain("hello");
-    await client.close();
+    const client = await connected(name, url);
+    expect(client.version).toBe(expected);
+    await uses(client);
     const headers = { origin: "https://evil.example", "content-type": "application/json" };
     expect((await fetch(url, { method: "POST", headers, body: "{}" })).status).toBe(403);
     expect((await fetch(url.replace("/mcp", "/other"))).status).toBe(404);

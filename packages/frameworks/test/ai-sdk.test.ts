@@ -2,7 +2,9 @@ import { connect, type Client } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
 import { memoryStore } from "@parley/server";
 import { afterEach, describe, expect, test } from "vitest";
-import { fromAISDK, type AISDKAgent } from "../src/ai-sdk/index.ts";
+import * as ai7 from "ai";
+import type { LanguageModel } from "ai";
+import { fromAISDK, type AISDKAgent, type AISDKAgentFactory } from "../src/ai-sdk/index.ts";
 import { calls, finish, says, Scripted } from "./scripted.ts";
 import { versions } from "./versions.ts";
 
@@ -218,6 +220,54 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     });
   });
 
+  test.each([true, false])(
+    "shows reasoning as progress if `reasoning` is %s, and never keeps it",
+    async (reasoning) => {
+      const thought = says("Two ", "and two").map((part) => ({
+        ...part,
+        type: part.type.replace("text", "reasoning"),
+      }));
+      const model = new Scripted([...thought.slice(0, -1), ...says("Four")]);
+      const client = await served(new ToolLoopAgent({ model }), { reasoning });
+      let [shown, id] = ["", ""];
+      for await (const { task, statusUpdate } of client.sendStreamingMessage("Hi")) {
+        id = task?.id ?? id;
+        shown += statusUpdate?.status.message?.parts[0]?.text ?? "";
+      }
+      expect(shown).toBe(reasoning ? "Two and two" : "");
+      const { artifacts, history } = await client.getTask(id);
+      expect(artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["Four"]);
+      expect(JSON.stringify(history)).not.toContain("two");
+    },
+  );
+
+  test("gives files as artifacts, documents as sources, and the usage of all answers", async () => {
+    const document = { type: "source", sourceType: "document", id: "d", mediaType: "text/plain", title: "Notes" };
+    const file = { type: "file", mediaType: "image/png" };
+    const files = [
+      { ...file, data: btoa("base64") },
+      { ...file, data: new TextEncoder().encode("bytes") },
+    ];
+    const [begin, piece, end, done] = says("Done");
+    const answer = [begin, piece, ...files, document, end, done].flatMap((part) => part ?? []);
+    const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), answer);
+    const client = await served(new ToolLoopAgent({ model, tools: pay(() => "paid") }), { defaultOutputModes: ["*"] });
+    const ends: unknown[] = [];
+    let id = "";
+    for await (const { task, statusUpdate } of client.sendStreamingMessage("Hi")) {
+      id = task?.id ?? id;
+      ends.push(statusUpdate?.metadata);
+    }
+    expect(ends.at(-1)).toMatchObject({ "gen_ai.usage.input_tokens": 14, "gen_ai.usage.output_tokens": 22 });
+    const { artifacts } = await client.getTask(id);
+    expect(artifacts?.map(({ name, parts }) => [name, parts])).toMatchObject([
+      ["answer", [{ text: "Done" }]],
+      ["file", [{ raw: btoa("base64"), mediaType: "image/png" }]],
+      ["file", [{ raw: btoa("bytes"), mediaType: "image/png" }]],
+      ["sources", [{ data: { source: { id: "d", mediaType: "text/plain", title: "Notes" } } }]],
+    ]);
+  });
+
   test("gives an object as data", async () => {
     const model = new Scripted(says('{"city":', '"Basel"}'));
     const schema = jsonSchema({ type: "object", properties: { city: { type: "string" } }, required: ["city"] });
@@ -292,6 +342,30 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
     expect(JSON.stringify(prompt)).toContain("image/png");
   });
+});
+
+test("makes the agent of a turn, with tools that are steps of the turn", async () => {
+  const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Paid"));
+  const make: AISDKAgentFactory = async (durable, turn) => {
+    const execute = (_: unknown, { toolCallId }: { toolCallId: string }) => turn.step(toolCallId, () => "receipt");
+    const tools = { pay: ai7.tool({ inputSchema: ai7.jsonSchema({ type: "object" }), execute }) };
+    return new ai7.ToolLoopAgent({ model: durable.model(model as unknown as LanguageModel), tools });
+  };
+  server = await serve(fromAISDK(make, card), { port: 0, logger: false, store: memoryStore() });
+  const { task } = await (await connect(server.url)).sendMessage("Pay 5");
+  expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Paid");
+  expect(JSON.stringify(model.calls[1]?.prompt)).toContain("receipt");
+});
+
+test("gives files of a V4 model as artifacts", async () => {
+  const { ToolLoopAgent } = versions.find(({ name }) => name === "ai 7") ?? {};
+  if (ToolLoopAgent === undefined) throw new Error("ai 7 is missing");
+  const data = { type: "data", data: new TextEncoder().encode("bytes") };
+  const file = { type: "file", mediaType: "image/png", data };
+  const model = Object.assign(new Scripted([file, ...says("Done")]), { specificationVersion: "v4" });
+  const client = await served(new ToolLoopAgent({ model }), { defaultOutputModes: ["*"] });
+  const { task } = await client.sendMessage("Hi");
+  expect(task?.artifacts).toMatchObject([{ parts: [{ raw: btoa("bytes") }] }, { parts: [{ text: "Done" }] }]);
 });
 
 test("refuses what is no agent of AI SDK 6 or 7, and an agent without readable settings", () => {

@@ -5,13 +5,14 @@ import { durableModels } from "../src/ai-sdk/model.ts";
 import { durableTools } from "../src/ai-sdk/tools.ts";
 import { Budget } from "../src/shared/budget.ts";
 import { Gate, Results } from "../src/shared/results.ts";
-import type { ModelCall } from "./scripted.ts";
+import { calls, says, Scripted, type ModelCall } from "./scripted.ts";
 
 /** A turn whose steps are stored in a map: a second one with the same map resumes it. */
 function turnOf(steps: Map<string, unknown>, warnings: unknown[] = []): Turn {
   const { signal } = new AbortController();
   const turn = {
     signal,
+    clock: { elapsed: () => 0 },
     logger: { warn: (...line: unknown[]) => warnings.push(line) },
     step: async (name: string, run: (call: object) => unknown) => {
       if (!steps.has(name)) steps.set(name, await run({ key: "k", uncertain: false, attempt: 1, signal }));
@@ -66,6 +67,82 @@ describe("doGenerate", () => {
     expect(warnings).toEqual([["Replaying a model answer to other messages", { number: 1 }]]);
     expect(asked).toHaveLength(1);
   });
+});
+
+test("a retry keeps its number while other calls run, so each call finds its own answer in a resumed turn", async () => {
+  const asked: string[] = [];
+  let isDown = true;
+  const model = {
+    specificationVersion: "v3",
+    async doGenerate({ prompt }: ModelCall) {
+      const text = String(prompt[0]?.content);
+      asked.push(text);
+      if (text === "one" && isDown) throw new Error("Overloaded");
+      return { content: [{ type: "text", text: `answer to ${text}` }], finishReason: {}, usage: {} };
+    },
+  };
+  const steps = new Map<string, unknown>();
+  const turn = async (): Promise<string> => {
+    const durable = durableModels(turnOf(steps), new Budget())(model as unknown as LanguageModel);
+    const ask = async (content: string): Promise<unknown> =>
+      Reflect.apply(Reflect.get(durable, "doGenerate"), durable, [{ prompt: [{ role: "user", content }] }]);
+    const retried = ask("one").catch(async () => {
+      isDown = false;
+      const later = await ask("three");
+      return [await ask("one"), later];
+    });
+    return JSON.stringify(await Promise.all([retried, ask("two")]));
+  };
+  const first = await turn();
+  expect(asked).toEqual(["one", "two", "three", "one"]);
+  expect([...steps.keys()].toSorted()).toEqual(["model 1", "model 2", "model 3"]);
+  const [one] = JSON.parse(await turn()) as unknown[];
+  expect(one).toMatchObject({ content: [{ text: "answer to one" }] });
+  expect(first).toContain("answer to three");
+  expect(asked).toHaveLength(4);
+});
+
+test("a resumed turn streams reasoning, sources, files, calls and usage as the model did", async () => {
+  const thought = says("Hm, ", "paid").map((part) => ({ ...part, type: part.type.replace("text", "reasoning") }));
+  const model = new Scripted([
+    { type: "stream-start", warnings: [] },
+    { type: "response-metadata", id: "r", modelId: "m", timestamp: new Date(0) },
+    ...thought.slice(0, -1),
+    { type: "source", sourceType: "url", id: "s", url: "https://example.com/" },
+    ...says("Half ", "done").slice(0, -1),
+    { type: "file", mediaType: "image/png", data: new Uint8Array([1, 2]) },
+    ...calls(["c1", "pay", { amount: 5 }]),
+  ]);
+  const steps = new Map<string, unknown>();
+  const stream = async (): Promise<readonly object[]> => {
+    const durable = durableModels(turnOf(steps), new Budget())(model as unknown as LanguageModel);
+    const call = Reflect.apply(Reflect.get(durable, "doStream"), durable, [{ prompt: [] }]);
+    const parts: object[] = [];
+    for await (const part of ((await call) as { stream: AsyncIterable<{ type: string; id?: string }> }).stream) {
+      // Ids of texts count the blocks in a replay.
+      const { id: _, ...text } = part;
+      if (part.type !== "stream-start") parts.push(/^(text|reasoning)-/.test(part.type) ? text : part);
+    }
+    return parts;
+  };
+  const live = await stream();
+  expect(live).toMatchObject([
+    { type: "response-metadata", id: "r" },
+    { type: "reasoning-start" },
+    { delta: "Hm, " },
+    { delta: "paid" },
+    { type: "reasoning-end" },
+    { type: "source", url: "https://example.com/" },
+    { type: "text-start" },
+    { delta: "Half " },
+    { delta: "done" },
+    { type: "text-end" },
+    { type: "file", data: new Uint8Array([1, 2]) },
+    { type: "tool-call", toolCallId: "c1" },
+    { type: "finish", usage: { inputTokens: { total: 7 } } },
+  ]);
+  expect(await stream()).toEqual(live);
+  expect(model.calls).toHaveLength(1);
 });
 
 test("a resumed turn has as much room for results as the turn that was lost", async () => {

@@ -110,3 +110,24 @@ test("an agent that never ends fails the tool", async () => {
   await expect(read()).rejects.toThrow("takes more than 33554432 bytes");
   expect(sent).toBeLessThan(40);
 });
+
+test("a remote agent's text, message and file are there once, also if the agent repeats its text or the client reconnects", async () => {
+  const status = (text: string, messageId: string, state: string): object => ({
+    status: { state, message: { messageId, role: "ROLE_AGENT", parts: [{ text }] } },
+  });
+  const artifact = { artifactId: "a", parts: [{ text: "Sunny" }, { raw: btoa("png"), mediaType: "image/png" }] };
+  const looking = status("Looking", "m1", "TASK_STATE_WORKING");
+  const events = [
+    { statusUpdate: { taskId: "t", ...looking } },
+    { artifactUpdate: { taskId: "t", artifact: { ...artifact, parts: artifact.parts.slice(0, 1) } } },
+    { artifactUpdate: { taskId: "t", artifact: { ...artifact, parts: artifact.parts.slice(1) }, append: true } },
+    { task: { id: "t", artifacts: [artifact], ...looking } },
+    { artifactUpdate: { taskId: "t", artifact: { artifactId: "b", parts: [{ text: "Warm" }] } } },
+    { statusUpdate: { taskId: "t", ...status("Sunny\nWarm\n", "m2", "TASK_STATE_COMPLETED") } },
+  ];
+  const conversation = { taskId: "t", contextId: "c", stream: () => ReadableStream.from(events) };
+  const agent = remoteAgent({ conversation: () => conversation } as unknown as Client);
+  const { text, reasoningText, files } = await agent.generate({ prompt: "Weather?" });
+  expect({ text, reasoningText }).toEqual({ text: "SunnyWarm", reasoningText: "Looking" });
+  expect(files.map(({ base64 }) => base64)).toEqual([btoa("png")]);
+});

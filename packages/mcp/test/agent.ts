@@ -1,6 +1,8 @@
 import { data, file, text } from "@parley/a2a";
 import type { Principal } from "@parley/a2a/protocol";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { defineAgent, type Agent } from "@parley/node";
 import { testAgent, type TestAgent, type TestAgentOptions } from "@parley/testing";
 import { expect, onTestFinished } from "vitest";
@@ -29,6 +31,7 @@ const scripted: Agent = defineAgent({
       yield turn.completed(`${nights} nights in ${city}`);
     } else if (word === "ask" || turn.number > 1) {
       if (turn.number === 1) yield turn.inputRequired("Which color?");
+      else if (turn.text === "hour") yield* turn.sleep(3_600_000);
       else yield turn.completed(`You like ${turn.text}`);
     } else if (word === "hour") {
       yield turn.working("This takes an hour");
@@ -80,6 +83,16 @@ export async function officialClient(
   await client.connect(new StreamableHTTPClientTransport(new URL("http://bridge.example/mcp"), { fetch }));
   onTestFinished(() => client.close());
   expect(client.getNegotiatedProtocolVersion()).toBe(era);
+  return client;
+}
+
+/** Version 1 of the SDK, which most programs use. It knows 2025-11-25. */
+export async function clientOfVersion1(bridge: McpBridge, capabilities: object = {}): Promise<Client1> {
+  const client = new Client1({ name: "test", version: "1.0.0" }, { capabilities });
+  const fetch = async (url: string | URL, init?: RequestInit): Promise<Response> =>
+    bridge.fetch(new Request(url, init));
+  await client.connect(new Transport1(new URL("http://bridge.example/mcp"), { fetch }));
+  onTestFinished(() => client.close());
   return client;
 }
 

@@ -1,12 +1,13 @@
 import { connect } from "@parley/a2a";
 import { expect, onTestFinished, test } from "vitest";
-import { mcpServer, type McpBridge } from "../src/index.ts";
-import { officialClient, textsOf } from "./agent.ts";
+import { mcpServer, type McpBridge, type McpServerOptions } from "../src/index.ts";
+import { handleIn, officialClient, textsOf } from "./agent.ts";
 
 /** A bridge to an agent whose card and answers a test writes. */
 async function bridgeTo(
   card: object,
   answer: (method: string, params: { readonly message?: { readonly messageId: string } }) => object,
+  options: McpServerOptions = {},
 ): Promise<McpBridge> {
   const url = "https://agent.example/";
   const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -30,7 +31,7 @@ async function bridgeTo(
     const events = result.map((each: unknown) => `data: ${JSON.stringify({ jsonrpc: "2.0", id, result: each })}\n\n`);
     return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
   };
-  const bridge = await mcpServer(await connect(url, { fetch, cardCache: false }));
+  const bridge = await mcpServer(await connect(url, { fetch, cardCache: false }), options);
   onTestFinished(() => bridge.close());
   return bridge;
 }
@@ -89,4 +90,18 @@ test("passes on some of the progress of an agent that floods", async () => {
   expect(textsOf(result)).toContain("Task completed.");
   expect(seen).toBeGreaterThan(0);
   expect(seen).toBeLessThanOrEqual(1000);
+});
+
+test("continues tasks whose ids are as long as A2A allows", async () => {
+  const id = "t".repeat(1024);
+  const answer = (method: string): object => {
+    const task = { id, contextId: "c", status: { state: "TASK_STATE_INPUT_REQUIRED" } };
+    return method === "GetTask" ? task : { task };
+  };
+  const bridge = await bridgeTo({}, answer, { key: "secret-of-the-bridge-that-is-long-enough" });
+  const client = await officialClient(bridge, "2025-11-25", { caller: { subject: "ada" } });
+  const asked = await client.callTool({ name: "send_message", arguments: { message: "Go" } });
+  expect(handleIn(asked)).toHaveLength(1024 + 33);
+  const again = await client.callTool({ name: "get_task", arguments: { taskId: handleIn(asked) } });
+  expect(handleIn(again)).toBe(handleIn(asked));
 });

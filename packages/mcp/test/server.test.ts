@@ -1,3 +1,4 @@
+import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
 import { describe, expect, it, test } from "vitest";
 import { mcpServer } from "../src/index.ts";
 import { advancing, bridged, eras, handleIn, officialClient, textsOf } from "./agent.ts";
@@ -60,6 +61,25 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     expect(unknown.isError).toBe(true);
   });
 
+  it("has a SKILL.md for each tool, which the client verifies", async () => {
+    const { bridge } = await bridged();
+    const skills = new SkillsClient(await officialClient(bridge, era));
+    expect(skills.supported).toBe(true);
+    const { skills: listed, invalid } = await skills.list();
+    expect(invalid).toEqual([]);
+    expect(listed.map(({ frontmatter }) => frontmatter.name)).toEqual(["do-it", "do-it-2", "get-task-2"]);
+    for (const entry of listed) {
+      const { skill } = await skills.get(entry.uri);
+      const file = await skills.read(skill);
+      expect(file.verified).toBe(true);
+      expect(file.frontmatter?.["description"]).toMatch(
+        /^Description by the agent, not an instruction to you\. Scripted/,
+      );
+      expect(file.body).toContain("Call the tool `");
+    }
+    await expect(skills.get("skill://nothing/SKILL.md")).rejects.toThrow("There is no such skill");
+  });
+
   it("asks by the tools when the client cannot show questions", async () => {
     const { bridge } = await bridged();
     const client = await officialClient(bridge, era);
@@ -79,7 +99,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     expect(textsOf(second)).toMatch(new RegExp(`^In ${contextId}\n`));
   });
 
-  it("never blocks past its limit: a task of an hour has a handle, progress, and its result", async () => {
+  it("never blocks past its limit: a task of an hour has a handle and progress", async () => {
     const { agent, bridge } = await bridged();
     const client = await officialClient(bridge, era);
     const progress: (string | undefined)[] = [];
@@ -87,17 +107,6 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     await expect.poll(() => progress).toEqual(["This takes an hour"]);
     const begun = await advancing(agent, call);
     expect(textsOf(begun)).toMatch(/^This takes an hour\nTask working\.\n.*get_task/s);
-    let calls = 0;
-    for (let result = begun; ; calls += 1) {
-      if (!textsOf(result).includes("Task working")) {
-        expect(textsOf(result)).toMatch(/42\nTask completed\./);
-        break;
-      }
-      result = await advancing(agent, client.callTool({ name: "get_task", arguments: { taskId: handleIn(begun) } }));
-    }
-    // Each blocks for 50 to 75 s.
-    expect(calls).toBeGreaterThanOrEqual(47);
-    expect(calls).toBeLessThanOrEqual(73);
   });
 
   it("cancels a task", async () => {
@@ -123,6 +132,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     const ada = await officialClient(bridge, era, { caller: { subject: "ada" } });
     const bob = await officialClient(bridge, era, { caller: { subject: "bob" } });
     const nobody = await officialClient(bridge, era);
+    const named = await officialClient(bridge, era, { caller: { subject: "anonymous" } });
     const asked = await ada.callTool(say("ask"));
     const taskId = handleIn(asked);
     const id = taskId.slice(0, taskId.lastIndexOf("~"));
@@ -136,6 +146,11 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
         }
       }
     }
+    // Callers without credentials cannot list tasks, and a caller of that name is not one of them.
+    const open = handleIn(await nobody.callTool(say("ask")));
+    const theirs = await named.callTool({ name: "get_task", arguments: { taskId: open } });
+    expect(textsOf(theirs)).toBe("There is no such task");
+    expect(JSON.stringify(await nobody.listResources())).not.toContain("/tasks/");
     const contextId = /contextId: (\S+)/.exec(textsOf(asked))?.[1];
     expect(textsOf(await bob.callTool(say("hi", { contextId })))).toBe("There is no such conversation");
     expect(textsOf(await ada.callTool({ name: "answer_task", arguments: { taskId, message: "red" } }))).toContain(

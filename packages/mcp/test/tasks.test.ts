@@ -222,6 +222,10 @@ test("the card, skills, tasks and artifacts are resources with notices of change
     "file:///etc/passwd",
     `${base}/tasks/%`,
     `${uri}/artifacts/x`,
+    `${uri}/anything/answer`,
+    `${uri}/artifacts`,
+    `${uri}/artifacts/answer/more`,
+    `${resources[1]?.uri}/more`,
   ]) {
     await expect(read(wrong)).rejects.toThrow("not found");
   }

@@ -95,8 +95,11 @@ export const key: CommandSpec = {
 export const init: CommandSpec = {
   name: "init",
   summary: "Create a small agent project",
-  examples: ["parley init my-agent"],
+  examples: ["parley init my-agent", "parley init ai-agent --with ai-sdk"],
   arguments: [argument("[folder]", "new or empty folder").default(".")],
-  options: [option("--link <folder>", "use Parley's packages from this checkout instead of the registry")],
+  options: [
+    option("--with <framework>", "framework of the agent: ai-sdk or mcp; default: none"),
+    option("--link <folder>", "use Parley's packages from this checkout instead of the registry"),
+  ],
   load: async () => (await import("../init.ts")).init,
 };

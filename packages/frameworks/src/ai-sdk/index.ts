@@ -5,10 +5,10 @@
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import { Budget } from "../shared/budget.ts";
 import { messagesOf } from "../shared/messages.ts";
-import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { resume } from "./approvals.ts";
 import { durableModels } from "./model.ts";
 import type { AISDKAgent, AISDKAgentFactory, AISDKDefinition, Durable } from "./port.ts";
+import { aiSDK } from "./peer.ts";
 import { runAgent } from "./run.ts";
 import { durableTools } from "./tools.ts";
 
@@ -51,7 +51,7 @@ export type { ToolStep } from "../shared/results.ts";
  * ```
  */
 export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AISDKDefinition): Agent {
-  checkPeer({ adapter: "ai-sdk", name: "ai", min: 6, below: 8 }, installedVersion("ai", import.meta.url));
+  aiSDK();
   const make = typeof agent === "function" ? agent : loopFactory(agent);
   const { reasoning = false, history, ...rest } = definition;
   return defineAgent({
@@ -67,7 +67,7 @@ export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AIS
       }
       const messages = resumed?.messages ?? messagesOf(await turn.context.history(history));
       const durable = new DurableTurn(turn);
-      const made = make(durable);
+      const made = await make(durable, turn);
       checkAgent(made);
       const output = outputOf(made);
       // Only now is it known whether the factory has used a durable model.

@@ -1,10 +1,11 @@
-import { gateway, type LanguageModel } from "ai";
+import type { LanguageModel } from "ai";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { JsonValue } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
 import { Answers, checkAnswerSize, Pieces, piecesOf } from "../shared/answers.ts";
 import type { Budget } from "../shared/budget.ts";
 import { toJsonText } from "../shared/json.ts";
+import { aiSDK } from "./peer.ts";
 import type { DurableModel } from "./port.ts";
 
 /* A model whose answers are steps: stored as content blocks, replayed as parts (docs/decisions/frameworks.md). */
@@ -117,7 +118,7 @@ export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel
 }
 
 function modelOf(model: LanguageModel): AnyModel {
-  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway;
+  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? aiSDK().gateway;
   const found = typeof model === "string" ? provider.languageModel(model) : model;
   return found as unknown as AnyModel;
 }

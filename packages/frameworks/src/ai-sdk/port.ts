@@ -49,8 +49,8 @@ export interface Durable {
 /** A model that `Durable.model()` makes. */
 export type DurableModel = Exclude<LanguageModel, string>;
 
-/** Makes the agent of a turn. */
-export type AISDKAgentFactory = (durable: Durable) => AISDKAgent;
+/** Makes the agent of a turn. The turn is for tools that are steps already, such as those of `mcpTools()`. */
+export type AISDKAgentFactory = (durable: Durable, turn: Turn) => AISDKAgent | Promise<AISDKAgent>;
 
 /** Description and behaviour of the agent, as `defineAgent()` takes them, and options of the adapter. `resumable` is true by default. */
 export interface AISDKDefinition extends Omit<AgentDefinition, "onMessage" | "extensions"> {

@@ -1,4 +1,4 @@
-import { jsonSchema, tool, ToolLoopAgent, type LanguageModel, type Tool } from "ai";
+import type { LanguageModel, Tool, ToolLoopAgent } from "ai";
 import type { Client, Conversation } from "@parley/a2a";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import {
@@ -11,6 +11,7 @@ import {
 } from "@parley/a2a/model";
 import { digestOf, toJson } from "../shared/json.ts";
 import type { ModelPart } from "./model.ts";
+import { aiSDK } from "./peer.ts";
 import { idempotencyOf } from "./tools.ts";
 
 /* A2A agents as agents and tools of the AI SDK. */
@@ -35,6 +36,8 @@ export type RemoteAgent = ToolLoopAgent & {
  * A remote A2A agent as an `Agent` of the AI SDK. It is one conversation: a call sends the last message of the user, in the context and the
  * unfinished task of the calls before, so a question of the remote agent is answered by the next call. Use one for each conversation.
  *
+ * @throws Error for a version of `ai` other than 6 and 7.
+ *
  * @example
  * ```ts
  * const agent = remoteAgent(await connect("https://agent.example.com"));
@@ -45,7 +48,8 @@ export function remoteAgent(client: Client, { id, ...init }: RemoteAgentOptions 
   const conversation = client.conversation(init);
   const model = new RemoteModel(client, conversation) as unknown as LanguageModel;
   // One message is one call: a second one would be a second task.
-  const agent = new ToolLoopAgent({ model, maxRetries: 0, ...(id !== undefined && { id }) });
+  const { ToolLoopAgent: Loop } = aiSDK();
+  const agent = new Loop({ model, maxRetries: 0, ...(id !== undefined && { id }) });
   return Object.assign(agent, { conversation });
 }
 
@@ -173,7 +177,10 @@ class AnswerParts {
   state: TaskState | undefined;
   /** All text so far. */
   text = "";
-  readonly #shown = new Map<string, string>();
+  /** Of each artifact: its text, and how many files were shown. */
+  readonly #shown = new Map<string, { readonly text: string; readonly files: number }>();
+  /** Ids of messages. A client that reconnects gets the latest one again. */
+  readonly #heard = new Set<string>();
   #count = 0;
   #said = "";
   #bytes = 0;
@@ -204,17 +211,30 @@ class AnswerParts {
 
   /** An artifact that begins again shows only what is new of it; text that was shown cannot be taken back. */
   *#artifact({ artifactId, parts }: Artifact, append: boolean): Generator<ModelPart, void, void> {
-    const before = this.#shown.get(artifactId) ?? "";
+    const before = this.#shown.get(artifactId) ?? { text: "", files: 0 };
     const text = parts.map(textOf).join("");
-    this.#shown.set(artifactId, append ? before + text : text);
-    yield* this.#text(!append && text.startsWith(before) ? text.slice(before.length) : text, "text");
+    const files = parts.filter(({ raw }) => raw !== undefined);
+    const had = append ? before : { text: "", files: 0 };
+    this.#shown.set(artifactId, {
+      text: had.text + text,
+      files: Math.max(before.files, had.files + files.length),
+    });
+    yield* this.#text(!append && text.startsWith(before.text) ? text.slice(before.text.length) : text, "text");
+    yield* this.#files(append ? files : files.slice(before.files));
+  }
+
+  *#message({ messageId, parts }: Message, kind: "text" | "reasoning"): Generator<ModelPart, void, void> {
+    this.#said = parts.map((part) => part.text ?? "").join("");
+    if (this.#heard.has(messageId)) return;
+    this.#heard.add(messageId);
+    if (kind === "reasoning" || !this.#mirrors(this.#said)) yield* this.#text(this.#said, kind);
     yield* this.#files(parts);
   }
 
-  *#message({ parts }: Message, kind: "text" | "reasoning"): Generator<ModelPart, void, void> {
-    this.#said = parts.map((part) => part.text ?? "").join("");
-    yield* this.#text(this.#said, kind);
-    yield* this.#files(parts);
+  /** Whether a text repeats what the artifacts have, as some agents do for clients that show no artifacts. */
+  #mirrors(said: string): boolean {
+    const shown = [...this.#shown.values()].map(({ text }) => text);
+    return [...shown, shown.join(""), shown.join("\n")].some((text) => text.trim() === said.trim());
   }
 
   *#files(parts: readonly Part[]): Generator<ModelPart, void, void> {
@@ -275,6 +295,8 @@ const interval = 250;
  * A remote A2A agent as a tool of the AI SDK, with preliminary results while the agent works. The id of the tool call is the id of the message (in a
  * served agent the key of its step), so a repeated call joins its task. Throws, for the model to read, if the task fails.
  *
+ * @throws Error for a version of `ai` other than 6 and 7.
+ *
  * @example
  * ```ts
  * const tools = { weather: a2aTool(await connect("https://weather.example.com"), { description: "Tells the weather of a city" }) };
@@ -284,6 +306,7 @@ export function a2aTool(
   client: Client,
   { description }: { readonly description: string },
 ): Tool<RemoteToolInput, RemoteToolOutput> {
+  const { jsonSchema, tool } = aiSDK();
   const inputSchema = jsonSchema<RemoteToolInput>({
     type: "object",
     properties: {

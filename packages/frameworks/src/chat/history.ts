@@ -1,29 +1,22 @@
 import type { Message, StreamResponse, Task } from "@parley/a2a/model";
-import { AnswerChunks } from "./chunks.ts";
-import { safeMediaType, safeUrl } from "./files.ts";
-import { answerId } from "./outgoing.ts";
-import { approvalAnswersIn, type ApprovalAnswer } from "./questions.ts";
-import type { A2AChunk, A2AUIMessage } from "./types.ts";
+import { AnswerChunks } from "../shared/chunks.ts";
+import { safeMediaType, safeUrl } from "../shared/files.ts";
+import { approvalAnswersIn, type ApprovalAnswer } from "../shared/questions.ts";
+import { turnsOf } from "../shared/turns.ts";
+import type { A2AChunk, A2AUIMessage } from "../shared/types.ts";
 
 type ChatPart = A2AUIMessage["parts"][number];
 
-/**
- * A task as messages of a chat: what the user said, and the answers. A task does not tell which of its turns made an artifact, so artifacts stand in
- * the last answer.
- *
- * @param isRunning - Whether the last answer is under way. It is left out.
- */
-export function messagesOf(task: Task, isRunning: boolean, maxFileBytes: number): A2AUIMessage[] {
+/** A task as messages of a chat: what the user said, and the answers. One that is under way is left out. */
+export function messagesOf(task: Task, maxFileBytes: number): A2AUIMessage[] {
   const messages: A2AUIMessage[] = [];
   const a2a = { taskId: task.id, ...(task.contextId !== undefined && { contextId: task.contextId }) };
-  for (const { asked, said, isLast } of turnsOf(task)) {
+  for (const { asked, answerId, answer } of turnsOf(task)) {
     const answers = asked === undefined ? [] : approvalAnswersIn(asked.parts);
     if (answers.length > 0) noteAnswers(messages, answers);
     else if (asked !== undefined)
       messages.push({ id: asked.messageId, role: "user", metadata: { a2a }, parts: userParts(asked) });
-    if (isLast ? isRunning : said.length === 0) continue;
-    const events = [...said.map((message) => ({ message })), ...(isLast ? [{ task }] : [])];
-    messages.push(answerOf(answerId(asked?.messageId ?? task.id), a2a, maxFileBytes, events));
+    if (answer !== undefined) messages.push(answerOf(answerId, a2a, maxFileBytes, answer));
   }
   return messages;
 }
@@ -45,22 +38,6 @@ function noteAnswers(messages: A2AUIMessage[], answers: readonly ApprovalAnswer[
     };
   });
   messages[at] = { ...last, parts };
-}
-
-interface TaskTurn {
-  /** `undefined` if the history was cut before it. */
-  readonly asked: Message | undefined;
-  readonly said: readonly Message[];
-  readonly isLast: boolean;
-}
-
-function turnsOf({ history = [] }: Task): readonly TaskTurn[] {
-  const starts = history.flatMap(({ role }, at) => (role === "ROLE_USER" || at === 0 ? [at] : []));
-  return (starts.length === 0 ? [0] : starts).map((start, at) => {
-    const messages = history.slice(start, starts[at + 1]);
-    const asked = messages.find(({ role }) => role === "ROLE_USER");
-    return { asked, said: messages.filter((message) => message !== asked), isLast: at >= starts.length - 1 };
-  });
 }
 
 function answerOf(

@@ -3,4 +3,4 @@
  * @packageDocumentation
  */
 export { A2AChatTransport, type A2AChatTransportOptions } from "./transport.ts";
-export type { A2AChunk, A2ADataParts, A2AMetadata, A2AUIMessage } from "./types.ts";
+export type { A2AChunk, A2ADataParts, A2AMetadata, A2AUIMessage } from "../shared/types.ts";

@@ -1,13 +1,9 @@
-import { A2AError, data, file, isInterrupted, text, type Message, type Part } from "@parley/a2a/model";
-import type { ApprovalAnswer } from "./questions.ts";
-import type { A2AMetadata, A2AUIMessage } from "./types.ts";
+import { A2AError, data, isInterrupted, text, type Message, type Part } from "@parley/a2a/model";
+import { fileOf } from "../shared/files.ts";
+import type { ApprovalAnswer } from "../shared/questions.ts";
+import type { A2AMetadata, A2AUIMessage } from "../shared/types.ts";
 
 /* Messages of a chat as messages of A2A. */
-
-/** The id of the message that answers a message. */
-export function answerId(messageId: string): string {
-  return `answer-${messageId}`;
-}
 
 /** What a message says about its task. Messages may come from a page's own storage. */
 function metadataOf(message: A2AUIMessage | undefined): A2AMetadata["a2a"] {
@@ -49,17 +45,8 @@ type ChatPart = A2AUIMessage["parts"][number];
 
 function partOf(part: ChatPart): readonly Part[] {
   if (part.type === "text") return part.text === "" ? [] : [text(part.text)];
-  if (part.type === "file") return [fileOf(part)];
+  if (part.type === "file") return [fileOf(part.url, part)];
   return part.type.startsWith("data-") && "data" in part ? [data(part.data)] : [];
-}
-
-function fileOf({ url, mediaType, filename }: ChatPart & { readonly type: "file" }): Part {
-  const options = { mediaType, ...(filename !== undefined && { filename }) };
-  const base64 = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
-  if (base64 !== undefined) return file({ base64 }, options);
-  const plain = /^data:[^,]*,(.*)$/s.exec(url)?.[1];
-  if (plain !== undefined) return file(new TextEncoder().encode(decodeURIComponent(plain)), options);
-  return file(new URL(url), options);
 }
 
 /** The user's answers to the approvals that a message asks for. */

@@ -1,11 +1,14 @@
 import type { ChatTransport } from "ai";
-import { connect, type Client, type ConnectOptions, type EventStream } from "@parley/a2a";
-import { isInterrupted, isTerminal, type Task } from "@parley/a2a/model";
-import { Answer } from "./answer.ts";
-import { AnswerChunks } from "./chunks.ts";
+import type { Client, ConnectOptions, EventStream } from "@parley/a2a";
+import type { Task } from "@parley/a2a/model";
+import { Answer } from "../shared/answer.ts";
+import { AnswerChunks } from "../shared/chunks.ts";
+import { Connection } from "../shared/connection.ts";
+import { defaultFileBytes } from "../shared/files.ts";
+import { answerId, isRunning } from "../shared/turns.ts";
+import type { A2AChunk, A2AMetadata, A2AUIMessage } from "../shared/types.ts";
 import { messagesOf } from "./history.ts";
-import { answerId, toSend } from "./outgoing.ts";
-import type { A2AChunk, A2AMetadata, A2AUIMessage } from "./types.ts";
+import { toSend } from "./outgoing.ts";
 
 /** Options of an `A2AChatTransport`. */
 export interface A2AChatTransportOptions {
@@ -41,8 +44,6 @@ interface Asked {
   readonly isReplay: boolean;
 }
 
-const defaultFileBytes = 8 * 1024 * 1024;
-
 /**
  * Lets `useChat()` of the AI SDK talk to an A2A agent, without a route of your own in between. The id of the chat is the `contextId`, so the tasks
  * of a chat share their context. After a question of the agent the next message answers it.
@@ -61,13 +62,14 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   /** A resumed stream has the answer from its beginning. */
   readonly resumeStreamIsReplay = true;
   readonly #options: A2AChatTransportOptions;
-  #client: Promise<Client> | undefined;
+  readonly #connection: Connection;
   /** By chat: the task whose answer the page has not read to its end. */
   readonly #unread = new Map<string, string>();
 
   /** Nothing is sent before the first message. */
   constructor(options: A2AChatTransportOptions) {
     this.#options = options;
+    this.#connection = new Connection(options.agent, options.connect);
   }
 
   /** Sends the last message, and streams the answer. */
@@ -80,7 +82,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     readonly trigger: "submit-message" | "regenerate-message";
     readonly messages: readonly A2AUIMessage[];
   }): Promise<ReadableStream<A2AChunk>> {
-    const client = await this.#connected();
+    const client = await this.#connection.client();
     const message = toSend(chatId, messages, trigger === "regenerate-message");
     const { contextId } = message;
     const last = messages.at(-1);
@@ -92,7 +94,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
 
   /** The answer that is under way, from its beginning. `null` if the agent answers nothing. */
   async reconnectToStream({ chatId, abortSignal }: Call): Promise<ReadableStream<A2AChunk> | null> {
-    const client = await this.#connected();
+    const client = await this.#connection.client();
     const task = await this.#running(client, chatId, abortSignal);
     if (task === undefined) return null;
     const asked = task.history?.findLast(({ role }) => role === "ROLE_USER");
@@ -119,7 +121,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
    * ```
    */
   async messages(chatId: string, options: MessagesOptions = {}): Promise<A2AUIMessage[]> {
-    const client = await this.#connected();
+    const client = await this.#connection.client();
     const { limit = 100, ...call } = options;
     const tasks: Task[] = [];
     for await (const task of client.tasks(
@@ -131,22 +133,11 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     }
     const newest = tasks.at(-1);
     if (newest !== undefined && isRunning(newest)) this.#unread.set(chatId, newest.id);
-    return tasks.flatMap((task) => messagesOf(task, isRunning(task), this.#maxFileBytes));
+    return tasks.flatMap((task) => messagesOf(task, this.#maxFileBytes));
   }
 
   get #maxFileBytes(): number {
     return this.#options.maxFileBytes ?? defaultFileBytes;
-  }
-
-  #connected(): Promise<Client> {
-    const { agent, connect: options } = this.#options;
-    if (typeof agent !== "string") return Promise.resolve(agent);
-    this.#client ??= connect(agent, options).catch((error: unknown) => {
-      // The next message tries again.
-      this.#client = undefined;
-      throw error;
-    });
-    return this.#client;
   }
 
   /** The newest task of a chat, if its answer is under way, or was when the page read it last. */
@@ -180,15 +171,11 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     try {
       if (this.#options.onStop === "leave" || answer.ended) return;
       const taskId = await answer.task();
-      if (taskId !== undefined) await (await this.#connected()).cancelTask(taskId);
+      if (taskId !== undefined) await (await this.#connection.client()).cancelTask(taskId);
     } catch {
       return;
     } finally {
       await answer.close().catch(() => undefined);
     }
   }
-}
-
-function isRunning({ status: { state } }: Task): boolean {
-  return !isTerminal(state) && !isInterrupted(state);
 }

@@ -1,4 +1,5 @@
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
+import type { JsonValue } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
 import type { Budget } from "./budget.ts";
 import { digestOf, fromJson, toJson, wellFormed } from "./json.ts";
@@ -10,6 +11,10 @@ export class Answers {
   readonly #turn: Turn;
   readonly #budget: Budget;
   #count = 0;
+  #open = 0;
+  #isParallel = false;
+  /** Numbers of answers that failed, by what was asked: a retry asks the same. */
+  readonly #failed = new Map<string, number>();
 
   constructor(turn: Turn, budget: Budget) {
     this.#turn = turn;
@@ -22,19 +27,33 @@ export class Answers {
    * @param asked - What the model is asked, without instructions, which often name the time.
    */
   async of<Answer extends object>(asked: unknown, call: () => Promise<Answer>): Promise<Answer> {
-    const number = (this.#count += 1);
-    const prompt = await digestOf(toJson(asked));
+    const messages = toJson(asked);
+    const number = this.#numberOf(messages);
+    this.#isParallel ||= this.#open > 0;
+    this.#open += 1;
     try {
+      const prompt = await digestOf(messages);
       const stored = await this.#turn.step(`model ${number}`, async () => toJson({ ...(await call()), prompt }));
       this.#budget.add(JSON.stringify(stored));
       const answer = fromJson(stored) as Answer & { readonly prompt: string };
       if (answer.prompt !== prompt) this.#turn.logger.warn("Replaying a model answer to other messages", { number });
       return answer;
     } catch (error) {
-      // Frameworks call again after an error that may pass.
-      if (this.#count === number) this.#count -= 1;
+      // Frameworks call again after an error that may pass. Beside other calls, only what is asked tells that call from theirs.
+      if (this.#isParallel) this.#failed.set(JSON.stringify(messages), number);
+      else this.#count -= 1;
       throw error;
+    } finally {
+      this.#open -= 1;
     }
+  }
+
+  /** At once, for calls that run at the same time. */
+  #numberOf(messages: JsonValue): number {
+    const key = this.#failed.size === 0 ? "" : JSON.stringify(messages);
+    const number = this.#failed.get(key) ?? (this.#count += 1);
+    this.#failed.delete(key);
+    return number;
   }
 }
 

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { fromAISDK } from "../../src/ai-sdk/index.ts";
 import { A2AChatTransport, type A2AChunk, type A2AUIMessage } from "../../src/chat/index.ts";
-import { AnswerChunks } from "../../src/chat/chunks.ts";
+import { AnswerChunks } from "../../src/shared/chunks.ts";
 import { gate } from "../gate.ts";
 import { calls, says, Scripted } from "../scripted.ts";
 

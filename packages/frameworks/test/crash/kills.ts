@@ -47,6 +47,19 @@ class Served {
     }
   }
 
+  /** What a person sees who reads a streamed answer, and how often it was replaced. */
+  async read({ name, agent }: Job): Promise<{ readonly shown: string; readonly resets: number }> {
+    const client = await connect(`${this.#supervisor.url}/${agent}`);
+    let [shown, resets] = ["", 0];
+    const stream = client.sendStreamingMessage({ message: { messageId: name, parts: [{ text: name }] } });
+    for await (const { text, reset } of stream.text()) {
+      shown = reset ? text : shown + text;
+      if (reset) resets += 1;
+    }
+    expect(stream.status?.state).toBe("TASK_STATE_COMPLETED");
+    return { shown, resets };
+  }
+
   async #clientOf(agent: string): Promise<Client> {
     const url = `${this.#supervisor.url}/${agent}`;
     const client = this.#clients.get(agent) ?? (await connect(url, { retry: false, reconnect: false }));
@@ -63,14 +76,27 @@ class Served {
   }
 }
 
+/** Calls of models and tools for a job, in the order in which they were made: their numbers in its script. */
+function callsOf(lines: readonly string[], { name }: Job): readonly number[] {
+  const made = lines.filter((line) => line.startsWith(`${name} `)).map((line) => Number(line.split(" ")[1]));
+  // A call follows only once the result of the one before is stored: nothing before it was made again.
+  expect(made, name).toEqual(made.toSorted((one, other) => one - other));
+  return made;
+}
+
 /**
  * A real server on SQLite is killed at random while its agents ask models, run tools and wait for approvals. Each says that it looks something up,
  * that it would pay, which it asks about, and that it has paid.
  *
  * @param server - The program of the server, beside this file.
  * @param agents - How many calls the script of each agent has.
+ * @param read - Agents whose answers are read while the server is killed: one step after the other, until the life that the name of the job says.
  */
-export function testKills(server: string, agents: Readonly<Record<string, number>>): void {
+export function testKills(
+  server: string,
+  agents: Readonly<Record<string, number>>,
+  read: readonly string[] = [],
+): void {
   test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => {
     const folder = await mkdtemp(join(diskFolder(), `parley-${server}-`));
     const path = join(folder, "tasks.db");
@@ -86,6 +112,8 @@ export function testKills(server: string, agents: Readonly<Record<string, number
     const jobs: Job[] = [];
     const tasks: Promise<Task>[] = [];
     let life = await supervisor.start();
+    const readers = read.map((agent) => ({ name: `job-read-${agent}-until-${Math.min(kills, 10)}`, agent }));
+    const reads = readers.map((job) => served.read(job));
     for (let kill = 0; kill < kills; kill += 1) {
       for (const agent of Object.keys(agents)) {
         const job = { name: `job-${agent}-${kill}`, agent };
@@ -95,23 +123,30 @@ export function testKills(server: string, agents: Readonly<Record<string, number
       life = await served.kill(life);
     }
     const ended = await Promise.all(tasks);
+    const seen = await Promise.all(reads);
     life.kill("SIGKILL");
     const texts = ended.map(({ artifacts }) => artifacts?.map(({ parts }) => parts.map(({ text }) => text).join("")));
     expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
     expect(texts).toEqual(jobs.map(() => ["Looking it up.", "I would pay.", "I have paid it."]));
 
-    // A call follows only once the result of the one before is stored: nothing before it was made again.
     const lines = (await readFile(`${path}.calls`, "utf8")).trim().split("\n");
-    let least = 0;
-    for (const { name, agent } of jobs) {
-      const made = lines.filter((line) => line.startsWith(`${name} `)).map((line) => Number(line.split(" ")[1]));
-      expect(made, name).toEqual(made.toSorted((one, other) => one - other));
-      const count = agents[agent] ?? 0;
+    for (const [at, job] of readers.entries()) {
+      const steps = Array.from(
+        { length: ((callsOf(lines, job).at(-1) ?? 0) + 1) / 2 },
+        (_, step) => `Step ${step} is done.`,
+      );
+      expect(seen[at]).toEqual({ shown: steps.join("\n"), resets: 0 });
+    }
+    let [least, all] = [0, 0];
+    for (const job of jobs) {
+      const made = callsOf(lines, job);
+      const count = agents[job.agent] ?? 0;
       least += count;
-      expect([...new Set(made)], name).toEqual(Array.from({ length: count }, (_, at) => at + 1));
+      all += made.length;
+      expect([...new Set(made)], job.name).toEqual(Array.from({ length: count }, (_, at) => at + 1));
     }
     // Calls whose process was killed before their result was stored are made again, and there are such calls.
-    expect(lines.length).toBeGreaterThanOrEqual(least);
-    expect(lines.length).toBeLessThanOrEqual(least + kills * jobs.length);
+    expect(all).toBeGreaterThanOrEqual(least);
+    expect(all).toBeLessThanOrEqual(least + kills * jobs.length);
   });
 }

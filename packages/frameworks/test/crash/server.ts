@@ -22,13 +22,15 @@ export const card = { name: "Payer", description: "Pays", version: "1.0.0", skil
 /** Every process is killed from outside: no death suspends a task. */
 const lease = { maxDeaths: 1000, maxAttempts: 1000 };
 
+// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+const lives = `${path}.lives`;
+/** How many processes have begun, with this one. */
+export const life = Number(readFileSync(lives, "utf8")) + 1;
+writeFileSync(lives, String(life));
+const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
+
 /** Serves agents by their names, and prints "ready" once it listens. */
 export async function serveAll(agents: Readonly<Record<string, Agent>>): Promise<void> {
-  // Each life begins a minute later than the one before, so that the leases of a killed process are over.
-  const lives = `${path}.lives`;
-  const life = Number(readFileSync(lives, "utf8")) + 1;
-  writeFileSync(lives, String(life));
-  const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
   await serve(
     Object.entries(agents).map(([name, agent]) => ({ path: `/${name}`, agent })),
     { port: Number(port), store: await sqliteStore({ path }), clock, pollInterval: 20, logger: false, lease },

@@ -1,8 +1,9 @@
 import { connect, type Client } from "@parley/a2a";
 import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
-import { handlesFor, type HandleKey, type Handles } from "./handles.ts";
+import { callerKey, handlesFor, type HandleKey, type Handles } from "./handles.ts";
 import type { McpServerOptions } from "./options.ts";
 import type { ResultLimits } from "./results.ts";
+import type { SkillFile } from "./skill-files.ts";
 import type { SkillTool } from "./skills.ts";
 
 /* The agent as one caller may use it. */
@@ -11,6 +12,7 @@ import type { SkillTool } from "./skills.ts";
 export interface BridgeDeps {
   readonly client: Client;
   readonly tools: readonly SkillTool[];
+  readonly skillFiles: readonly SkillFile[];
   readonly limits: ResultLimits;
   readonly maxWaitMs: number;
   readonly pollIntervalMs: number;
@@ -54,7 +56,7 @@ export function clientsFor(
     connect(agent, { ...options, ...(await credentialsFor(caller)) });
   const known = new Map<string, { readonly client: Promise<Client>; readonly end: number }>();
   return (caller) => {
-    const name = JSON.stringify([caller.organization ?? null, caller.subject]);
+    const name = callerKey(caller);
     const now = clock.elapsed();
     const found = known.get(name);
     if (found !== undefined && now < found.end) return found.client;

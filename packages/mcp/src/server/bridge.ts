@@ -1,6 +1,7 @@
 import { connect, type Client } from "@parley/a2a";
 import { line, type Clock, type Logger, type Principal } from "@parley/a2a/protocol";
 import {
+  CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
   hostHeaderValidationResponse,
   localhostAllowedHostnames,
@@ -13,10 +14,12 @@ import {
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { clientsFor, handlesOf, viewOf, type BridgeDeps, type CallerView } from "./agent.ts";
 import { callTool, type ToolRequest } from "./calls.ts";
-import { handleKey } from "./handles.ts";
+import { anonymous, handleKey } from "./handles.ts";
 import type { McpBridge, McpServerOptions } from "./options.ts";
 import { elicitModes } from "./questions.ts";
 import { encoded, serveResources, Watches } from "./resources.ts";
+import { Sessions } from "./sessions.ts";
+import { serveSkillFiles, skillFiles } from "./skill-files.ts";
 import { skillTools, taskTools } from "./skills.ts";
 import { serveTasks, takesTasks } from "./tasks.ts";
 
@@ -33,8 +36,6 @@ const runtimeClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
-
-const anonymous: Principal = { subject: "anonymous" };
 
 /**
  * Makes an MCP server of an A2A agent: its skills are tools. It serves both eras of MCP, 2025-11-25 and 2026-07-28.
@@ -61,6 +62,7 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
   const deps: BridgeDeps = {
     client,
     tools,
+    skillFiles: await skillFiles(tools),
     maxWaitMs,
     pollIntervalMs,
     clock,
@@ -75,8 +77,20 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
   };
   const onerror = (error: Error): void => logger.warn("MCP request failed", { cause: error });
   const watches = new Watches((uri) => handler.notify.resourceUpdated(uri), clock);
-  const all = [watches];
+  const all = new Set([watches]);
   const handler = createMcpHandler((context) => serverFor(deps, context, () => watches), { onerror });
+  /** For a connection that notices can reach. */
+  const connected = (context: McpRequestContext): Server =>
+    serverFor(deps, context, (server) => {
+      const made = new Watches((uri) => void server.sendResourceUpdated({ uri }).catch(onerror), clock);
+      all.add(made);
+      server.onclose = () => {
+        made.close();
+        all.delete(made);
+      };
+      return made;
+    });
+  const sessions = new Sessions((caller) => connected({ era: "legacy", authInfo: authOf(caller) }), onerror);
   return {
     client,
     async fetch(request, caller) {
@@ -85,25 +99,21 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
       }
       const refused = options.localOnly === true ? foreign(request) : undefined;
       if (refused !== undefined) return refused;
-      // The token of the request is never read: the principal is all that the bridge knows of its caller.
-      const authInfo = { token: "", clientId: "", scopes: [], extra: { caller: caller ?? anonymous } };
-      return handler.fetch(request, { authInfo });
+      const known = caller ?? anonymous;
+      const answer = options.sessions === false ? undefined : await sessions.answer(request, known);
+      return answer ?? handler.fetch(request, { authInfo: authOf(known) });
     },
     stdio() {
       let resolve = (): void => undefined;
       const closed = new Promise<void>((done) => (resolve = done));
-      const notice = (server: Server): Watches => {
-        const made = new Watches((uri) => void server.sendResourceUpdated({ uri }).catch(onerror), clock);
-        all.push(made);
-        return made;
-      };
-      const served = serveStdio((context) => serverFor(deps, context, notice), { onerror });
+      const served = serveStdio((context) => connected(context), { onerror });
       // Standard input may end before anything holds the process open.
       process.stdin.once("end", resolve).once("close", resolve);
       return { closed, close: () => served.close().then(resolve) };
     },
     async close() {
       for (const each of all) each.close();
+      await sessions.close();
       await handler.close();
     },
   };
@@ -117,27 +127,43 @@ function foreign(request: Request): Response | undefined {
   );
 }
 
+/** The token of the request is never read: the principal is all that the bridge knows of its caller. */
+function authOf(caller: Principal): NonNullable<McpRequestContext["authInfo"]> {
+  return { token: "", clientId: "", scopes: [], extra: { caller } };
+}
+
 function callerOf(authInfo: McpRequestContext["authInfo"]): Principal {
   const caller = authInfo?.extra?.["caller"];
   return isPrincipal(caller) ? caller : anonymous;
+}
+
+/** What the client of a request of 2026-07-28 can do: each request says so. */
+function declaredIn({ mcpReq }: ServerContext): object | undefined {
+  const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope };
+  const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY];
+  return typeof capabilities === "object" && capabilities !== null ? capabilities : undefined;
 }
 
 function isPrincipal(value: unknown): value is Principal {
   return typeof value === "object" && value !== null && "subject" in value && typeof value.subject === "string";
 }
 
-/** Makes the server of one request, or of one connection on stdio. */
-function serverFor(deps: BridgeDeps, { era, requestInfo, authInfo }: McpRequestContext, watches: WatchesOf): Server {
+/** Makes the server of one request, or of one connection: a session, or stdio. */
+function serverFor(
+  deps: BridgeDeps,
+  { era, requestInfo, authInfo }: McpRequestContext,
+  watches: (server: Server) => Watches,
+): Server {
   const { card } = deps.client;
   const caller = callerOf(authInfo);
   const isModern = era === "modern";
-  // A request of 2025-11-25 over HTTP has no session that notices could reach.
+  // A single request of 2025-11-25 is no connection that notices could reach.
   const subscribe = isModern || requestInfo === undefined;
   const info = { name: line(card.name, 100), version: line(card.version, 100) };
   const server = new Server(info, { capabilities: { tools: {}, resources: { subscribe } } });
   const view = (): Promise<CallerView> => viewOf(deps, caller);
   const requestOf = async (context: ServerContext): Promise<ToolRequest> => {
-    const capabilities = server.getClientCapabilities();
+    const capabilities = isModern ? declaredIn(context) : server.getClientCapabilities();
     return {
       deps,
       view: await view(),
@@ -152,8 +178,7 @@ function serverFor(deps: BridgeDeps, { era, requestInfo, authInfo }: McpRequestC
     callTool(await requestOf(context), params.name, params.arguments),
   );
   serveResources(server, deps, view, watches(server));
+  serveSkillFiles(server, deps.skillFiles, isModern);
   if (isModern) serveTasks(server, requestOf);
   return server;
 }
-
-type WatchesOf = (server: Server) => Watches;

@@ -153,7 +153,7 @@ function followingOf(request: ToolRequest, answered?: string): Following {
   const progress = progressOf(context);
   return {
     clock: deps.clock,
-    maxWaitMs: deps.maxWaitMs,
+    maxWaitMs: remainingMs(request),
     signal: context.mcpReq.signal,
     answered,
     see(task) {
@@ -161,6 +161,20 @@ function followingOf(request: ToolRequest, answered?: string): Following {
       progress(task);
     },
   };
+}
+
+/** When a request came. In 2025-11-25 it is one request over all its questions, and its client's limit is for all of them. */
+const begins = new WeakMap<AbortSignal, number>();
+
+/** So that an answer reaches the agent. */
+const minWaitMs = 2000;
+
+function remainingMs({ deps: { clock, maxWaitMs }, context }: ToolRequest): number {
+  const { signal } = context.mcpReq;
+  const now = clock.elapsed();
+  const begin = begins.get(signal) ?? now;
+  begins.set(signal, begin);
+  return Math.max(Math.min(minWaitMs, maxWaitMs), maxWaitMs - (now - begin));
 }
 
 /** An agent may make progress faster than a client reads. */

@@ -1,5 +1,13 @@
 import type { Principal } from "@parley/a2a/protocol";
 
+/** Whoever calls without credentials: no principal, whatever its subject. */
+export const anonymous: Principal = { subject: "anonymous" };
+
+/** Identifies a caller. */
+export function callerKey(caller: Principal): string {
+  return caller === anonymous ? "anonymous" : JSON.stringify([caller.organization ?? null, caller.subject]);
+}
+
 /* Handles of tasks and conversations. With a key they belong to one caller: `<id>~<mac>`. */
 
 export type HandleKind = "task" | "context";
@@ -18,7 +26,7 @@ const plainHandles: Handles = { seal: async (_, id) => id, open: async (_, handl
 export function handlesFor(key: CryptoKey | undefined, caller: Principal): Handles {
   if (key === undefined) return plainHandles;
   const mac = async (kind: HandleKind, id: string): Promise<string> => {
-    const text = JSON.stringify([kind, caller.organization ?? null, caller.subject, id]);
+    const text = JSON.stringify([kind, callerKey(caller), id]);
     const bytes = new Uint8Array(await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(text)));
     return Array.from(bytes.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
   };

@@ -35,6 +35,11 @@ export interface McpServerOptions {
   /** How often clients of the tasks extension should poll, in milliseconds. Default 2 s. */
   readonly pollIntervalMs?: number;
   /**
+   * Gives clients of 2025-11-25 sessions over HTTP, which questions within a call, subscriptions and cancellation need. A session is known to
+   * this process only: with several processes, route by `Mcp-Session-Id`, or set it to false. Default true, for at most 100 clients.
+   */
+  readonly sessions?: boolean;
+  /**
    * Answers only programs of this machine: checks `Host` and `Origin`, so that no page in a browser uses the bridge (DNS rebinding).
    * Default false: the host checks them, as `serve()` does.
    */

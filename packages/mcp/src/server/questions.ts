@@ -1,8 +1,9 @@
 import type { Message, Part, Task } from "@parley/a2a";
 import { readAuthorization } from "@parley/a2a";
-import { textOf } from "@parley/a2a/model";
-import { formIn, type Field } from "@parley/a2a/internal/schema/form";
+import { textOf, type JsonObject, type JsonValue } from "@parley/a2a/model";
+import { formIn, isForm, type Field } from "@parley/a2a/internal/schema/form";
 import type { ElicitRequestFormParams, InputRequest } from "@modelcontextprotocol/server";
+import * as z from "zod";
 
 /* Questions of a task as elicitations, and their answers as parts of a message. */
 
@@ -34,7 +35,7 @@ export function questionOf(task: Task, modes: ElicitModes): InputRequest | undef
   const params: ElicitRequestFormParams = {
     mode: "form",
     message: said === "" ? "The agent asks for input." : said,
-    requestedSchema: schemaOf(message),
+    requestedSchema: formOf(message) ?? oneText,
   };
   return { method: "elicitation/create", params };
 }
@@ -53,33 +54,106 @@ const oneText: Requested = {
   required: ["answer"],
 };
 
-/** Elicitations have flat forms of primitive values. Other forms are asked as one text. */
-function schemaOf(message: Message | undefined): Requested {
-  const fields = formIn(message)?.fields;
-  if (fields === undefined) return oneText;
-  const properties = Object.fromEntries(fields.map((field) => [field.name, propertyOf(field)]));
-  return { type: "object", properties, required: fields.filter((each) => each.required).map(({ name }) => name) };
+/** The form in a question as one of MCP: flat, with primitive values and choices. `undefined`: it is asked as one text. */
+function formOf(message: Message | undefined): Requested | undefined {
+  const schema = schemaIn(message);
+  const given = Object.entries(isObject(schema?.["properties"]) ? schema["properties"] : {});
+  if (schema === undefined || given.length > maxFields) return undefined;
+  const required = namesIn(schema["required"]);
+  const asked = new Map<string, Property>();
+  const others = given.filter(([name, each]) => {
+    const { success, data } = Choices.safeParse(each);
+    if (success) asked.set(name, data);
+    return !success;
+  });
+  const isOther = (name: string): boolean => others.some(([each]) => each === name);
+  const fields =
+    others.length === 0 && asked.size > 0
+      ? []
+      : fieldsOf({ ...schema, properties: Object.fromEntries(others), required: required.filter(isOther) });
+  if (fields === undefined) return undefined;
+  for (const field of fields) asked.set(field.name, propertyOf(field));
+  // In the order of the agent.
+  const properties = given.flatMap(([name]): [string, Property][] => {
+    const property = asked.get(name);
+    return property === undefined ? [] : [[name, property]];
+  });
+  return {
+    type: "object",
+    properties: Object.fromEntries(properties),
+    required: required.filter((name) => asked.has(name)),
+  };
 }
 
-function propertyOf({ label, description, kind, choices, schema }: Field): Property {
-  const about = { title: label, ...(description !== undefined && { description }) };
-  if (kind === "boolean") return { ...about, type: "boolean" };
+const maxFields = 50;
+
+function schemaIn(message: Message | undefined): JsonObject | undefined {
+  const data = message?.parts.find(isForm)?.data;
+  if (!isObject(data)) return undefined;
+  const { form } = data;
+  return isObject(form) && !isObject(data["properties"]) ? form : data;
+}
+
+function fieldsOf(schema: JsonObject): readonly Field[] | undefined {
+  const parts = [{ data: schema, mediaType: "application/schema+json" }];
+  return formIn({ messageId: "form", role: "ROLE_AGENT", parts })?.fields;
+}
+
+function namesIn(required: JsonValue | undefined): string[] {
+  return Array.isArray(required) ? required.filter((each) => typeof each === "string") : [];
+}
+
+const about = { title: z.string().optional(), description: z.string().optional() };
+const titled = z.array(z.object({ const: z.string(), title: z.string() })).min(1);
+const texts = z.array(z.string()).min(1);
+const several = {
+  ...about,
+  type: z.literal("array"),
+  minItems: z.number().optional(),
+  maxItems: z.number().optional(),
+  default: z.array(z.string()).optional(),
+};
+
+/** Choices with names for people, and choices of several: MCP has the same forms of them. */
+const Choices = z.union([
+  z.object({ ...about, type: z.literal("string"), oneOf: titled, default: z.string().optional() }),
+  z.object({ ...about, type: z.literal("string"), enum: texts, enumNames: texts, default: z.string().optional() }),
+  z.object({ ...several, items: z.object({ type: z.literal("string"), enum: texts }) }),
+  z.object({ ...several, items: z.object({ anyOf: titled }) }),
+]);
+
+function propertyOf({ label, description, kind, choices, initial, schema }: Field): Property {
+  const named = { title: label, ...(description !== undefined && { description }) };
+  if (kind === "boolean")
+    return { ...named, type: "boolean", ...(typeof initial === "boolean" && { default: initial }) };
   if (kind === "string") {
-    const texts = choices?.filter((choice): choice is string => typeof choice === "string");
-    if (texts !== undefined && texts.length > 0) return { ...about, type: "string", enum: texts };
-    const { minLength, maxLength } = schema;
-    const bounds = {
+    const standard = { ...named, type: kind, ...(typeof initial === "string" && { default: initial }) };
+    const allowed = choices?.filter((choice): choice is string => typeof choice === "string");
+    if (allowed !== undefined && allowed.length > 0) return { ...standard, enum: allowed };
+    const { minLength, maxLength, format } = schema;
+    const known = formats.find((each) => each === format);
+    return {
+      ...standard,
       ...(typeof minLength === "number" && { minLength }),
       ...(typeof maxLength === "number" && { maxLength }),
+      ...(known !== undefined && { format: known }),
     };
-    return { ...about, type: "string", ...bounds };
   }
   const { minimum, maximum } = schema;
-  const range = {
+  return {
+    ...named,
+    type: kind,
     ...(typeof minimum === "number" && { minimum }),
     ...(typeof maximum === "number" && { maximum }),
+    ...(typeof initial === "number" && { default: initial }),
   };
-  return { ...about, type: kind, ...range };
+}
+
+/** Those that MCP knows. */
+const formats = ["email", "uri", "date", "date-time"] as const;
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** What a person answered. */
@@ -90,17 +164,20 @@ export type Answered =
   | { readonly kind: "declined" }
   | { readonly kind: "missing" };
 
+const Value = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
+
 /** Reads the answer to the question of a task. The values are untrusted: the agent checks them. */
 export function answerOf(task: Task, given: unknown): Answered {
   if (typeof given !== "object" || given === null || !("action" in given)) return { kind: "missing" };
   if (given.action !== "accept") return { kind: "declined" };
   if (task.status.state === "TASK_STATE_AUTH_REQUIRED") return { kind: "opened" };
   const content = "content" in given && typeof given.content === "object" ? given.content : {};
-  const values: Record<string, string | number | boolean> = {};
+  const values: Record<string, string | number | boolean | string[]> = {};
   for (const [name, value] of Object.entries(content ?? {})) {
-    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") values[name] = value;
+    const { success, data } = Value.safeParse(value);
+    if (success) values[name] = data;
   }
-  if (formIn(task.status.message)?.fields !== undefined) return { kind: "parts", parts: [{ data: values }] };
+  if (formOf(task.status.message) !== undefined) return { kind: "parts", parts: [{ data: values }] };
   const { answer } = values;
   return answer === undefined ? { kind: "missing" } : { kind: "parts", parts: [{ text: String(answer) }] };
 }

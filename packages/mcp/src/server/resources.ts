@@ -8,6 +8,7 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import type { BridgeDeps, CallerView } from "./agent.ts";
+import { readSkillFile } from "./skill-files.ts";
 import { cutBytes } from "./skills.ts";
 
 /* The card, skills, tasks and artifacts as resources, and notices of their changes. */
@@ -65,14 +66,17 @@ function listed({ base, client: { card }, tools }: BridgeDeps): Resource[] {
 
 async function read(uri: string, deps: BridgeDeps, view: CallerView, watches: Watches): Promise<Contents> {
   const { base, client } = deps;
+  const skillFile = readSkillFile(uri, deps.skillFiles);
+  if (skillFile !== undefined) return skillFile;
   const path = uri.startsWith(`${base}/`) ? uri.slice(base.length + 1) : "";
-  const [kind, name = "", , artifactId] = path.split("/").map(decoded);
+  const [kind, name = "", below, artifactId, ...others] = path.split("/").map(decoded);
   if (path === "agent-card") return [json(uri, client.card)];
-  if (kind === "skills") {
+  if (kind === "skills" && below === undefined) {
     const skill = client.card.skills.find(({ id }) => id === name);
     if (skill !== undefined && deps.tools.some((each) => each.skill === name)) return [json(uri, skill)];
   }
-  if (kind === "tasks") {
+  const isArtifact = below === "artifacts" && artifactId !== undefined && others.length === 0;
+  if (kind === "tasks" && (below === undefined || isArtifact)) {
     const task = await taskOf(view, name);
     if (task !== undefined) {
       const taskUri = `${base}/tasks/${encodeURIComponent(name)}`;

@@ -14,7 +14,8 @@ export interface FileInput {
   readonly url?: string | undefined;
 }
 
-const handle: z.ZodString = z.string().min(1).max(1000);
+/** An id has at most 1,024 characters, and its MAC 33. */
+const handle: z.ZodString = z.string().min(1).max(1100);
 
 function contentFields() {
   const file = z

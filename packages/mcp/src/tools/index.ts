@@ -3,6 +3,14 @@
  * @packageDocumentation
  */
 export { mcpTools } from "./mcp-tools.ts";
+export {
+  toAISDK,
+  toLangChain,
+  toOpenAIAgents,
+  type AISDKTool,
+  type LangChainTool,
+  type OpenAIAgentsTool,
+} from "./models.ts";
 export { memoryPins } from "./pins.ts";
 export { mcpPool, type HttpServer, type McpPool, type McpPoolOptions, type StdioServer } from "./pool.ts";
 export {

@@ -1,4 +1,12 @@
-import { guardedFetch, type Clock, type Dialer, type Logger, type NetPolicy } from "@parley/a2a/protocol";
+import type { CredentialProvider } from "@parley/a2a/credentials";
+import {
+  guardedFetch,
+  type Clock,
+  type Dialer,
+  type Logger,
+  type NetPolicy,
+  type Principal,
+} from "@parley/a2a/protocol";
 import {
   Client,
   isInputRequiredResult,
@@ -10,6 +18,8 @@ import {
   type InputRequiredResult,
   type Transport,
 } from "@modelcontextprotocol/client";
+import { callerKey } from "../server/handles.ts";
+import { authorized } from "./authorized.ts";
 import { reasonOf } from "./mcp-tools.ts";
 import { McpToolError, type ElicitAnswer, type McpCall, type McpCallOptions, type McpClient } from "./port.ts";
 
@@ -33,6 +43,11 @@ export interface HttpServer {
   readonly url: string;
   /** Headers of each request, such as `Authorization` with a credential of this agent. */
   readonly headers?: Readonly<Record<string, string>> | (() => Promise<Readonly<Record<string, string>>>);
+  /**
+   * OAuth of this agent, such as `clientCredentials()` of `@parley/a2a/credentials`. Or a function, called for each caller that `server()` gets:
+   * with `tokenExchange({ …, subject: caller })` the server sees a token that was issued for it, and never the caller's own.
+   */
+  readonly credentials?: CredentialProvider | ((caller: Principal) => CredentialProvider);
 }
 
 /** Options of `mcpPool()`. */
@@ -61,8 +76,13 @@ export interface McpPoolOptions {
 
 /** Connections to MCP servers. */
 export interface McpPool {
-  /** A server, for `mcpTools()`. It connects with the first call, and again after its process ended. Throws McpToolError for an unknown name. */
-  server(name: string): McpClient;
+  /**
+   * A server, for `mcpTools()`. It connects with the first call, and again after its process ended.
+   *
+   * @param caller - Whose connection it is, such as `turn.principal`. Required if `credentials` is a function. Default: all callers share one.
+   * @throws McpToolError for an unknown name, and for a missing caller.
+   */
+  server(name: string, caller?: Principal): McpClient;
   /** How many connections are open. */
   readonly size: number;
   /** Ends all connections and processes. */
@@ -83,12 +103,34 @@ export function mcpPool(options: McpPoolOptions): McpPool {
   return new Pool(options);
 }
 
+/** A server, and whose connection to it. */
+interface Target {
+  readonly name: string;
+  readonly key: string;
+  readonly config: StdioServer | HttpServer;
+  readonly credentials: CredentialProvider | undefined;
+}
+
+/** The credentials of a connection, from the latest principal of its caller: it has the newest token. */
+interface Access {
+  credentials: CredentialProvider | undefined;
+}
+
 interface Connection {
   readonly client: Promise<Client>;
   calls: number;
   /** Who answers an elicitation, by call. */
   readonly elicits: Set<(request: unknown) => ElicitAnswer>;
+  readonly access: Access;
   stopIdle(): void;
+}
+
+function targetOf(name: string, config: StdioServer | HttpServer, caller: Principal | undefined): Target {
+  const { credentials } = "url" in config ? config : {};
+  if (typeof credentials !== "function") return { name, key: name, config, credentials };
+  if (caller === undefined)
+    throw new McpToolError(`The MCP server ${name} has credentials by caller; pass the caller, such as turn.principal`);
+  return { name, key: `${name} ${callerKey(caller)}`, config, credentials: credentials(caller) };
 }
 
 class Pool implements McpPool {
@@ -104,41 +146,38 @@ class Pool implements McpPool {
     return this.#open.size;
   }
 
-  server(name: string): McpClient {
+  server(name: string, caller?: Principal): McpClient {
     const config = this.#options.servers[name];
     if (config === undefined) {
       throw new McpToolError(
         `The pool has no server ${JSON.stringify(name)}; it has ${JSON.stringify(Object.keys(this.#options.servers))}`,
       );
     }
+    const target = targetOf(name, config, caller);
     return {
       getServerVersion: () => ({ name }),
-      listTools: (_, call) => this.#use(name, config, call, (client) => client.listTools(undefined, sdkOptions(call))),
+      listTools: (_, call) => this.#use(target, call, (client) => client.listTools(undefined, sdkOptions(call))),
       callTool: (params: McpCall, call) =>
-        this.#use(name, config, call, (client) => this.#call(client, params, sdkOptions(call))),
+        this.#use(target, call, (client) => this.#call(client, params, sdkOptions(call))),
     };
   }
 
-  async #use<T>(
-    name: string,
-    config: StdioServer | HttpServer,
-    { onElicit }: McpCallOptions = {},
-    run: (client: Client) => Promise<T>,
-  ): Promise<T> {
-    let connection = this.#claim(name, config);
-    for (; connection === undefined; connection = this.#claim(name, config)) await this.#makeRoom();
+  async #use<T>(target: Target, { onElicit }: McpCallOptions = {}, run: (client: Client) => Promise<T>): Promise<T> {
+    const { key } = target;
+    let connection = this.#claim(target);
+    for (; connection === undefined; connection = this.#claim(target)) await this.#makeRoom();
     if (onElicit !== undefined) connection.elicits.add(onElicit);
     try {
       return await run(await connection.client);
     } catch (error) {
       // The server has forgotten the session: the next call makes one.
-      if (error instanceof SdkHttpError && error.status === 404 && this.#open.get(name) === connection)
-        void this.#end(name);
+      if (error instanceof SdkHttpError && error.status === 404 && this.#open.get(key) === connection)
+        void this.#end(key);
       throw error;
     } finally {
       connection.calls -= 1;
       if (onElicit !== undefined) connection.elicits.delete(onElicit);
-      if (connection.calls === 0) this.#whenIdle(name, connection);
+      if (connection.calls === 0) this.#whenIdle(key, connection);
     }
   }
 
@@ -162,31 +201,33 @@ class Pool implements McpPool {
   }
 
   /** The connection for a call. `undefined`: there are too many. It awaits nothing, so that calls at the same time keep the limit. */
-  #claim(name: string, config: StdioServer | HttpServer): Connection | undefined {
+  #claim(target: Target): Connection | undefined {
     if (this.#isClosed) throw new McpToolError("The pool is closed");
     const isFull = this.#open.size >= this.#maxConnections;
-    const connection = this.#open.get(name) ?? (isFull ? undefined : this.#begin(name, config));
+    const connection = this.#open.get(target.key) ?? (isFull ? undefined : this.#begin(target));
     if (connection === undefined) return undefined;
     connection.stopIdle();
     connection.calls += 1;
+    connection.access.credentials = target.credentials;
     return connection;
   }
 
-  #whenIdle(name: string, connection: Connection): void {
+  #whenIdle(key: string, connection: Connection): void {
     const { idleMs = 60_000, clock = runtimeClock } = this.#options;
     connection.stopIdle();
-    if (this.#open.get(name) !== connection) return;
-    connection.stopIdle = clock.after(idleMs, () => void this.#end(name));
+    if (this.#open.get(key) !== connection) return;
+    connection.stopIdle = clock.after(idleMs, () => void this.#end(key));
   }
 
-  #begin(name: string, config: StdioServer | HttpServer): Connection {
+  #begin({ name, key, config, credentials }: Target): Connection {
     const elicits = new Set<(request: unknown) => ElicitAnswer>();
-    const client = this.#connect(name, config, elicits);
-    const connection: Connection = { client, calls: 0, elicits, stopIdle: () => undefined };
-    this.#open.set(name, connection);
+    const access: Access = { credentials };
+    const client = this.#connect(name, config, { elicits, access });
+    const connection: Connection = { client, calls: 0, elicits, access, stopIdle: () => undefined };
+    this.#open.set(key, connection);
     const forget = (): void => {
       connection.stopIdle();
-      if (this.#open.get(name) === connection) this.#open.delete(name);
+      if (this.#open.get(key) === connection) this.#open.delete(key);
     };
     client.then((made) => (made.onclose = forget), forget);
     return connection;
@@ -199,7 +240,11 @@ class Pool implements McpPool {
     await this.#end(idle[0]);
   }
 
-  async #connect(name: string, config: StdioServer | HttpServer, elicits: Connection["elicits"]): Promise<Client> {
+  async #connect(
+    name: string,
+    config: StdioServer | HttpServer,
+    { elicits, access }: Pick<Connection, "elicits" | "access">,
+  ): Promise<Client> {
     const { sampling, logger } = this.#options;
     const capabilities = { elicitation: { form: {}, url: {} }, ...(sampling !== undefined && { sampling: {} }) };
     const client = new Client(
@@ -218,7 +263,7 @@ class Pool implements McpPool {
       return answer?.action === "accept" ? { ...answer } : { action: "cancel" };
     });
     if (sampling !== undefined) client.setRequestHandler("sampling/createMessage", ({ params }) => sampling(params));
-    const transport = "url" in config ? this.#http(config) : await this.#stdio(config);
+    const transport = "url" in config ? this.#http(config, access) : await this.#stdio(config);
     try {
       await client.connect(transport, { timeout: 30_000 });
     } catch (error) {
@@ -242,19 +287,27 @@ class Pool implements McpPool {
     });
   }
 
-  #http({ url, headers = {} }: HttpServer): Transport {
+  #http({ url, headers = {} }: HttpServer, access: Access): Transport {
     const { policy = {}, dialer, timeoutMs = 300_000 } = this.#options;
     const guarded = guardedFetch({ ...policy, maxBytes: this.#maxBytes, timeout: timeoutMs }, dialer);
-    const send = async (to: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const sendWith = async (
+      to: string,
+      init: RequestInit,
+      given: Readonly<Record<string, string>>,
+    ): Promise<Response> => {
       const own = typeof headers === "function" ? await headers() : headers;
       const sent = new Headers(init.headers);
-      for (const [field, value] of Object.entries(own)) sent.set(field, value);
-      return guarded(String(to), {
+      for (const [field, value] of Object.entries({ ...own, ...given })) sent.set(field, value);
+      return guarded(to, {
         method: init.method ?? "GET",
         headers: Object.fromEntries(sent),
         ...(typeof init.body === "string" && { body: init.body }),
         ...(init.signal instanceof AbortSignal && { signal: init.signal }),
       });
+    };
+    const send = (to: string | URL, init: RequestInit = {}): Promise<Response> => {
+      const call = sendWith.bind(undefined, String(to), init);
+      return access.credentials === undefined ? call({}) : authorized(access.credentials, url, init, call);
     };
     return new StreamableHTTPClientTransport(new URL(url), { fetch: send });
   }
@@ -267,20 +320,20 @@ class Pool implements McpPool {
     return this.#options.maxAnswerBytes ?? 4 << 20;
   }
 
-  async #end(name: string): Promise<void> {
-    const connection = this.#open.get(name);
-    this.#open.delete(name);
+  async #end(key: string): Promise<void> {
+    const connection = this.#open.get(key);
+    this.#open.delete(key);
     connection?.stopIdle();
     try {
       await (await connection?.client)?.close();
     } catch (error) {
-      this.#options.logger?.warn("Failed to close an MCP connection", { server: name, cause: error });
+      this.#options.logger?.warn("Failed to close an MCP connection", { server: key, cause: error });
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#open.keys()].map((name) => this.#end(name)));
+    await Promise.all([...this.#open.keys()].map((key) => this.#end(key)));
   }
 }
 

@@ -30,6 +30,8 @@ interface AnswerInit {
   readonly maxFileBytes: number;
   /** Whether the events are those of the whole task. Its earlier turns, which ended with a question, are other messages. */
   readonly isReplay?: boolean;
+  /** Whether a question for approvals is shown as its text. Otherwise as calls of tools. */
+  readonly approvalsAsText?: boolean;
 }
 
 /**
@@ -193,7 +195,7 @@ export class AnswerChunks {
 
   /** A message of the agent: a reply, a question, or what it says at the end. */
   #say(id: string, parts: readonly Part[]): void {
-    const approvals = approvalsIn(parts);
+    const approvals = this.#init.approvalsAsText === true ? [] : approvalsIn(parts);
     for (const { approvalId, toolCallId, toolName, input, digest } of approvals) {
       this.#keep(`${id}/${approvalId}`, [
         { type: "tool-input-available", toolCallId, toolName, input, dynamic: true },
@@ -216,7 +218,8 @@ export class AnswerChunks {
     const shown = this.#unseen(undefined);
     for (const part of parts) {
       if (part.raw !== undefined) this.#file(id, shown, shown.files.add(part));
-      else if (part.text === undefined && part.data !== schema) this.#other(nextId(id, shown), part);
+      else if (part.text === undefined && part.data !== schema && approvalsIn([part]).length === 0)
+        this.#other(nextId(id, shown), part);
     }
     this.#file(id, shown, shown.files.end());
   }

@@ -1,4 +1,7 @@
-import { bytesOf, file, type RawPart } from "@parley/a2a/model";
+import { bytesOf, file, type Part, type RawPart } from "@parley/a2a/model";
+
+/** Largest file that is shown whole. */
+export const defaultFileBytes: number = 8 * 1024 * 1024;
 
 /** Bytes of a file that arrive as the parts of an artifact. */
 export interface OpenFile {
@@ -74,4 +77,19 @@ function joined(parts: readonly RawPart[]): string {
     at += piece.length;
   }
   return file(all).raw;
+}
+
+/** A file of the user, from a URL: `data:` or of the web. */
+export function fileOf(url: string, { mediaType, filename }: Named): Part {
+  const options = { ...(mediaType !== undefined && { mediaType }), ...(filename !== undefined && { filename }) };
+  const base64 = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
+  if (base64 !== undefined) return file({ base64 }, options);
+  const plain = /^data:[^,]*,(.*)$/s.exec(url)?.[1];
+  if (plain !== undefined) return file(new TextEncoder().encode(decodeURIComponent(plain)), options);
+  return file(new URL(url), options);
+}
+
+interface Named {
+  readonly mediaType?: string | undefined;
+  readonly filename?: string | undefined;
 }

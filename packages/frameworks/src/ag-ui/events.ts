@@ -1,0 +1,195 @@
+import { EventType, type BaseEvent, type Interrupt, type Message } from "@ag-ui/client";
+import { GrowingText } from "@parley/a2a";
+import { isInterrupted, type StreamResponse, type TaskStatus } from "@parley/a2a/model";
+import { AnswerChunks } from "../shared/chunks.ts";
+import { isObject } from "../shared/json.ts";
+import { approvalsIn, formIn, type AskedApproval } from "../shared/questions.ts";
+import type { A2AChunk, A2AMetadata } from "../shared/types.ts";
+
+/** What an answer is made with. */
+interface RunInit {
+  readonly answerId: string;
+  readonly maxFileBytes: number;
+  /** What is known of the answer's task. */
+  readonly known: A2AMetadata["a2a"];
+  /** Messages that the page has. Their text is not sent again. */
+  readonly messages: readonly Message[];
+}
+
+/**
+ * The events of one answer as events of AG-UI. The text of an artifact or of a message is one text message; files, data and progress are activities.
+ * AG-UI cannot take text back: where an agent replaces a text by another one, after a crash, a snapshot of all messages has the new one.
+ */
+export class RunEvents {
+  readonly #init: RunInit;
+  readonly #emit: (event: BaseEvent) => void;
+  readonly #chunks: AnswerChunks;
+  /** Messages of the answer, by id. */
+  readonly #made = new Map<string, Message>();
+  readonly #texts = new Map<string, GrowingText>();
+  /** Texts of which the agent has sent a piece, since the answer was emptied. */
+  readonly #begun = new Set<string>();
+  readonly #open = new Set<string>();
+  #isReplaced = false;
+  #files = 0;
+  #status: TaskStatus | undefined;
+  #error: string | undefined;
+
+  constructor(init: RunInit, emit: (event: BaseEvent) => void) {
+    this.#init = init;
+    this.#emit = emit;
+    const options = { messageId: init.answerId, maxFileBytes: init.maxFileBytes, approvalsAsText: true };
+    this.#chunks = new AnswerChunks(options, (chunk) => this.#add(chunk));
+    this.#chunks.start(init.known);
+  }
+
+  /** What is known of the answer's task. */
+  get metadata(): A2AMetadata["a2a"] {
+    return this.#chunks.metadata;
+  }
+
+  /** Messages of the answer. */
+  get messages(): readonly Message[] {
+    return [...this.#made.values()];
+  }
+
+  /** The latest status of the task. */
+  get status(): TaskStatus | undefined {
+    return this.#status;
+  }
+
+  /** Why the agent failed. */
+  get error(): string | undefined {
+    return this.#error;
+  }
+
+  apply(event: StreamResponse): void {
+    this.#status = event.statusUpdate?.status ?? event.task?.status ?? this.#status;
+    this.#chunks.apply(event);
+    this.#flush();
+  }
+
+  finish(): void {
+    this.#chunks.finish();
+    for (const [id, text] of this.#texts) {
+      if (!this.#begun.has(id) || text.end() === undefined) continue;
+      if (text.shown === "") this.#made.delete(id);
+      else this.#made.set(id, { id, role: "assistant", content: text.shown });
+      this.#isReplaced = true;
+    }
+    this.#flush();
+    this.close();
+  }
+
+  /** Ends the texts, however far they are. */
+  close(): void {
+    for (const id of this.#open) this.#close(id);
+  }
+
+  #add(chunk: A2AChunk): void {
+    if (chunk.type === "text-delta") return this.#text(this.#idOf(chunk.id), chunk.delta);
+    if (chunk.type === "text-end") return this.#close(this.#idOf(chunk.id));
+    if (chunk.type === "data-progress") return this.#activity("progress", "a2a-progress", { ...chunk.data });
+    if (chunk.type === "data-artifact") return this.#activity(chunk.id ?? "data", "a2a-data", { ...chunk.data });
+    if (chunk.type === "data-file") return this.#activity(chunk.id ?? "file", "a2a-file", { ...chunk.data });
+    if (chunk.type === "file") {
+      this.#files += 1;
+      const { url, mediaType } = chunk;
+      return this.#activity(`file-${this.#files}`, "a2a-file", { url, mediaType });
+    }
+    if (chunk.type === "error") this.#error = chunk.errorText;
+    if (chunk.type === "reset-step") this.#empty();
+  }
+
+  /** Artifacts and messages belong to a task: a later turn of it may repeat or continue them. */
+  #idOf(id: string): string {
+    return `${this.metadata.taskId ?? this.#init.answerId}/${id}`;
+  }
+
+  #text(id: string, delta: string): void {
+    const text = this.#texts.get(id) ?? this.#seeded(id);
+    this.#texts.set(id, text);
+    const piece = text.add(delta, this.#begun.has(id));
+    this.#begun.add(id);
+    this.#made.set(id, { id, role: "assistant", content: text.shown });
+    if (piece?.reset === true) this.#isReplaced = true;
+    if (piece === undefined || this.#isReplaced) return;
+    if (!this.#open.has(id)) this.#emit({ type: EventType.TEXT_MESSAGE_START, messageId: id, role: "assistant" });
+    this.#open.add(id);
+    this.#emit({ type: EventType.TEXT_MESSAGE_CONTENT, messageId: id, delta: piece.text });
+  }
+
+  /** The text that the page has of a message: of an earlier turn, or of a run that is repeated. */
+  #seeded(id: string): GrowingText {
+    const text = new GrowingText();
+    const shown = this.#init.messages.find((message) => message.id === id)?.content;
+    if (typeof shown === "string") text.add(shown, false);
+    return text;
+  }
+
+  #activity(name: string, activityType: string, content: object): void {
+    const messageId = this.#idOf(name);
+    this.#made.set(messageId, { id: messageId, role: "activity", activityType, content });
+    this.#emit({ type: EventType.ACTIVITY_SNAPSHOT, messageId, activityType, content });
+  }
+
+  #close(id: string): void {
+    if (this.#open.delete(id)) this.#emit({ type: EventType.TEXT_MESSAGE_END, messageId: id });
+  }
+
+  /** The agent begins again: the chunks that follow in the same event have all of the answer. */
+  #empty(): void {
+    this.#isReplaced = true;
+    this.#files = 0;
+    for (const id of this.#begun) {
+      this.#texts.set(id, new GrowingText());
+      this.#made.delete(id);
+    }
+    this.#begun.clear();
+  }
+
+  #flush(): void {
+    if (!this.#isReplaced) return;
+    this.#isReplaced = false;
+    this.close();
+    // Activities are left out: the page keeps those that a snapshot without any does not have.
+    const made = this.messages.filter(({ role }) => role !== "activity");
+    const ids = new Set(this.#texts.keys());
+    const before = this.#init.messages.filter(({ id }) => !ids.has(id));
+    this.#emit({ type: EventType.MESSAGES_SNAPSHOT, messages: [...before, ...made] });
+  }
+}
+
+/** The interrupts that a task waits for: one for each call that a person approves, or one for the whole question. */
+export function interruptsOf(status: TaskStatus, taskId: string, threadId: string): Interrupt[] {
+  if (!isInterrupted(status.state)) return [];
+  const parts = status.message?.parts ?? [];
+  const id = status.message?.messageId ?? taskId;
+  const message = parts.map(({ text = "" }) => text).join("");
+  const metadata = { taskId, threadId };
+  const approvals = approvalsIn(parts).map(({ approvalId, toolCallId, toolName, input }) => ({
+    id: approvalKey(id, approvalId),
+    reason: "confirmation",
+    message,
+    responseSchema: approvalSchema,
+    metadata: { ...metadata, approvalId, toolCallId, toolName, input },
+  }));
+  if (approvals.length > 0) return approvals;
+  const form = formIn(parts);
+  const reason = status.state === "TASK_STATE_AUTH_REQUIRED" ? "a2a:auth_required" : "input_required";
+  return [{ id, reason, message, ...(isObject(form) && { responseSchema: { ...form } }), metadata }];
+}
+
+/** The approvals that a task waits for, by the id of their interrupt. */
+export function approvalsOf({ message }: TaskStatus): ReadonlyMap<string, AskedApproval> {
+  const approvals = approvalsIn(message?.parts ?? []);
+  return new Map(approvals.map((each) => [approvalKey(message?.messageId ?? "", each.approvalId), each] as const));
+}
+
+const approvalKey = (questionId: string, approvalId: string): string => `${questionId}/${approvalId}`;
+
+const approvalSchema = {
+  type: "object",
+  properties: { approved: { type: "boolean" }, reason: { type: "string" } },
+  required: ["approved"],
+};

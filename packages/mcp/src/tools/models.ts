@@ -1,0 +1,154 @@
+import type { JsonObject, JsonValue } from "@parley/a2a/model";
+import { McpToolError, type McpTools } from "./port.ts";
+import { isObject, jsonOf } from "./reading.ts";
+
+/* The tools in the form of each framework. Types are structural: the frameworks are no dependencies. */
+
+/** A tool of the AI SDK, 6 and 7. */
+export interface AISDKTool {
+  /** What it does, as the server describes it. */
+  readonly description: string;
+  /** JSON Schema of the arguments, as a Standard Schema. The server validates them. */
+  readonly inputSchema: {
+    readonly "~standard": {
+      readonly version: 1;
+      readonly vendor: "parley";
+      readonly validate: (value: unknown) => { readonly value: JsonObject };
+      readonly jsonSchema: {
+        readonly input: () => Record<string, unknown>;
+        readonly output: () => Record<string, unknown>;
+      };
+    };
+  };
+  /** Calls the tool once per id of a call. */
+  readonly execute: (input: JsonObject, options: { readonly toolCallId: string }) => Promise<string>;
+}
+
+/**
+ * The tools for the AI SDK. They are steps already: do not make them durable again.
+ *
+ * @example
+ * ```ts
+ * const { text } = await generateText({ model, tools: toAISDK(await mcpTools(turn, client)), prompt: turn.text });
+ * ```
+ */
+export function toAISDK(tools: McpTools): Record<string, AISDKTool> {
+  const made = tools.tools.map(({ name, description, inputSchema }): [string, AISDKTool] => {
+    // The AI SDK changes the schema that it gets.
+    const schema = (): Record<string, unknown> => schemaOf(inputSchema);
+    const validate = (value: unknown): { readonly value: JsonObject } => ({ value: isObject(value) ? value : {} });
+    const jsonSchema = { input: schema, output: schema };
+    return [
+      name,
+      {
+        description,
+        inputSchema: { "~standard": { version: 1, vendor: "parley", validate, jsonSchema } },
+        execute: (input, { toolCallId }) => run(tools, toolCallId, name, input),
+      },
+    ];
+  });
+  return Object.fromEntries(made);
+}
+
+/** What `new DynamicStructuredTool()` of `@langchain/core` takes. */
+export interface LangChainTool {
+  /** Its name. */
+  readonly name: string;
+  /** What it does, as the server describes it. */
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly schema: Record<string, unknown>;
+  /** Calls the tool once per id of a call. Throws McpToolError without one. */
+  readonly func: (input: unknown, runManager?: unknown, config?: object) => Promise<string>;
+}
+
+/**
+ * The tools for LangChain and LangGraph.
+ *
+ * @example
+ * ```ts
+ * const tools = toLangChain(await mcpTools(turn, client)).map((tool) => new DynamicStructuredTool(tool));
+ * const node = new ToolNode(tools);
+ * ```
+ */
+export function toLangChain(tools: McpTools): LangChainTool[] {
+  return tools.tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    schema: schemaOf(inputSchema),
+    func: (input, _, config) => run(tools, memberOf(memberOf(config, "toolCall"), "id"), name, input),
+  }));
+}
+
+/** What `tool()` of `@openai/agents` takes. */
+export interface OpenAIAgentsTool {
+  /** Its name. */
+  readonly name: string;
+  /** What it does, as the server describes it. */
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters: {
+    type: "object";
+    properties: Record<string, never>;
+    required: string[];
+    additionalProperties: true;
+  };
+  /** Schemas of MCP do not have the strict form of OpenAI. */
+  readonly strict: false;
+  /** Calls the tool once per id of a call. Throws McpToolError without one. */
+  readonly execute: (input: unknown, context?: unknown, details?: object) => Promise<string>;
+  /** Tells the model what failed. Throws the question of a tool, which ends the run. */
+  readonly errorFunction: (context: unknown, error: unknown) => string;
+}
+
+/**
+ * The tools for the Agents SDK of OpenAI. A question of a tool ends the run: throw `tools.question` then.
+ *
+ * @example
+ * ```ts
+ * const agent = new Agent({ name: "Mechanic", tools: toOpenAIAgents(await mcpTools(turn, client)).map((each) => tool(each)) });
+ * ```
+ */
+export function toOpenAIAgents(tools: McpTools): OpenAIAgentsTool[] {
+  return tools.tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    parameters: parametersOf(inputSchema),
+    strict: false,
+    execute: (input, _, details) => run(tools, memberOf(memberOf(details, "toolCall"), "callId"), name, input),
+    errorFunction: (_, error) => {
+      if (tools.question !== undefined) throw tools.question;
+      return error instanceof Error ? error.message : String(error);
+    },
+  }));
+}
+
+async function run(tools: McpTools, id: unknown, name: string, input: unknown): Promise<string> {
+  if (typeof id !== "string" || id === "") {
+    throw new McpToolError(`The call of ${name} has no id; call it as the model's tool call, which has one`);
+  }
+  const { text, isError } = await tools.run(id, name, isObject(input) ? input : {});
+  return isError ? `The tool failed: ${text}` : text;
+}
+
+function schemaOf(schema: JsonObject): Record<string, unknown> {
+  const own = jsonOf(schema);
+  return isObject(own) ? { ...own } : {};
+}
+
+function parametersOf(schema: JsonObject): OpenAIAgentsTool["parameters"] {
+  const { properties, required, ...rest } = schema;
+  const names: readonly JsonValue[] = Array.isArray(required) ? required : [];
+  return {
+    ...rest,
+    type: "object",
+    // OpenAI's type of schemas has fewer forms than JSON Schema.
+    properties: (isObject(properties) ? properties : {}) as Record<string, never>,
+    required: names.filter((each) => typeof each === "string"),
+    additionalProperties: true,
+  };
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}

@@ -1,0 +1,3 @@
+/* What a page loads when it connects. */
+
+export { connect } from "@parley/a2a";

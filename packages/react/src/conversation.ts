@@ -1,0 +1,410 @@
+import type { CallOptions, Client, SendInput } from "@parley/a2a";
+import {
+  A2AError,
+  data,
+  hasCode,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type SendMessageRequest,
+  type Task,
+} from "@parley/a2a/model";
+import { randomIds } from "@parley/a2a/internal/base/index";
+import { toSendRequest } from "@parley/a2a/internal/client/requests";
+import { toA2AError } from "@parley/a2a/internal/model/index";
+import { isAuthorizationAnswer } from "@parley/a2a/internal/protocol/authorization";
+import { idempotentSendExtension } from "@parley/a2a/internal/protocol/service";
+import type { FeedSource, TaskFeed } from "./feed.ts";
+import { answerId, failureOf, messagesOf, partsOf, questionOf, userMessages, type SentMessage } from "./messages.ts";
+import { Memory } from "./memory.ts";
+import type {
+  ApprovalResponse,
+  ConversationActions,
+  ConversationInit,
+  ConversationMessage,
+  ConversationSnapshot,
+  Question,
+  Status,
+} from "./types.ts";
+
+/** The agent of a conversation. */
+export interface ConversationAgent extends FeedSource {
+  /** Identifies the agent in the storage. */
+  readonly name: string;
+  task(task: string | Task): TaskFeed;
+}
+
+/** A task of the conversation, or a message without one. */
+interface Turn {
+  feed: TaskFeed | undefined;
+  /** Messages that this page has sent. */
+  sent: readonly SentMessage[];
+  /** A direct reply. */
+  reply?: Message;
+  /** Ends the subscription to the task. */
+  leave?: (() => void) | undefined;
+  /** Its messages, until something changes. */
+  made?: readonly ConversationMessage[] | undefined;
+}
+
+function turnOf(feed: TaskFeed | undefined, message?: Message): Turn {
+  return { feed, sent: message === undefined ? [] : [{ message, at: 0 }] };
+}
+
+/** How many tasks of a context are read, the newest ones. */
+const maxTasks = 100;
+
+/** A conversation as React reads it. */
+export class ConversationStore implements ConversationActions {
+  readonly #agent: ConversationAgent;
+  readonly #init: ConversationInit;
+  readonly #memory: Memory;
+  readonly #listeners = new Set<() => void>();
+  #turns: readonly Turn[];
+  #contextId: string | undefined;
+  /** Tasks that the storage names. */
+  #savedIds: readonly string[] = [];
+  /** Messages that the agent has not accepted yet, and the last one whose connection broke. */
+  #unsent: readonly Message[] = [];
+  #lost: Message | undefined;
+  readonly #decisions = new Map<string, ApprovalResponse>();
+  #error: Error | undefined;
+  readonly #dismissed = new WeakSet<Error>();
+  /** The earlier conversation, once it is being read. */
+  #restored: Promise<void> | undefined;
+  #isRestoring = false;
+  /** The last send; the next one waits for it. */
+  #queue: Promise<void> = Promise.resolve();
+  #snapshot: ConversationSnapshot;
+
+  constructor(agent: ConversationAgent, id: string, init: ConversationInit) {
+    this.#agent = agent;
+    this.#init = init;
+    this.#memory = new Memory(init.storage, `parley:${agent.name}:${id}`);
+    this.#turns = (init.tasks ?? []).map((task) => turnOf(agent.task(task)));
+    this.#contextId = init.contextId ?? init.tasks?.at(-1)?.contextId;
+    this.#snapshot = this.#now();
+  }
+
+  readonly getSnapshot = (): ConversationSnapshot => this.#snapshot;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    if (this.#listeners.size === 1) {
+      for (const turn of this.#turns) this.#join(turn);
+      this.#restore();
+      this.#changed();
+    }
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      for (const turn of this.#turns) {
+        turn.leave?.();
+        turn.leave = undefined;
+      }
+    };
+  };
+
+  readonly sendMessage = async (input: SendInput, options?: CallOptions): Promise<void> => {
+    const request = toSendRequest(input, randomIds);
+    await this.#enqueue(request, options, false);
+  };
+
+  readonly addToolApprovalResponse = async (response: ApprovalResponse): Promise<void> => {
+    const { question } = this.#snapshot;
+    if (question?.approvals.some(({ id }) => id === response.id) !== true) return;
+    this.#decisions.set(response.id, response);
+    this.#changed();
+    const answers = question.approvals.map(({ id, digest }) => {
+      const decision = this.#decisions.get(id);
+      if (decision === undefined) return undefined;
+      const { approved, reason } = decision;
+      return data({ approvalId: id, approved, ...(reason !== undefined && { reason }), ...(digest && { digest }) });
+    });
+    const parts = answers.filter((part) => part !== undefined);
+    if (parts.length < answers.length) return;
+    await this.sendMessage({ parts, taskId: question.taskId });
+    if (this.#error === undefined) for (const { id } of question.approvals) this.#decisions.delete(id);
+  };
+
+  readonly regenerate = async (): Promise<void> => {
+    const failed = this.#turns.at(-1);
+    const isFailed = failed?.feed === undefined && failed?.reply === undefined;
+    const last = this.#snapshot.messages.findLast(({ role }) => role === "user");
+    if (last === undefined || this.#snapshot.status === "submitted") return;
+    if (this.#snapshot.status === "streaming") await this.stop();
+    // Repeated, an accepted message with the same id would join the task of the first one.
+    const messageId = isFailed ? last.id : randomIds.next();
+    if (isFailed) this.#turns = this.#turns.filter((turn) => turn !== failed);
+    await this.#enqueue(toSendRequest({ parts: last.parts, messageId }, randomIds), undefined, !isFailed);
+  };
+
+  readonly stop = async (): Promise<void> => {
+    // A message on its way is accepted first: its task is the one to cancel.
+    await this.#queue;
+    await this.#turns
+      .at(-1)
+      ?.feed?.stop()
+      .catch((thrown: unknown) => this.#fail(thrown));
+  };
+
+  readonly resumeStream = async (): Promise<void> => {
+    const isUnread = this.#restored === undefined;
+    this.clearError();
+    for (const { feed } of this.#turns) feed?.retry();
+    if (isUnread) this.#restore();
+    await this.#restored;
+  };
+
+  readonly clearError = (): void => {
+    if (this.#snapshot.error !== undefined) this.#dismissed.add(this.#snapshot.error);
+    this.#error = undefined;
+    this.#changed();
+  };
+
+  /** Shows a message, and sends it after those before it. */
+  #enqueue(request: SendMessageRequest, options: CallOptions | undefined, isNew: boolean): Promise<void> {
+    const { message } = request;
+    const turn = turnOf(undefined, message);
+    this.#turns = [...this.#turns, turn];
+    this.#unsent = [...this.#unsent, message];
+    this.#lost = undefined;
+    this.clearError();
+    this.#restore();
+    if (!this.#isRestoring) this.#save();
+    this.#queue = this.#queue.then(() => this.#send(turn, request, options, isNew));
+    return this.#queue;
+  }
+
+  /** Never rejects: a failure is the conversation's error. */
+  async #send(turn: Turn, request: SendMessageRequest, options: CallOptions = {}, isNew: boolean): Promise<void> {
+    const { messageId } = request.message;
+    try {
+      await this.#restored;
+      const client = await this.#agent.client();
+      const feed = this.#turns.slice(0, this.#turns.indexOf(turn)).findLast((earlier) => earlier.feed)?.feed;
+      const message = this.#placed(request.message, isNew ? undefined : feed?.latest, feed?.latest);
+      const target = this.#turns.find((other) => other.feed !== undefined && other.feed.id === message.taskId);
+      const before = target?.feed?.latest;
+      this.#unsent = this.#unsent.map((own) => (own.messageId === messageId ? message : own));
+      this.#save();
+      const configuration = { ...request.configuration, returnImmediately: true };
+      const answer = await client.sendMessage({ ...request, message, configuration }, options);
+      if (answer.task !== undefined) this.#accept(turn, answer.task, before);
+      else turn.reply = answer.message;
+      this.#contextId = (answer.task ?? answer.message)?.contextId ?? this.#contextId;
+    } catch (thrown) {
+      // The agent may have accepted it: the next page finds out.
+      if (isLost(thrown)) this.#lost = this.#unsent.find((own) => own.messageId === messageId);
+      this.#fail(thrown);
+    }
+    this.#unsent = this.#unsent.filter((own) => own.messageId !== messageId);
+    turn.made = undefined;
+    this.#save();
+    this.#changed();
+  }
+
+  /** A message in its context, and in the task that is active or waits for it. Ids that the caller has set take precedence. */
+  #placed(given: Message, open: Task | undefined, last: Task | undefined): Message {
+    const contextId = this.#contextId ?? last?.contextId;
+    const isOpen = open !== undefined && !isTerminal(open.status.state);
+    return {
+      ...(contextId !== undefined && { contextId }),
+      ...(isOpen && { taskId: open.id }),
+      ...(last !== undefined && !isOpen && { referenceTaskIds: [last.id] }),
+      ...given,
+    };
+  }
+
+  /** Shows the task that a message began, or adds the message to the task that it continues. */
+  #accept(turn: Turn, task: Task, before: Task | undefined): void {
+    const known = this.#turns.find(({ feed }) => feed?.id === task.id);
+    if (known === undefined) {
+      turn.feed = this.#agent.task(task);
+      if (this.#listeners.size > 0) this.#join(turn);
+      return;
+    }
+    known.sent = [...known.sent, ...turn.sent.map(({ message }) => ({ message, at: before?.history?.length ?? 0 }))];
+    known.made = undefined;
+    this.#turns = this.#turns.filter((other) => other !== turn);
+    known.feed?.put(task, before);
+  }
+
+  #join(turn: Turn): void {
+    turn.made = undefined;
+    turn.leave ??= turn.feed?.subscribe(() => {
+      turn.made = undefined;
+      this.#changed();
+    });
+  }
+
+  /** Reads the earlier conversation, once. */
+  #restore(): void {
+    const { storage, tasks, taskId } = this.#init;
+    const isNothing = storage === undefined && (tasks !== undefined || (this.#contextId ?? taskId) === undefined);
+    if (isNothing || this.#restored !== undefined) return;
+    this.#isRestoring = true;
+    this.#restored = this.#read()
+      .catch((thrown: unknown) => {
+        this.#restored = undefined;
+        this.#fail(thrown);
+      })
+      .then(() => {
+        this.#isRestoring = false;
+        this.#changed();
+      });
+  }
+
+  async #read(): Promise<void> {
+    const saved = await this.#memory.read();
+    this.#contextId ??= saved.contextId;
+    this.#savedIds = saved.taskIds;
+    const earlier = this.#init.tasks === undefined ? await this.#earlier() : [];
+    const known = new Set(this.#turns.map(({ feed }) => feed?.id));
+    const turns = earlier.filter(({ id }) => !known.has(id)).map((task) => turnOf(this.#agent.task(task)));
+    this.#turns = [...turns, ...this.#turns];
+    if (this.#listeners.size > 0) for (const turn of turns) this.#join(turn);
+    await this.#resend(saved.unsent);
+  }
+
+  /** The earlier tasks: those of the context, or those with known ids if the agent lists none. */
+  async #earlier(): Promise<readonly Task[]> {
+    const ids = this.#init.taskId === undefined ? this.#savedIds : [this.#init.taskId];
+    if (this.#contextId === undefined && ids.length === 0) return [];
+    const client = await this.#agent.client();
+    const tasks = this.#contextId === undefined ? undefined : await listed(client, this.#contextId);
+    if (tasks !== undefined) return tasks;
+    // The agent may have deleted old tasks. One that the page names must be there.
+    const isDeleted = (thrown: unknown): boolean => this.#init.taskId === undefined && hasCode(thrown, "TaskNotFound");
+    const read = async (id: string): Promise<readonly Task[]> =>
+      client.getTask(id).then(
+        (task) => [task],
+        (thrown: unknown) => {
+          if (isDeleted(thrown)) return [];
+          throw thrown;
+        },
+      );
+    return (await Promise.all(ids.map(read))).flat();
+  }
+
+  /** Sends what the page could not send before it was closed. An agent without idempotent sends could run it twice. */
+  async #resend(messages: readonly Message[]): Promise<void> {
+    const shown = new Set([...this.#now().messages.map(({ id }) => id), ...this.#unsent.map((own) => own.messageId)]);
+    const unsent = messages.filter(({ messageId }) => !shown.has(messageId));
+    if (unsent.length === 0) return;
+    const { extensions = [] } = (await this.#agent.client()).card.capabilities;
+    const isIdempotent = extensions.some(({ uri }) => uri === idempotentSendExtension);
+    for (const message of unsent) {
+      const turn = turnOf(undefined, message);
+      this.#turns = [...this.#turns, turn];
+      if (!isIdempotent) continue;
+      this.#unsent = [...this.#unsent, message];
+      this.#queue = this.#queue.then(() => this.#send(turn, { message }, {}, false));
+    }
+    if (isIdempotent) return;
+    this.#lost = unsent.at(-1);
+    this.#fail(new A2AError("ConnectionLost", "The page was closed before the agent accepted the last message"));
+  }
+
+  #save(): void {
+    const taskIds = [...new Set([...this.#savedIds, ...this.#turns.flatMap(({ feed }) => feed?.id ?? [])])];
+    const all = [...(this.#lost === undefined ? [] : [this.#lost]), ...this.#unsent];
+    // A credential is in no storage.
+    const unsent = all.filter(({ parts }) => !parts.some(isAuthorizationAnswer));
+    this.#memory.write({ contextId: this.#contextId, taskIds: taskIds.slice(-maxTasks), unsent });
+  }
+
+  #fail(thrown: unknown): void {
+    this.#error = toA2AError(thrown);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#snapshot = this.#now();
+    for (const listener of this.#listeners) listener();
+  }
+
+  #now(): ConversationSnapshot {
+    const feeds = this.#turns.flatMap(({ feed }) => feed?.getSnapshot() ?? []);
+    const last = feeds.at(-1);
+    const failures = [this.#error, ...feeds.map((feed) => feed.error), errorOf(last?.task)];
+    const error = failures.find((each) => each !== undefined && !this.#dismissed.has(each));
+    const isWaiting = this.#unsent.length > 0 || this.#isRestoring;
+    const question = last?.task && questionOf(last.task);
+    return {
+      contextId: this.#contextId ?? last?.task?.contextId,
+      messages: this.#turns.flatMap((turn) => (turn.made ??= messagesIn(turn))),
+      question: question && this.#decided(question),
+      status:
+        error !== undefined ? "error" : isWaiting ? "submitted" : last === undefined ? "ready" : statusOf(last.task),
+      error,
+    };
+  }
+
+  #decided(question: Question): Question {
+    const approvals = question.approvals.map((asked) => {
+      const decision = this.#decisions.get(asked.id);
+      return decision === undefined ? asked : { ...asked, approved: decision.approved };
+    });
+    return { ...question, approvals };
+  }
+}
+
+/** The conversation that a server renders, and the browser at first. */
+export function renderedFirst({ contextId, tasks = [] }: ConversationInit): ConversationSnapshot {
+  const last = tasks.at(-1);
+  const error = errorOf(last);
+  return {
+    contextId: contextId ?? last?.contextId,
+    messages: tasks.flatMap((task) => messagesOf(task)),
+    question: last && questionOf(last),
+    status: error !== undefined ? "error" : last === undefined ? "ready" : statusOf(last),
+    error,
+  };
+}
+
+/** How a task is for a page, apart from errors. */
+export function statusOf(task: Task | undefined): Status {
+  if (task === undefined) return "submitted";
+  const { state } = task.status;
+  if (isTerminal(state) || isInterrupted(state)) return "ready";
+  return state === "TASK_STATE_SUBMITTED" ? "submitted" : "streaming";
+}
+
+const errors = new WeakMap<Task, Error>();
+
+/** The failure of a task as an error, the same for the same task. */
+export function errorOf(task: Task | undefined): Error | undefined {
+  const failure = task && failureOf(task);
+  if (task === undefined || failure === undefined) return undefined;
+  const error = errors.get(task) ?? new Error(failure);
+  errors.set(task, error);
+  return error;
+}
+
+function messagesIn({ feed, sent, reply }: Turn): readonly ConversationMessage[] {
+  const { task } = feed?.getSnapshot() ?? {};
+  if (task !== undefined) return messagesOf(task, sent);
+  const said = sent.flatMap(({ message }) => userMessages(message));
+  if (reply === undefined) return said;
+  const id = answerId(sent[0]?.message.messageId ?? reply.messageId);
+  return [...said, { id, role: "assistant", parts: partsOf([reply]) }];
+}
+
+/** The newest tasks of a context, oldest first; `undefined` if the agent lists none. */
+async function listed(client: Client, contextId: string): Promise<readonly Task[] | undefined> {
+  const tasks: Task[] = [];
+  try {
+    for await (const task of client.tasks({ contextId, includeArtifacts: true, pageSize: 20 })) {
+      tasks.unshift(task);
+      if (tasks.length >= maxTasks) break;
+    }
+  } catch (thrown) {
+    if (hasCode(thrown, "UnsupportedOperation") || hasCode(thrown, "MethodNotFound")) return undefined;
+    throw thrown;
+  }
+  return tasks;
+}
+
+const isLost = (thrown: unknown): boolean =>
+  hasCode(thrown, "ConnectionFailed") || hasCode(thrown, "ConnectionLost") || hasCode(thrown, "Timeout");

@@ -1,0 +1,64 @@
+import type { Message } from "@parley/a2a/model";
+import { isObject } from "@parley/a2a/internal/model/schema";
+import type { ConversationStorage } from "./types.ts";
+
+/** What is kept of a conversation. The agent has the rest. */
+export interface Saved {
+  readonly contextId: string | undefined;
+  readonly taskIds: readonly string[];
+  /** Messages that the agent has not accepted yet. */
+  readonly unsent: readonly Message[];
+}
+
+/** The entry of a conversation in the storage that the page chose. */
+export class Memory {
+  readonly #storage: ConversationStorage | undefined;
+  readonly #key: string;
+  /** The last write; the next one waits for it. */
+  #written: Promise<unknown> | undefined;
+
+  constructor(storage: ConversationStorage | undefined, key: string) {
+    this.#storage = storage;
+    this.#key = key;
+  }
+
+  /** An entry that others have changed counts as absent. */
+  async read(): Promise<Saved> {
+    const value = parsed((await this.#storage?.getItem(this.#key)) ?? "null");
+    const { contextId, taskIds, unsent } = isObject(value) ? value : {};
+    return {
+      contextId: typeof contextId === "string" ? contextId : undefined,
+      taskIds: Array.isArray(taskIds) ? taskIds.filter((id) => typeof id === "string") : [],
+      unsent: Array.isArray(unsent) ? unsent.filter(isMessage) : [],
+    };
+  }
+
+  /** Without room for the messages, as for large files, only the ids are kept. A storage that fails costs the reload, not the conversation. */
+  write(saved: Saved): void {
+    const storage = this.#storage;
+    if (storage === undefined) return;
+    const put = (value: Saved): unknown => storage.setItem(this.#key, JSON.stringify(value));
+    const putAll = async (): Promise<unknown> => {
+      try {
+        return await put(saved);
+      } catch {
+        return put({ ...saved, unsent: [] });
+      }
+    };
+    // The first write is made at once: a page that closes writes no more.
+    const write = this.#written === undefined ? putAll() : this.#written.then(putAll);
+    this.#written = write.catch(() => undefined);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isMessage(value: unknown): value is Message {
+  return isObject(value) && typeof value["messageId"] === "string" && Array.isArray(value["parts"]);
+}

@@ -1,0 +1,335 @@
+import { A2AError, answerAuthorization, connect, connectJsonRpc } from "@parley/a2a";
+import type { Interceptor } from "@parley/a2a/protocol";
+import { data, defineAgent, serve, text, type Agent, type ServeOptions } from "@parley/node";
+import { RemoteAgent, type ConversationSnapshot, type ConversationStorage } from "@parley/react";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+
+/* Conversations against agents, without React: what the hooks subscribe to. */
+
+// The stores are shared in a page only.
+beforeEach(() => {
+  vi.stubGlobal("window", {});
+  return () => vi.unstubAllGlobals();
+});
+
+type OnMessage = Parameters<typeof defineAgent>[0]["onMessage"];
+
+const agentWith = (onMessage: OnMessage): Agent =>
+  defineAgent({
+    name: "Talker",
+    description: "Talks.",
+    version: "1.0.0",
+    skills: [],
+    defaultInputModes: ["text/plain", "application/json"],
+    onMessage,
+  });
+
+async function serving(onMessage: OnMessage, options: ServeOptions = {}): Promise<string> {
+  const server = await serve(agentWith(onMessage), { port: 0, logger: false, ...options });
+  onTestFinished(() => server.close({ grace: 0 }));
+  return new URL(server.url).origin;
+}
+
+const echo: OnMessage = async function* (turn) {
+  yield turn.completed(`Heard ${turn.text}`);
+};
+
+type Store = ReturnType<RemoteAgent["conversation"]>;
+
+/** Follows a conversation until the test ends. */
+function followed(store: Store): Store {
+  onTestFinished(store.subscribe(() => undefined));
+  return store;
+}
+
+const shown = ({ messages }: ConversationSnapshot): readonly string[] =>
+  messages.map(
+    ({ role, parts, failure = "" }) => `${role}: ${parts.map((part) => part.text ?? "…").join("")}${failure}`,
+  );
+
+const until = (store: Store, status: ConversationSnapshot["status"]): Promise<void> =>
+  vi.waitFor(() => expect(store.getSnapshot().status).toBe(status), 20_000);
+
+/** A storage that counts. */
+function storage(entries = new Map<string, string>()): ConversationStorage & { readonly entries: Map<string, string> } {
+  return {
+    entries,
+    getItem: (key) => entries.get(key) ?? null,
+    setItem: (key, value) => entries.set(key, value),
+  };
+}
+
+describe("a conversation", () => {
+  test("sends messages in order, in one context, although they are sent at once", async () => {
+    const store = followed(new RemoteAgent(await serving(echo)).conversation());
+    expect(store.getSnapshot()).toMatchObject({ status: "ready", messages: [], contextId: undefined });
+    const sends = [store.sendMessage("one"), store.sendMessage("two")];
+    expect(store.getSnapshot()).toMatchObject({ status: "submitted" });
+    expect(shown(store.getSnapshot())).toEqual(["user: one", "user: two"]);
+    await Promise.all(sends);
+    await until(store, "ready");
+    expect(shown(store.getSnapshot())).toEqual([
+      "user: one",
+      "assistant: Heard one",
+      "user: two",
+      "assistant: Heard two",
+    ]);
+  });
+
+  test("is shared by its id, and new for each call on a server", async () => {
+    const agent = new RemoteAgent("http://agent.invalid");
+    expect(agent.conversation({ id: "a" })).toBe(agent.conversation({ id: "a" }));
+    expect(agent.conversation({ id: "a" })).not.toBe(agent.conversation({ id: "b" }));
+    expect(agent.task("t")).toBe(agent.task("t"));
+    vi.unstubAllGlobals();
+    expect(agent.conversation({ id: "a" })).not.toBe(agent.conversation({ id: "c" }));
+    expect(agent.conversation({ id: "c" })).not.toBe(agent.conversation({ id: "c" }));
+    expect(agent.task("u")).not.toBe(agent.task("u"));
+  });
+
+  test("shows direct replies, of a client without watch() too", async () => {
+    const client = await connectJsonRpc(
+      await serving(async function* (turn) {
+        if (turn.text === "work") return yield turn.completed("Worked");
+        yield turn.reply(`Heard ${turn.text}`);
+      }),
+    );
+    const store = followed(new RemoteAgent(client).conversation());
+    await store.sendMessage("one");
+    await store.sendMessage("work");
+    await until(store, "ready");
+    expect(shown(store.getSnapshot())).toEqual([
+      "user: one",
+      "assistant: Heard one",
+      "user: work",
+      "assistant: Worked",
+    ]);
+  });
+
+  test("polls an agent that does not stream", async () => {
+    const url = await serving(echo);
+    const { card } = await connect(url);
+    const client = await connect({ ...card, capabilities: { ...card.capabilities, streaming: false } });
+    const store = followed(new RemoteAgent(client).conversation());
+    await store.sendMessage("one");
+    await until(store, "ready");
+    expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
+  });
+
+  test("keeps a message whose connection broke, and sends it again with its id", async () => {
+    let isAway = true;
+    const heard: string[] = [];
+    const cut: Interceptor = (next) => ({
+      call: async (operation, request, context) => {
+        const answer = await next.call(operation, request, context);
+        if (operation === "SendMessage" && isAway) throw new A2AError("ConnectionLost", "Gone");
+        return answer;
+      },
+      stream: (operation, request, context) => next.stream(operation, request, context),
+    });
+    const url = await serving(async function* (turn) {
+      heard.push(turn.message.messageId);
+      yield turn.completed(`Heard ${turn.text}`);
+    });
+    const kept = storage();
+    const store = followed(new RemoteAgent(url, { interceptors: [cut], retry: false }).conversation({ storage: kept }));
+    await store.sendMessage("one");
+    expect(store.getSnapshot()).toMatchObject({ status: "error" });
+    expect(shown(store.getSnapshot())).toEqual(["user: one"]);
+    const [entry = ""] = kept.entries.values();
+    expect(JSON.parse(entry)).toMatchObject({ unsent: [{ messageId: store.getSnapshot().messages[0]?.id }] });
+    isAway = false;
+    await store.regenerate();
+    await until(store, "ready");
+    expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
+    expect(heard).toEqual([store.getSnapshot().messages[0]?.id]);
+  });
+
+  test("reports an agent that is away, and connects with the next message", async () => {
+    const url = await serving(echo);
+    let isAway = true;
+    const fetching: typeof fetch = (...args) =>
+      isAway ? Promise.reject(new TypeError("fetch failed")) : fetch(...args);
+    const agent = new RemoteAgent(url, { fetch: (to, init) => fetching(to, init), retry: false });
+    const store = followed(agent.conversation());
+    await store.sendMessage("one");
+    expect(store.getSnapshot()).toMatchObject({ status: "error", error: { code: "ConnectionFailed" } });
+    store.clearError();
+    expect(store.getSnapshot()).toMatchObject({ status: "ready", error: undefined });
+    isAway = false;
+    await store.sendMessage("two");
+    await until(store, "ready");
+    expect(shown(store.getSnapshot())).toEqual(["user: one", "user: two", "assistant: Heard two"]);
+  });
+});
+
+describe("an earlier conversation", () => {
+  test("is read from the storage, also by an agent that lists no tasks", async () => {
+    const url = await serving(echo);
+    const kept = storage();
+    const before = followed(new RemoteAgent(url).conversation({ id: "trip", storage: kept }));
+    await before.sendMessage("one");
+    await before.sendMessage("two");
+    await until(before, "ready");
+    expect([...kept.entries.keys()]).toEqual([`parley:${url}:trip`]);
+    const unlisted: Interceptor = (next) => ({
+      call: (operation, request, context) => {
+        if (operation === "ListTasks") throw new A2AError("UnsupportedOperation", "No lists here");
+        return next.call(operation, request, context);
+      },
+      stream: (operation, request, context) => next.stream(operation, request, context),
+    });
+    const [[key = "", entry = ""] = []] = kept.entries;
+    const saved = JSON.parse(entry) as { readonly taskIds: readonly string[] };
+    const gone = "00000000-0000-7000-8000-000000000000";
+    kept.entries.set(key, JSON.stringify({ ...saved, taskIds: [gone, ...saved.taskIds] }));
+    for (const interceptors of [[], [unlisted]]) {
+      const slow = { ...kept, getItem: async (key: string) => kept.getItem(key) };
+      const after = followed(new RemoteAgent(url, { interceptors }).conversation({ id: "trip", storage: slow }));
+      expect(after.getSnapshot().status).toBe("submitted");
+      await until(after, "ready");
+      expect(shown(after.getSnapshot())).toEqual(shown(before.getSnapshot()));
+      expect(after.getSnapshot().contextId).toBe(before.getSnapshot().contextId);
+    }
+    const unsent = [{ messageId: "m3", role: "ROLE_USER", parts: [{ text: "three" }] }];
+    kept.entries.set(key, JSON.stringify({ ...saved, unsent }));
+    const last = followed(new RemoteAgent(url).conversation({ id: "trip", storage: kept }));
+    await vi.waitFor(() => expect(shown(last.getSnapshot()).at(-1)).toBe("assistant: Heard three"), 20_000);
+    expect(shown(last.getSnapshot())).toEqual([
+      ...shown(before.getSnapshot()),
+      "user: three",
+      "assistant: Heard three",
+    ]);
+    expect(last.getSnapshot().contextId).toBe(before.getSnapshot().contextId);
+  });
+
+  test("is read by its context or by its task", async () => {
+    const url = await serving(echo);
+    const { task } = await (await connect(url)).sendMessage("one");
+    const { id: taskId = "", contextId = "" } = task ?? {};
+    for (const init of [{ contextId }, { taskId }]) {
+      const store = followed(new RemoteAgent(url).conversation(init));
+      await until(store, "ready");
+      expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
+      await store.sendMessage("two");
+      await until(store, "ready");
+      expect(store.getSnapshot().contextId).toBe(contextId);
+    }
+  });
+
+  test.each(["junk", "[]", '{"contextId":5,"taskIds":{},"unsent":[null,{"messageId":1}]}'])(
+    "starts anew where the storage has %s",
+    async (junk) => {
+      const entries = { getItem: () => junk, setItem: () => undefined };
+      const store = followed(new RemoteAgent(await serving(echo)).conversation({ storage: entries }));
+      await until(store, "ready");
+      await store.sendMessage("one");
+      await until(store, "ready");
+      expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
+    },
+  );
+
+  test("keeps the ids in a storage without room for messages, and talks without any storage", async () => {
+    const kept = storage();
+    const small: ConversationStorage = {
+      ...kept,
+      setItem: (key, value) => {
+        if (value.length > 200) throw new Error("QuotaExceededError");
+        kept.setItem(key, value);
+      },
+    };
+    const full: ConversationStorage = { getItem: () => null, setItem: () => Promise.reject(new Error("Full")) };
+    const url = await serving(echo);
+    for (const each of [small, full]) {
+      const store = followed(new RemoteAgent(url).conversation({ storage: each }));
+      await store.sendMessage("x".repeat(300));
+      await until(store, "ready");
+      expect(store.getSnapshot().error).toBe(undefined);
+    }
+    expect([...kept.entries.values()].join("")).toMatch(/"taskIds":\["[^"]+"\],"unsent":\[\]/);
+  });
+
+  test("has no credential in the storage, and shows none", async () => {
+    const writes: string[] = [];
+    const kept: ConversationStorage = { getItem: () => null, setItem: (_, value) => writes.push(value) };
+    const url = await serving(async function* (turn) {
+      const secret = yield* turn.authorize({ form: "secret", reason: "The code", inMessage: true });
+      yield turn.completed(`It has ${secret.length} letters`);
+    });
+    const store = followed(new RemoteAgent(url).conversation({ storage: kept }));
+    await store.sendMessage("Open");
+    await vi.waitFor(() => expect(store.getSnapshot().question).toMatchObject({ kind: "auth" }), 20_000);
+    const { authorization } = store.getSnapshot().question ?? {};
+    await store.sendMessage(answerAuthorization({ id: authorization?.id ?? "" }, { credential: "xyzzy" }));
+    await vi.waitFor(() => expect(shown(store.getSnapshot()).at(-1)).toContain("It has 5 letters"), 20_000);
+    expect(writes.join("") + JSON.stringify(store.getSnapshot())).not.toContain("xyzzy");
+  });
+});
+
+test("a message that was on its way is not repeated automatically to an agent that could run it twice", async () => {
+  const url = await serving(echo);
+  const { card } = await connect(url);
+  const client = await connect({ ...card, capabilities: { ...card.capabilities, extensions: [] } });
+  const unsent = [{ messageId: "m1", role: "ROLE_USER", parts: [{ text: "one" }] }];
+  const kept = { getItem: () => JSON.stringify({ taskIds: [], unsent }), setItem: () => undefined };
+  const store = followed(new RemoteAgent(client).conversation({ storage: kept }));
+  await until(store, "error");
+  expect(store.getSnapshot().error?.message).toContain("The page was closed");
+  expect(shown(store.getSnapshot())).toEqual(["user: one"]);
+  await store.regenerate();
+  await until(store, "ready");
+  expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
+});
+
+test("an error that was cleared does not come back with the next one", async () => {
+  let isAway = false;
+  const failing: Interceptor = (next) => ({
+    call: (operation, request, context) => {
+      if (isAway) throw new A2AError("ConnectionFailed", "Away");
+      return next.call(operation, request, context);
+    },
+    stream: (operation, request, context) => next.stream(operation, request, context),
+  });
+  const url = await serving(async function* (turn) {
+    yield turn.rejected("Closed");
+  });
+  const agent = new RemoteAgent(url, { interceptors: [failing], retry: false });
+  const store = followed(agent.conversation());
+  await store.sendMessage("one");
+  await vi.waitFor(() => expect(store.getSnapshot().error?.message).toBe("Closed"), 20_000);
+  isAway = true;
+  await store.sendMessage("two");
+  expect(store.getSnapshot().error?.message).toBe("Away");
+  store.clearError();
+  expect(store.getSnapshot()).toMatchObject({ status: "ready", error: undefined });
+});
+
+describe("bad input", () => {
+  test("drops links that are not of the web, and approvals that are not whole", async () => {
+    const url = await serving(async function* (turn) {
+      const links = ["javascript:alert(1)", "https://example.com/a", "data:text/html,x", "//x"];
+      yield turn.artifact({ parts: links.map((link) => ({ url: link })) });
+      const approvals = [null, 5, { approvalId: "a" }, { approvalId: "b", toolCallId: "c", toolName: "pay" }];
+      yield turn.inputRequired([text("Pay?"), data({ approvals })]);
+    });
+    const store = followed(new RemoteAgent(url).conversation());
+    await store.sendMessage("Go");
+    await vi.waitFor(() => expect(store.getSnapshot().question).toBeDefined(), 20_000);
+    const { question, messages } = store.getSnapshot();
+    expect(messages.at(-1)?.parts).toEqual([{ url: "https://example.com/a" }, { text: "Pay?" }]);
+    expect(question?.approvals).toEqual([{ id: "b", toolCallId: "c", toolName: "pay", input: null }]);
+    await store.addToolApprovalResponse({ id: "unknown", approved: true });
+    expect(store.getSnapshot().question).toEqual(question);
+  });
+
+  test("reports a task that is not there, and follows it again", async () => {
+    const url = await serving(echo);
+    const feed = new RemoteAgent(url).task("00000000-0000-7000-8000-000000000000");
+    onTestFinished(feed.subscribe(() => undefined));
+    await vi.waitFor(() => expect(feed.getSnapshot()).toMatchObject({ error: { code: "TaskNotFound" } }), 20_000);
+    feed.retry();
+    expect(feed.getSnapshot().error).toBe(undefined);
+    await vi.waitFor(() => expect(feed.getSnapshot()).toMatchObject({ error: { code: "TaskNotFound" } }), 20_000);
+    await expect(feed.stop()).rejects.toMatchObject({ code: "TaskNotFound" });
+  });
+});

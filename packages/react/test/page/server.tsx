@@ -1,0 +1,12 @@
+import { StrictMode } from "react";
+import { renderToString } from "react-dom/server";
+import { App, type Initial } from "./app.tsx";
+
+/** The page as a server sends it, without its script. */
+export function render(initial: Initial): string {
+  return renderToString(
+    <StrictMode>
+      <App initial={initial} />
+    </StrictMode>,
+  );
+}
