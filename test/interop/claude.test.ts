@@ -108,7 +108,7 @@ afterAll(async () => {
   supervisor.stop();
   vi.unstubAllEnvs();
   api.close();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 20 });
 });
 
 beforeEach(() => {
@@ -188,7 +188,7 @@ test("a conversation is a session, on any node", async () => {
   expect(textsOf(first)).toEqual(["You said Hello"]);
   await restart();
   // Another node has another disk.
-  await rm(join(folder, "home"), { recursive: true });
+  await rm(join(folder, "home"), { recursive: true, maxRetries: 20 });
   await mkdir(join(folder, "home"));
   const second = await send("Again", { contextId: first.contextId ?? "" });
   expect(textsOf(second)).toEqual(["You said Again"]);
