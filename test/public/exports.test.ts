@@ -35,10 +35,12 @@ const most: Readonly<Record<string, number>> = {
   "@parley/frameworks/chat": 6,
   "@parley/frameworks/claude": 9,
   "@parley/frameworks/openai-agents": 4,
+  "@parley/frameworks/mastra": 8,
+  "@parley/frameworks/langgraph": 11,
   "@parley/nats": 4,
   "@parley/react": 20,
   "@parley/mcp": 5,
-  "@parley/mcp/tools": 20,
+  "@parley/mcp/tools": 24,
   "@parley/telemetry": 8,
   "@parley/telemetry/prometheus": 3,
   "@parley/grpc": 5,
@@ -53,7 +55,7 @@ const most: Readonly<Record<string, number>> = {
 };
 
 /** Keys of `exports` of all packages together. A pattern is one, as in the manifest. */
-const maxKeys = 35;
+const maxKeys = 38;
 
 /** Bindings have the same name at a server and at a client, and the entry point tells which of the two it is. */
 const onBothSides: readonly string[] = ["jsonRpcBinding", "restBinding"];

@@ -1,6 +1,9 @@
+import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fromClaude, type ClaudeQuery } from "@parley/frameworks/claude";
-import { card, serveAll } from "../../../packages/frameworks/test/crash/server.ts";
+import { serve } from "@parley/node";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { card, clock, path, port } from "../../../packages/frameworks/test/crash/life.ts";
 
 // The server of claude.test.ts: node server.ts FILE PORT, with the folder of the SDK, a home and the address of the API in the environment.
 
@@ -40,4 +43,13 @@ const options = (): object => ({
   mcpServers: { bank: sdk.createSdkMcpServer({ name: "bank", tools: ["look", "pay"].map(toolOf) }) },
 });
 
-await serveAll({ claude: fromClaude(sdk.query, { ...card, options }) });
+const lease = { maxDeaths: 1000, maxAttempts: 1000 };
+await serve([{ path: "/claude", agent: fromClaude(sdk.query, { ...card, options }) }], {
+  port: Number(port),
+  store: await sqliteStore({ path }),
+  clock,
+  pollInterval: 20,
+  logger: false,
+  lease,
+});
+writeSync(1, "ready\n");

@@ -1,10 +1,11 @@
 import { setTimeout } from "node:timers/promises";
 import { fromClaude } from "@parley/frameworks/claude";
 import { scriptedQuery, type Asked, type Block } from "../claude/scripted.ts";
-import { called, card, jobIn, serveAll } from "./server.ts";
+import type { Agent } from "@parley/server";
+import { called, card, jobIn } from "./life.ts";
 
-// The server of claude.test.ts. The agent looks something up, and pays once that is approved. The number of a call is that of its round: a call of
-// the model, and the tools of its answer, whose results are stored together.
+/* The agent of the Claude Agent SDK looks something up, and pays once that is approved. The number of a call is that of its round: a call of
+ * the model, and the tools of its answer, whose results are stored together. */
 
 const rounds = (round: number, job: string): readonly Block[] => {
   const call = (name: string): Block => ({
@@ -44,4 +45,6 @@ const query = scriptedQuery({
   },
 });
 
-await serveAll({ claude: fromClaude(query, { ...card, options: { allowedTools: ["look"] } }) });
+export const agents: Readonly<Record<string, Agent>> = {
+  claude: fromClaude(query, { ...card, options: { allowedTools: ["look"] } }),
+};
