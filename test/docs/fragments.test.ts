@@ -31,6 +31,41 @@ declare const turn: Turn;
 declare const url: string;
 `;
 
+/** Too large to be installed here. test/interop/claude.test.ts compiles a program with it. */
+const claude = `
+declare module "@anthropic-ai/claude-agent-sdk" {
+  import type { ClaudePrompt } from "@parley/frameworks/claude";
+  import type { ZodRawShape, infer as Infer, ZodObject } from "zod";
+  interface Permission {
+    behavior: "allow" | "deny";
+    message?: string;
+    updatedInput?: Record<string, unknown>;
+  }
+  export interface Options {
+    model?: string;
+    systemPrompt?: string;
+    tools?: string[];
+    allowedTools?: string[];
+    disallowedTools?: string[];
+    cwd?: string;
+    env?: Record<string, string | undefined>;
+    mcpServers?: Record<string, object>;
+    canUseTool?: (toolName: string, input: Record<string, unknown>) => Promise<Permission | null>;
+  }
+  export function query(parameters: {
+    prompt: string | AsyncIterable<ClaudePrompt>;
+    options?: Options;
+  }): AsyncGenerator<object, void> & { interrupt(): Promise<object | undefined> };
+  export function createSdkMcpServer(options: { name: string; tools?: object[] }): object;
+  export function tool<Schema extends ZodRawShape>(
+    name: string,
+    description: string,
+    schema: Schema,
+    handler: (input: Infer<ZodObject<Schema>>) => Promise<{ content: { type: "text"; text: string }[] }>,
+  ): object;
+}
+`;
+
 interface Fragment {
   readonly place: string;
   readonly code: string;
@@ -109,6 +144,7 @@ test("parts of programs compile", async () => {
   const project = await mkdtemp(join(import.meta.dirname, ".fragments-"));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
   await Promise.all(found.map((fragment, at) => writeFile(join(project, `fragment-${at}.ts`), moduleOf(fragment))));
+  await writeFile(join(project, "claude.d.ts"), claude);
   await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["*.ts"] }));
   await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));
   const tsc = join(root, "node_modules/typescript/bin/tsc");

@@ -37,7 +37,7 @@ class Served {
         if (/COMPLETED|FAILED/.test(now.status.state)) return now;
         if (now.status.state === "TASK_STATE_INPUT_REQUIRED") {
           const to = { taskId: now.id, contextId: now.contextId ?? "" };
-          const yes = { messageId: `${name} yes`, ...to, parts: [{ text: "yes" }] };
+          const yes = { messageId: `${name} yes ${now.status.message?.messageId}`, ...to, parts: [{ text: "yes" }] };
           await client.sendMessage({ message: yes, configuration: immediately });
         }
       } catch {
@@ -96,6 +96,7 @@ const agents: Readonly<Record<string, number>> = {
   nested: 5,
   approved: 5,
   suspended: 5,
+  claude: 4,
 };
 
 /** Agents whose answers are read while the server is killed: one step after the other, until the life that the name of the job says. */

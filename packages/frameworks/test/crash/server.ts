@@ -2,6 +2,7 @@ import { writeSync } from "node:fs";
 import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { agents as aiSDK } from "./ai-sdk-agents.ts";
+import { agents as claude } from "./claude-agents.ts";
 import { agents as langGraph } from "./langgraph-agents.ts";
 import { clock, path, port } from "./life.ts";
 import { agents as mastra } from "./mastra-agents.ts";
@@ -9,7 +10,7 @@ import { agents as openAI } from "./openai-agents.ts";
 
 // The server of kills.test.ts. It prints "ready" once it listens.
 
-const agents = { ...aiSDK, ...openAI, ...langGraph, ...mastra };
+const agents = { ...aiSDK, ...claude, ...openAI, ...langGraph, ...mastra };
 
 /** Every process is killed from outside: no death suspends a task. */
 const lease = { maxDeaths: 1000, maxAttempts: 1000 };

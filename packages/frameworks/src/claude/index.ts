@@ -1,0 +1,197 @@
+/**
+ * Agents of the Claude Agent SDK as durable A2A agents.
+ * @packageDocumentation
+ */
+import { deferred } from "@parley/a2a/internal/base/async";
+import { defineAgent, type Agent, type AgentEvent, type Turn } from "@parley/server";
+import { resume, suspend } from "../shared/approvals.ts";
+import { checkPeer, installedVersion } from "../shared/peer.ts";
+import { decisionsAsText, Permissions, type CanUseTool } from "./permissions.ts";
+import type { ClaudeContent, ClaudeDefinition, ClaudeQuery, ClaudeStream } from "./port.ts";
+import { spawnKept } from "./process.ts";
+import { contentOf, promptOf } from "./prompt.ts";
+import { answersIn, askQuestions, askTool } from "./questions.ts";
+import { outcome, Reader, resultsIn } from "./run.ts";
+import { Session, type Store } from "./session.ts";
+
+export type {
+  ClaudeContent,
+  ClaudeDefinition,
+  ClaudeImage,
+  ClaudeOptions,
+  ClaudePrompt,
+  ClaudeQuery,
+  ClaudeSDK,
+  ClaudeStream,
+} from "./port.ts";
+
+type Hooks = Readonly<Record<string, readonly object[] | undefined>>;
+
+/** Options of the user that the adapter reads. */
+interface Read {
+  readonly canUseTool?: CanUseTool;
+  readonly hooks?: Hooks;
+  readonly sessionStore?: Store;
+  readonly stderr?: (text: string) => void;
+}
+
+/**
+ * An agent of the Claude Agent SDK as an agent of Parley. A conversation is a session: its transcript is stored with the task after each tool,
+ * so after a crash the turn is resumed on any node. Tools that need a permission, and questions of the model, ask the user.
+ *
+ * @param query - `query()` of `@anthropic-ai/claude-agent-sdk`.
+ * @param definition - Description and behaviour, as `defineAgent()` takes them, and `options` of `query()`.
+ * @returns What `serve()` takes.
+ * @throws Error for a version of the SDK other than 0.3.248 and above, below 0.4.
+ *
+ * @example
+ * ```ts
+ * import { query } from "@anthropic-ai/claude-agent-sdk";
+ * import { serve } from "@parley/node";
+ *
+ * const options = { model: "claude-sonnet-4-5", systemPrompt: "You plan trips." };
+ * await serve(fromClaude(query, { name: "Travel", description: "Plans trips.", version: "1.0.0", skills: [], options }));
+ * ```
+ */
+export function fromClaude<Query extends ClaudeQuery>(query: Query, definition: ClaudeDefinition<Query>): Agent {
+  const name = "@anthropic-ai/claude-agent-sdk";
+  // Older ones expand `@path` in a caller's text to the content of the file.
+  checkPeer({ adapter: "claude", name, min: "0.3.248", below: "0.4" }, installedVersion(name, import.meta.url));
+  const { options = {}, reasoning = false, ...rest } = definition;
+  return defineAgent({
+    resumable: true,
+    // Approvals may come as data.
+    defaultInputModes: ["text/plain", "application/json"],
+    ...rest,
+    async *onMessage(turn: Turn) {
+      const answered = resume(turn, "claude");
+      const answers = answersIn(turn);
+      if (answered !== undefined && "ask" in answered) {
+        yield answered.ask;
+        return;
+      }
+      if (typeof answers === "object") {
+        yield answers.ask;
+        return;
+      }
+      const said = answered === undefined ? answers : decisionsAsText(answered);
+      const made = isMaker(options) ? options(turn) : options;
+      const { canUseTool, ...read }: Read = made;
+      const permissions = new Permissions(turn, canUseTool, answered);
+      yield* run(turn, query, { options: made, read, permissions, reasoning }, said);
+    },
+  });
+}
+
+function isMaker(options: object): options is (turn: Turn) => object {
+  return typeof options === "function";
+}
+
+interface Run {
+  readonly options: object;
+  readonly read: Omit<Read, "canUseTool">;
+  readonly permissions: Permissions;
+  readonly reasoning: boolean;
+}
+
+/** A run that was lost has a part of the answer in the transcript. */
+const continued = "Continue from where you left off.";
+
+async function* run(
+  turn: Turn,
+  query: ClaudeQuery,
+  { options, read, permissions, reasoning }: Run,
+  said: string | undefined,
+): AsyncGenerator<AgentEvent, void, void> {
+  const session = await Session.open(turn, read.sessionStore);
+  const text = turn.checkpoint === undefined ? said : continued;
+  const content: ClaudeContent[] = text === undefined ? contentOf(turn) : [{ type: "text", text }];
+  const over = deferred<void>();
+  const abort = new AbortController();
+  const stream = query({
+    prompt: promptOf(content, over.promise),
+    options: {
+      ...defaultOptions(turn, read),
+      ...options,
+      ...(session.exists ? { resume: session.id } : { sessionId: session.id }),
+      abortController: abort,
+      canUseTool: permissions.canUseTool,
+      hooks: hooksOf(read.hooks, session),
+      includePartialMessages: true,
+      sessionStore: session,
+      sessionStoreFlush: "eager",
+      verbatimPrompts: true,
+    },
+  });
+  const reader = new Reader(turn, reasoning);
+  const clear = onAbort(turn, stream, abort);
+  try {
+    for await (const message of stream) {
+      turn.signal.throwIfAborted();
+      yield* reader.read({ ...message });
+      if (reader.result !== undefined) break;
+      const results = resultsIn({ ...message });
+      if (results.length > 0 && (await session.hasResults(results))) {
+        await session.keep(false);
+        yield turn.saveCheckpoint({ granted: [...permissions.granted] });
+        await turn.flush();
+      }
+      session.release(results);
+    }
+  } finally {
+    clear();
+    over.resolve();
+  }
+  turn.signal.throwIfAborted();
+  yield* reader.end();
+  await session.keep(true);
+  const { approvals, questions } = permissions;
+  if (approvals.length > 0) return yield suspend(turn, "claude", {}, approvals);
+  if (questions !== undefined) return yield askQuestions(turn, questions);
+  turn.setState(undefined);
+  yield* outcome(turn, reader.result);
+}
+
+/** Where callers are strangers: nothing that runs on this machine without being named. */
+function defaultOptions(turn: Turn, { stderr }: Run["read"]): object {
+  const said = stderr ?? ((text: string) => turn.logger.debug("Claude Code wrote to standard error", { text }));
+  return {
+    permissionMode: "default",
+    settingSources: [],
+    tools: [askTool],
+    spawnClaudeCodeProcess: (options: Parameters<typeof spawnKept>[0]) => spawnKept(options, said),
+  };
+}
+
+interface Batch {
+  readonly agent_id?: string;
+  readonly tool_calls: readonly { readonly tool_use_id: string }[];
+}
+
+/** The hooks of the user, and one that holds back the next call of the model until the results before it are stored. */
+function hooksOf(hooks: Hooks | undefined, session: Session): Hooks {
+  const hook = async ({ agent_id: subagent, tool_calls: calls }: Batch): Promise<object> => {
+    // The transcripts of subagents have no checkpoints: after a crash, a subagent begins again.
+    if (subagent === undefined) await session.whenReleased(calls.map(({ tool_use_id: id }) => id));
+    return {};
+  };
+  return { ...hooks, PostToolBatch: [...(hooks?.["PostToolBatch"] ?? []), { hooks: [hook] }] };
+}
+
+/** How long a session may take to end after an interrupt, in milliseconds. */
+const maxInterrupt = 2000;
+
+/** An interrupt ends tools and the answer at once. The SDK's own abort would let them run on for two seconds. */
+function onAbort({ signal }: Turn, stream: ClaudeStream, abort: AbortController): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = (): void => {
+    timer = setTimeout(() => abort.abort(), stream.interrupt === undefined ? 0 : maxInterrupt);
+    stream.interrupt?.().catch(() => abort.abort());
+  };
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  return () => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  };
+}

@@ -1,0 +1,176 @@
+import { fromBase64, toBase64, type JsonObject } from "@parley/a2a/model";
+import type { Turn } from "@parley/server";
+
+/* The transcript of a session, in the state of the conversation: a `SessionStore` of the SDK. */
+
+interface Key {
+  readonly projectKey: string;
+  readonly sessionId: string;
+  /** The transcript of a subagent. Absent: that of the session. */
+  readonly subpath?: string;
+}
+
+/** A line of a transcript. */
+interface Entry {
+  readonly type: string;
+  readonly message?: unknown;
+}
+
+/** A store of the user. */
+export interface Store {
+  append(key: Key, entries: Entry[]): Promise<void>;
+  load(key: Key): Promise<Entry[] | null>;
+  listSubkeys?(key: Key): Promise<string[]>;
+}
+
+/** What a conversation keeps. */
+interface Stored {
+  readonly sessionId: string;
+  /** How many lines the transcript has. Later ones in the user's store are of a run that was lost. */
+  readonly count: number;
+  /** Lines of lost runs in the user's store: from, and to. */
+  readonly lost: readonly (readonly number[])[];
+  /** The transcripts, compressed. Absent: the user's store has them. */
+  readonly files?: string;
+}
+
+type Files = Record<string, Entry[]>;
+
+const main = "";
+
+/** How long the adapter waits for the SDK to hand over what it has written, in milliseconds. */
+const maxWait = 5000;
+
+/** The session of a conversation during a turn. */
+export class Session implements Store {
+  readonly id: string;
+  /** Whether there is a session to resume. */
+  readonly exists: boolean;
+  readonly #turn: Turn;
+  readonly #store: Store | undefined;
+  readonly #files: Files;
+  readonly #cut: number;
+  readonly #lost: (readonly number[])[];
+  /** Calls of tools without a result. */
+  readonly #open = new Set<string>();
+  /** Calls whose result is in the transcript. */
+  readonly #done = new Set<string>();
+  /** Calls whose result is in the store. */
+  readonly #released = new Set<string>();
+  readonly #waiting = new Set<() => void>();
+  #lines: number;
+  #count: number;
+
+  private constructor(turn: Turn, store: Store | undefined, stored: Stored | undefined, files: Files) {
+    this.#turn = turn;
+    this.#store = store;
+    this.#files = files;
+    this.exists = stored !== undefined;
+    this.id = stored?.sessionId ?? crypto.randomUUID();
+    this.#cut = this.#lines = this.#count = stored?.count ?? 0;
+    this.#lost = [...(stored?.lost ?? [])];
+  }
+
+  /** Reads the session of a turn's conversation. */
+  static async open(turn: Turn, store: Store | undefined): Promise<Session> {
+    const { claude } = turn.context.state<{ readonly claude?: Stored }>() ?? {};
+    const files = claude?.files === undefined ? {} : await unpacked(claude.files);
+    return new Session(turn, store, claude, files);
+  }
+
+  async append(key: Key, entries: Entry[]): Promise<void> {
+    await this.#store?.append(key, entries);
+    if (this.#store === undefined) (this.#files[key.subpath ?? main] ??= []).push(...entries);
+    if (key.subpath !== undefined) return;
+    for (const entry of entries) this.#read(entry);
+    this.#wake();
+  }
+
+  async load(key: Key): Promise<Entry[] | null> {
+    if (this.#store === undefined) return this.#files[key.subpath ?? main] ?? null;
+    const loaded = await this.#store.load(key);
+    if (loaded === null || key.subpath !== undefined) return loaded;
+    if (loaded.length > this.#cut) this.#lost.push([this.#cut, loaded.length]);
+    this.#lines = this.#count = loaded.length;
+    return loaded.filter((_, at) => !this.#lost.some(([from = 0, to = 0]) => at >= from && at < to));
+  }
+
+  async listSubkeys(key: Key): Promise<string[]> {
+    if (this.#store !== undefined) return (await this.#store.listSubkeys?.(key)) ?? [];
+    return Object.keys(this.#files).filter((name) => name !== main);
+  }
+
+  /** Waits until the transcript has these results of tools. `false`: calls beside them have none yet, or the SDK does not hand them over. */
+  async hasResults(ids: readonly string[]): Promise<boolean> {
+    return (await this.#until(() => ids.every((id) => this.#done.has(id)))) && this.#open.size === 0;
+  }
+
+  /** These results are stored, or cannot be. */
+  release(ids: readonly string[]): void {
+    for (const id of ids) this.#released.add(id);
+    this.#wake();
+  }
+
+  /** Waits until results are stored: only then may the model be asked again. */
+  async whenReleased(ids: readonly string[]): Promise<void> {
+    await this.#until(() => ids.every((id) => this.#released.has(id)));
+  }
+
+  /** Sets the state of the conversation, which is stored with the next event. `end`: the answer is over. */
+  async keep(end: boolean): Promise<void> {
+    const count = end ? this.#lines : this.#count;
+    const own = { ...this.#files, [main]: (this.#files[main] ?? []).slice(0, count) };
+    const files = this.#store === undefined ? { files: await packed(own) } : {};
+    const stored: JsonObject & Stored = { sessionId: this.id, count, lost: this.#lost, ...files };
+    this.#turn.context.setState({ claude: stored });
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
+  /** `false`: the condition was not met in time. */
+  #until(condition: () => boolean): Promise<boolean> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        if (condition()) finish(true);
+      };
+      const timer = setTimeout(() => finish(false), maxWait);
+      const finish = (isMet: boolean): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(wake);
+        resolve(isMet);
+      };
+      this.#waiting.add(wake);
+      wake();
+    });
+  }
+
+  #read({ message, type }: Entry): void {
+    this.#lines += 1;
+    const { content } = (message ?? {}) as { readonly content?: unknown };
+    for (const block of Array.isArray(content) ? (content as Block[]) : []) {
+      if (type === "assistant" && block.type === "tool_use") this.#open.add(String(block.id));
+      if (type !== "user" || block.type !== "tool_result") continue;
+      this.#open.delete(String(block.tool_use_id));
+      this.#done.add(String(block.tool_use_id));
+      if (this.#open.size === 0) this.#count = this.#lines;
+    }
+  }
+}
+
+interface Block {
+  readonly type?: unknown;
+  readonly id?: unknown;
+  readonly tool_use_id?: unknown;
+}
+
+async function packed(files: Files): Promise<string> {
+  const stream = new Blob([JSON.stringify(files)]).stream().pipeThrough(new CompressionStream("gzip"));
+  return toBase64(new Uint8Array(await new Response(stream).arrayBuffer()));
+}
+
+async function unpacked(text: string): Promise<Files> {
+  const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return (await new Response(stream).json()) as Files;
+}
