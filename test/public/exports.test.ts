@@ -37,7 +37,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/nats": 4,
   "@parley/react": 20,
   "@parley/mcp": 5,
-  "@parley/mcp/tools": 24,
+  "@parley/mcp/tools": 26,
   "@parley/telemetry": 8,
   "@parley/telemetry/prometheus": 3,
   "@parley/grpc": 5,
