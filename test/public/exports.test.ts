@@ -34,6 +34,8 @@ const most: Readonly<Record<string, number>> = {
   "@parley/frameworks/ai-sdk": 25,
   "@parley/frameworks/chat": 6,
   "@parley/frameworks/openai-agents": 4,
+  "@parley/frameworks/mastra": 8,
+  "@parley/frameworks/langgraph": 11,
   "@parley/nats": 4,
   "@parley/react": 20,
   "@parley/mcp": 5,

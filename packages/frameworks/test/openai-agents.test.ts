@@ -1,7 +1,7 @@
 import { Agent, setDefaultModelProvider, tool, type AgentOutputType, type Model } from "@openai/agents";
 import { connect, type Client } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
-import { memoryStore } from "@parley/server";
+import { memoryStore, type Store } from "@parley/server";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { fromOpenAIAgent, type OpenAIAgentDefinition } from "../src/openai-agents/index.ts";
@@ -14,11 +14,26 @@ afterEach(() => server?.close());
 
 type More = Partial<OpenAIAgentDefinition>;
 
+/** What the store of the last server was given, as JSON. */
+let written: string[] = [];
+
+function recordingStore(): Store {
+  written = [];
+  const store = memoryStore();
+  const append = store.append.bind(store);
+  return Object.assign(store, {
+    append: (...all: Parameters<Store["append"]>) => {
+      written.push(JSON.stringify(all));
+      return append(...all);
+    },
+  });
+}
+
 async function served<Output extends AgentOutputType>(agent: Agent<unknown, Output>, more: More = {}): Promise<Client> {
   server = await serve(fromOpenAIAgent(agent, { ...card, defaultInputModes: ["*"], ...more }), {
     port: 0,
     logger: false,
-    store: memoryStore(),
+    store: recordingStore(),
   });
   return connect(server.url);
 }
@@ -191,12 +206,14 @@ describe("other agents", () => {
     });
     const outer = new Scripted(calls(["o1", "helper", { input: "Pay 5" }]), says("Done"));
     const tools = [helper.asTool({ toolName: "helper", toolDescription: "Helps" })];
-    const client = await served(agentOf(outer, { tools }));
+    const client = await served(agentOf(outer, { tools }), { context: () => ({ token: "s3cret" }) });
     const conversation = client.conversation();
     const asked = await conversation.send("Pay");
     expect(asked.task?.status.message?.parts[0]?.text).toBe('Approve pay {"amount":5}?');
     const { task } = await conversation.send("yes");
     expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Done");
+    expect(written.join("\n")).toContain("pendingAgentToolRuns");
+    expect(written.join("\n")).not.toContain("s3cret");
     expect([paid, inner.requests.length, outer.requests.length]).toEqual([[{ amount: 5 }], 2, 2]);
     expect(JSON.stringify(outer.requests[1]?.input)).toContain("Inner is paid");
   });
