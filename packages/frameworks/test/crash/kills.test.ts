@@ -56,7 +56,7 @@ class Served {
       shown = reset ? text : shown + text;
       if (reset) resets += 1;
     }
-    expect(stream.status?.state).toBe("TASK_STATE_COMPLETED");
+    if (stream.status?.state !== "TASK_STATE_COMPLETED") throw new Error(`${name} has ended: ${stream.status?.state}`);
     return { shown, resets };
   }
 
