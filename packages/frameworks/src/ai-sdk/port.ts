@@ -1,5 +1,5 @@
 import type { LanguageModel } from "ai";
-import type { AgentDefinition } from "@parley/server";
+import type { AgentDefinition, Turn } from "@parley/server";
 
 /* What the adapter takes, and what it gives to a factory of agents. Types are structural: they hold for AI SDK 6 and 7. */
 
