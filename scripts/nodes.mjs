@@ -26,6 +26,7 @@ function wanted(version) {
     "packages/telemetry/test",
     "packages/mcp/test",
     "packages/frameworks/test",
+    "packages/react/test",
     "test/otel-3",
   ];
   if (version !== supported[0] && version !== supported.at(-1)) return differing;

@@ -46,6 +46,7 @@ export const slow: readonly string[] = [
   "packages/conform/test/official.test.ts",
   "packages/conform/test/own.test.ts",
   "packages/conform/test/special.test.ts",
+  "packages/frameworks/test/crash/kills.test.ts",
   "packages/server/test/operate/hostile.test.ts",
   "packages/sql/test/sqlite/huge.test.ts",
   "packages/testing/test/broken-extensions.test.ts",
@@ -81,6 +82,7 @@ export const alone: readonly string[] = [
 /** The slowest files of each project, slowest first: test/long-first.ts. A file that is missing here costs a few seconds at most. */
 export const slowest: readonly string[] = [
   // long
+  "packages/frameworks/test/crash/kills.test.ts",
   "test/crash/kill.test.ts",
   "test/fuzz/fuzz.test.ts",
   "packages/a2a/test/cards/changes.test.ts",

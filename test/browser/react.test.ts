@@ -198,6 +198,7 @@ describe("useConversation()", () => {
       await page.reload();
       await page.waitForSelector(`${ready} article.assistant code`);
     }
+    await page.waitForSelector("h1");
     expect(await flaws(page)).toEqual([]);
     expect(noise).toEqual([]);
   });

@@ -3,6 +3,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { Interceptor } from "@parley/a2a/protocol";
 import { defineAgent, memoryStore, serve } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { start } from "../../packages/cli/test/support/parley.ts";
@@ -17,12 +18,28 @@ const agent = defineAgent({
   version: "1.0.0",
   skills: [{ id: "echo", name: "Echo", description: "Repeats what you say", tags: [] }],
   async *onMessage(turn) {
-    yield turn.reply(turn.text);
+    if (turn.text === "slow") {
+      yield turn.working("Working");
+      yield* turn.sleep(1500);
+      yield turn.completed("Done");
+    } else yield turn.reply(turn.text);
   },
 });
 
+/** Operations of A2A that the bridge has called. */
+let operations: string[] = [];
+const noted: Interceptor = (next) => ({
+  call(operation, asked, context) {
+    operations.push(operation);
+    return next.call(operation, asked, context);
+  },
+  stream: (operation, asked, context) => next.stream(operation, asked, context),
+});
+
 let server: Awaited<ReturnType<typeof serve>>;
-beforeAll(async () => (server = await serve(agent, { port: 0, store: memoryStore(), logger: false })));
+beforeAll(async () => {
+  server = await serve(agent, { port: 0, store: memoryStore(), logger: false, interceptors: [noted] });
+});
 afterAll(() => server.close());
 
 /** Runs the inspector. Returns what it prints for programs. */
@@ -58,6 +75,11 @@ describe.each(Object.keys(targets))("over %s", (transport) => {
     });
     const call = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=hello"];
     expect(await ask(...call)).toMatchObject({ content: [{ type: "text", text: "hello" }, {}] });
+    // In 2026-07-28 the inspector takes the handle of a task, and polls it: the tasks extension.
+    operations = [];
+    const slow = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=slow"];
+    expect(await ask(...slow)).toMatchObject({ content: [{ type: "text", text: "Done" }, {}] });
+    expect(operations.includes("GetTask")).toBe(era === "modern");
     expect(await ask("--method", "skills/list", "--verify", "--require-digests")).toMatchObject({
       uri: "skill://echo/SKILL.md",
       outcome: "verified",

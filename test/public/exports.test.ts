@@ -34,10 +34,12 @@ const most: Readonly<Record<string, number>> = {
   "@parley/frameworks/ai-sdk": 25,
   "@parley/frameworks/chat": 6,
   "@parley/frameworks/openai-agents": 4,
+  "@parley/frameworks/mastra": 8,
+  "@parley/frameworks/langgraph": 11,
   "@parley/nats": 4,
   "@parley/react": 20,
   "@parley/mcp": 5,
-  "@parley/mcp/tools": 20,
+  "@parley/mcp/tools": 26,
   "@parley/telemetry": 8,
   "@parley/telemetry/prometheus": 3,
   "@parley/grpc": 5,
@@ -52,7 +54,7 @@ const most: Readonly<Record<string, number>> = {
 };
 
 /** Keys of `exports` of all packages together. A pattern is one, as in the manifest. */
-const maxKeys = 33;
+const maxKeys = 35;
 
 /** Bindings have the same name at a server and at a client, and the entry point tells which of the two it is. */
 const onBothSides: readonly string[] = ["jsonRpcBinding", "restBinding"];

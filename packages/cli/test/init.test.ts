@@ -84,7 +84,9 @@ describe("parley init", () => {
     expect(err).toContain(`--with must be one of ${Object.keys(frameworks).join(", ")}; got "toString"`);
     expect(await readdir(folder)).not.toContain("other");
     const { out: help } = await init("--help");
-    expect(help).toContain(`framework of the agent: ${orList(Object.keys(frameworks))}; default: none`);
+    expect(help.replaceAll(/\s+/g, " ")).toContain(
+      `framework of the agent: ${orList(Object.keys(frameworks))}; default: none`,
+    );
   });
 
   test("names the package after its folder", () => {

@@ -56,7 +56,7 @@ async function uses(client: Connected): Promise<void> {
   work.catch(() => undefined);
   await expect.poll(() => progress).toEqual(["Working"]);
   controller.abort();
-  await expect(work).rejects.toThrow();
+  await expect(work).rejects.toThrow(/abort/i);
   await expect
     .poll(async () => (await agentTasks()).map(({ status }) => status.state))
     .not.toContain("TASK_STATE_WORKING");

@@ -2,11 +2,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+import { setDefaultModelProvider } from "@openai/agents";
 import { testAgent } from "@parley/testing";
 import type { Agent } from "@parley/server";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { createAgent } from "../templates/ai-sdk/agent.ts";
 import { scriptedModel } from "../templates/ai-sdk/model.ts";
+import { createAgent as createOpenAIAgent } from "../templates/openai/agent.ts";
+import { scriptedModel as openAIScript } from "../templates/openai/model.ts";
 
 /* The agents that `parley init --with` writes, with the model that the environment chooses. Their own tests run in test/release. */
 
@@ -40,6 +43,21 @@ test("ai-sdk: uses the model AI_MODEL of the default provider", async () => {
   expect(await ask(real, "roll 3d1")).toBe("1 + 1 + 1 = 3");
   expect(new Set(asked)).toEqual(new Set(["openai/gpt-5"]));
   vi.unstubAllGlobals();
+});
+
+test("openai: uses the model AI_MODEL of the default provider", async () => {
+  const asked: (string | undefined)[] = [];
+  expect(await ask(createOpenAIAgent(openAIScript), "roll")).toBe("Which dice? For example 2d6.");
+  setDefaultModelProvider({
+    getModel: (name) => {
+      asked.push(name);
+      return openAIScript;
+    },
+  });
+  vi.stubEnv("AI_MODEL", "gpt-5");
+  const { default: real } = await import("../templates/openai/agent.ts");
+  expect(await ask(real, "roll 3d1")).toBe("1 + 1 + 1 = 3");
+  expect(new Set(asked)).toEqual(new Set(["gpt-5"]));
 });
 
 test("mcp: uses the model AI_MODEL of a compatible API, which reads what was wrong with its calls", async () => {

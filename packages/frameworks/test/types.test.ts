@@ -1,3 +1,7 @@
+import { tool as langTool } from "@langchain/core/tools";
+import { FakeListChatModel } from "@langchain/core/utils/testing";
+import { Annotation, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { Agent, tool as openaiTool } from "@openai/agents";
 import { Output, ToolLoopAgent, tool } from "ai";
 import { Output as Output6, ToolLoopAgent as ToolLoopAgent6, tool as tool6 } from "ai-6";
@@ -10,6 +14,7 @@ import {
   type AISDKAgentFactory,
   type AISDKDefinition,
 } from "../src/ai-sdk/index.ts";
+import { durable, fromLangGraph, type LangGraphDefinition, type LangGraphFactory } from "../src/langgraph/index.ts";
 import { fromOpenAIAgent, idempotencyOf as openaiStep } from "../src/openai-agents/index.ts";
 
 /* What compiles, and what does not: `tsc` checks the lines below each `@ts-expect-error`. */
@@ -85,6 +90,48 @@ test("agents of the OpenAI Agents SDK are taken, with outputs, handoffs and cont
     fromOpenAIAgent(known, definition),
     // @ts-expect-error -- it needs another context
     fromOpenAIAgent(known, { ...definition, context: () => ({ user: "me" }) }),
+  ];
+  expect(wrong).toBeTypeOf("function");
+});
+
+const graphs: LangGraphDefinition = { name: "A", description: "A test", version: "1.0.0", skills: [] };
+const chat = new FakeListChatModel({ responses: ["Hi"] });
+const langPay = langTool(({ amount }) => amount, { name: "pay", schema: inputSchema });
+
+test("graphs of LangGraph are taken, with durable models and tools, and factories", () => {
+  const agent = createReactAgent({ llm: durable.model(chat), tools: durable.tools([langPay]) });
+  const State = Annotation.Root({ count: Annotation<number> });
+  const counter = new StateGraph(State).addNode("more", () => ({ count: 1 })).addEdge(START, "more");
+  expect(fromLangGraph(agent, graphs)).toBeDefined();
+  expect(fromLangGraph({ graph: agent }, graphs)).toBeDefined();
+  expect(fromLangGraph(counter.compile(), { ...graphs, input: () => ({ count: 0 }) })).toBeDefined();
+  const factory: LangGraphFactory = ({ model, tools }) =>
+    createReactAgent({ llm: model(chat), tools: tools([langPay]) });
+  expect(fromLangGraph(factory, graphs)).toBeDefined();
+  const [same] = durable.tools([langPay]);
+  expect<typeof langPay>(same).toBeDefined();
+  expect<FakeListChatModel>(durable.model(chat)).toBeDefined();
+});
+
+test("what is no graph does not compile", () => {
+  const agent = createReactAgent({ llm: chat, tools: [] });
+  const wrong = (): unknown[] => [
+    // @ts-expect-error -- not compiled
+    fromLangGraph(new StateGraph(MessagesAnnotation), graphs),
+    // @ts-expect-error -- a model is not a graph
+    fromLangGraph(chat, graphs),
+    // @ts-expect-error -- the description lacks a version
+    fromLangGraph(agent, { name: "A", description: "A test", skills: [] }),
+    // @ts-expect-error -- no such option
+    fromLangGraph(agent, { ...graphs, inputs: () => ({}) }),
+    // @ts-expect-error -- the adapter writes onMessage
+    fromLangGraph(agent, { ...graphs, onMessage: () => undefined }),
+    // @ts-expect-error -- an input is an object
+    fromLangGraph(agent, { ...graphs, input: () => "Hi" }),
+    // @ts-expect-error -- a tool is not a model
+    durable.model(langPay),
+    // @ts-expect-error -- a name is not a tool
+    durable.tools(["pay"]),
   ];
   expect(wrong).toBeTypeOf("function");
 });

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { serve } from "@parley/node";
 import { expect, onTestFinished, test } from "vitest";
-import { mcpServer, type McpBridge } from "../src/index.ts";
+import { mcpServer } from "../src/index.ts";
 import { conforming } from "./conformance-agent.ts";
 
 /** MCP's own conformance suite, against an agent that has what its scenarios ask. docs/decisions/mcp.md has the table. */
@@ -16,10 +16,7 @@ interface Check {
   readonly errorMessage?: string;
 }
 
-const suite = join(
-  dirname(createRequire(import.meta.url).resolve("@modelcontextprotocol/conformance/package.json")),
-  "dist/index.js",
-);
+const suite = createRequire(import.meta.url).resolve("@modelcontextprotocol/conformance/dist/index.js");
 
 /** Runs the suite. Returns the checks of each scenario. */
 async function run(url: string): Promise<Map<string, readonly Check[]>> {
@@ -45,7 +42,6 @@ async function table(): Promise<Map<string, string>> {
 
 /** Serves a bridge. The scenarios name their own resources, and call without arguments: an agent has other addresses, and needs a message. */
 async function serveBridge(): Promise<string> {
-  let bridge: McpBridge | undefined;
   let [task, base] = ["", ""];
   const answer = async (request: Request): Promise<Response> => {
     const body = (await request.text())
@@ -58,15 +54,15 @@ async function serveBridge(): Promise<string> {
       );
     const { method, headers, signal, url } = request;
     const init = { method, headers, signal, ...(method === "POST" && { body }) };
-    return (await bridge?.fetch(new Request(url, init))) ?? new Response(null, { status: 503 });
+    return bridge.fetch(new Request(url, init));
   };
   const routes = (request: Request) => (new URL(request.url).pathname === "/mcp" ? answer(request) : undefined);
   const server = await serve(conforming, { port: 0, logger: false, routes });
-  bridge = await mcpServer(server.url, { localOnly: true });
+  const bridge = await mcpServer(server.url, { localOnly: true });
   task = (await bridge.client.sendMessage("Go")).task?.id ?? "";
   base = `a2a://${new URL(server.url).host}`;
   onTestFinished(async () => {
-    await bridge?.close();
+    await bridge.close();
     await server.close();
   });
   return `${server.url}/mcp`;

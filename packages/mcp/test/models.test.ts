@@ -99,7 +99,7 @@ test("are tools of LangGraph, called once per id", async () => {
     const node = new ToolNode(toLangChain(tools).map((each) => new DynamicStructuredTool(each)));
     const message = new AIMessage({ content: "", tool_calls: [{ id: "call_1", name: "raise_platform", args }] });
     const { messages } = (await node.invoke({ messages: [message] })) as { messages: ToolMessage[] };
-    return String(messages[0]?.content);
+    return messages[0]?.text ?? "";
   });
   expect(calls).toEqual(once);
   const [bare] = toLangChain(await listed());

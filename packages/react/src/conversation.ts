@@ -128,15 +128,16 @@ export class ConversationStore implements ConversationActions {
   };
 
   readonly regenerate = async (): Promise<void> => {
-    const failed = this.#turns.at(-1);
-    const isFailed = failed?.feed === undefined && failed?.reply === undefined;
-    const last = this.#snapshot.messages.findLast(({ role }) => role === "user");
-    if (last === undefined || this.#snapshot.status === "submitted") return;
-    if (this.#snapshot.status === "streaming") await this.stop();
+    const { messages, status } = this.#snapshot;
+    const turn = this.#turns.at(-1);
+    const failed = turn?.feed === undefined && turn?.reply === undefined ? turn?.sent[0]?.message : undefined;
+    const last = messages.findLast(({ role }) => role === "user");
     // Repeated, an accepted message with the same id would join the task of the first one.
-    const messageId = isFailed ? last.id : randomIds.next();
-    if (isFailed) this.#turns = this.#turns.filter((turn) => turn !== failed);
-    await this.#enqueue(toSendRequest({ parts: last.parts, messageId }, randomIds), undefined, !isFailed);
+    const again = failed ?? (last && { parts: last.parts, messageId: randomIds.next() });
+    if (again === undefined || status === "submitted") return;
+    if (status === "streaming") await this.stop();
+    if (failed !== undefined) this.#turns = this.#turns.filter((other) => other !== turn);
+    await this.#enqueue(toSendRequest(again, randomIds), undefined, failed === undefined);
   };
 
   readonly stop = async (): Promise<void> => {

@@ -281,6 +281,34 @@ test("a message that was on its way is not repeated automatically to an agent th
   expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
 });
 
+test("decisions that did not arrive are sent again", async () => {
+  let isAway = false;
+  const failing: Interceptor = (next) => ({
+    call: (operation, request, context) => {
+      if (isAway) throw new A2AError("ConnectionFailed", "Away");
+      return next.call(operation, request, context);
+    },
+    stream: (operation, request, context) => next.stream(operation, request, context),
+  });
+  const approvals = [{ approvalId: "a", toolCallId: "c", toolName: "pay", input: 5 }];
+  const url = await serving(async function* (turn) {
+    if (turn.number === 1) return yield turn.inputRequired([text("Pay?"), data({ approvals })]);
+    yield turn.completed(`Paid ${JSON.stringify(turn.message.parts[0]?.data)}`);
+  });
+  const agent = new RemoteAgent(url, { interceptors: [failing], retry: false });
+  const store = followed(agent.conversation());
+  await store.sendMessage("Go");
+  await vi.waitFor(() => expect(store.getSnapshot().question?.approvals).toHaveLength(1), 20_000);
+  isAway = true;
+  await store.addToolApprovalResponse({ id: "a", approved: true });
+  expect(store.getSnapshot()).toMatchObject({ status: "error", question: { approvals: [{ approved: true }] } });
+  isAway = false;
+  await store.regenerate();
+  const paid = 'assistant: Paid {"approvalId":"a","approved":true}';
+  await vi.waitFor(() => expect(shown(store.getSnapshot()).at(-1)).toBe(paid), 20_000);
+  expect(shown(store.getSnapshot())).toEqual(["user: Go", "assistant: Pay?", paid]);
+});
+
 test("an error that was cleared does not come back with the next one", async () => {
   let isAway = false;
   const failing: Interceptor = (next) => ({

@@ -1,6 +1,7 @@
-import { data, type JsonObject, type Part } from "@parley/a2a/model";
+import { data, type Part } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { toPlainJson } from "../shared/json.ts";
+import { ended, faults, isCut, metadataOf, type Ended } from "../shared/outcome.ts";
 import { approvalOf, suspend, type ApprovalRequest } from "./approvals.ts";
 import type { AISDKAgent, AISDKResult } from "./port.ts";
 
@@ -17,11 +18,6 @@ interface RunOptions {
 interface StreamPart {
   readonly type: string;
   readonly [member: string]: unknown;
-}
-
-interface Ended {
-  readonly reason: string;
-  readonly usage: Readonly<Record<string, unknown>>;
 }
 
 /** Runs the agent, and ends the turn: completed, failed, or with a question. */
@@ -54,15 +50,11 @@ async function responsesOf({ responseMessages, response }: AISDKResult): Promise
 async function* outcome(
   turn: Turn,
   result: AISDKResult,
-  { reason, usage }: Ended,
+  end: Ended,
   output: string | undefined,
 ): AsyncGenerator<AgentEvent, void, void> {
-  const { inputTokens, outputTokens } = usage;
-  const metadata = {
-    "gen_ai.response.finish_reasons": [reason],
-    ...(typeof inputTokens === "number" && { "gen_ai.usage.input_tokens": inputTokens }),
-    ...(typeof outputTokens === "number" && { "gen_ai.usage.output_tokens": outputTokens }),
-  };
+  const { reason } = end;
+  const metadata = metadataOf(end);
   const fault = faults[reason];
   if (fault !== undefined) return yield ended("TASK_STATE_FAILED", fault, metadata);
   if (output !== undefined && reason !== "length") {
@@ -75,21 +67,7 @@ async function* outcome(
     yield turn.artifact({ name: "answer", parts: [data(toPlainJson(value))] });
   }
   if (reason !== "length") return yield ended("TASK_STATE_COMPLETED", undefined, metadata);
-  const isCut = "The answer is cut off: it reached the model's limit";
   yield ended(output === undefined ? "TASK_STATE_COMPLETED" : "TASK_STATE_FAILED", isCut, metadata);
-}
-
-const faults: Readonly<Record<string, string>> = {
-  "content-filter": "The model's provider withheld the answer",
-  error: "The model failed",
-};
-
-function ended(
-  state: "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED",
-  said: string | undefined,
-  metadata: JsonObject,
-): AgentEvent {
-  return { kind: "status", state, metadata, ...(said !== undefined && { message: { parts: [{ text: said }] } }) };
 }
 
 /** Reads the parts of a stream. */

@@ -59,7 +59,8 @@ export function resume(turn: Turn, framework: string): Answered | { readonly ask
   const loop = state?.[framework];
   if (loop === undefined) return undefined;
   const { approvals } = loop;
-  const decisions = hasSeen(turn, loop) ? decisionsOf(turn, approvals) : undefined;
+  const ids = new Set(approvals.map(({ approvalId }) => approvalId));
+  const decisions = hasSeen(turn, loop.turn, (part) => names(part, ids)) ? decisionsOf(turn, approvals) : undefined;
   return decisions === undefined ? { ask: ask(turn, approvals) } : { loop, approvals, decisions };
 }
 
@@ -70,14 +71,16 @@ function jsonOf(approvals: readonly Approval[]): readonly JsonObject[] {
 /**
  * Whether the sender can have seen the question. The message of a turn that crashed after it had asked has not, nor has one that waited
  * while the question arose: its `yes` was for something else.
+ *
+ * @param asked - The turn that has asked.
+ * @param asks - Whether a part belongs to the question.
  */
-function hasSeen({ task, message, number }: Turn, { approvals, turn }: Asked): boolean {
-  if (number === turn) return false;
-  const ids = new Set(approvals.map(({ approvalId }) => approvalId));
+export function hasSeen({ task, message, number }: Turn, asked: number, asks: (part: Part) => boolean): boolean {
+  if (number === asked) return false;
   const history = task?.history ?? [];
-  const asked = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some((part) => names(part, ids)));
+  const question = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some(asks));
   const said = history.findIndex(({ messageId }) => messageId === message.messageId);
-  return said < 0 || said > asked;
+  return said < 0 || said > question;
 }
 
 /** Whether a part is the data of a question with these approvals. */
@@ -174,7 +177,7 @@ function isGiven(value: JsonValue): value is JsonObject & Given {
   return [digest, reason, approvalId].every((each) => typeof each === "string") && typeof approved === "boolean";
 }
 
-function jsonObjectIn(given: string | undefined): JsonValue | undefined {
+export function jsonObjectIn(given: string | undefined): JsonValue | undefined {
   try {
     return given?.trimStart().startsWith("{") ? (JSON.parse(given) as JsonValue) : undefined;
   } catch {

@@ -18,8 +18,17 @@ export function toJsonText(value: unknown): string {
 }
 
 function textOf(json: unknown): string {
-  // Half of a surrogate pair, which only an escape can write: UTF-8 has no form of it.
-  return JSON.stringify(json ?? null).replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\\ufffd");
+  return withoutHalves(JSON.stringify(json ?? null));
+}
+
+/** Half of a surrogate pair, which only an escape can write: UTF-8 has no form of it. */
+function withoutHalves(json: string): string {
+  return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\\ufffd");
+}
+
+/** The value of a JSON text that another library has written. */
+export function parseJson(json: string): JsonValue {
+  return JSON.parse(withoutHalves(json)) as JsonValue;
 }
 
 /** A text without halves of surrogate pairs. */

@@ -123,7 +123,7 @@ function outputOf(stored: unknown): unknown {
 }
 
 /** A tool that ignores its signal ends with it nevertheless. */
-function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("aborted"));
     if (signal.aborted) abort();
@@ -132,12 +132,12 @@ function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   });
 }
 
-function errorOf(error: unknown): { readonly name: string; readonly message: string } {
+export function errorOf(error: unknown): { readonly name: string; readonly message: string } {
   const { name, message } = error instanceof Error ? error : new Error(String(error));
   return { name: name.slice(0, 200), message: message.slice(0, 4000) };
 }
 
-function tooLarge(bytes: number, room: number): Error {
+export function tooLarge(bytes: number, room: number): Error {
   const text = `The result has ${bytes} bytes; this task keeps at most ${room}. Ask the tool for less.`;
   return Object.assign(new Error(text), { name: tooLargeName });
 }

@@ -126,7 +126,9 @@ describe("an answer", () => {
     const client = await agentOf(async function* (turn) {
       yield turn.failed("The station is closed");
     });
-    await expect(new Chat(client).say("Weather?")).rejects.toThrow("The station is closed");
+    const chat = new Chat(client);
+    await expect(chat.say("Weather?")).rejects.toThrow("The station is closed");
+    expect((await chat.transport.messages(chat.id)).map(textOf)).toEqual(["Weather?", "The station is closed"]);
   });
 
   it("has no URL that runs code in the page, and no media type that ends the URL of a file", async () => {

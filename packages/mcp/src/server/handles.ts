@@ -1,6 +1,6 @@
 import type { Principal } from "@parley/a2a/protocol";
 
-/** Whoever calls without credentials: no principal, whatever its subject. */
+/** A caller without credentials: never the same as a principal of that subject. */
 export const anonymous: Principal = { subject: "anonymous" };
 
 /** Identifies a caller. */

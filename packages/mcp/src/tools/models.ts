@@ -29,7 +29,11 @@ export interface AISDKTool {
  *
  * @example
  * ```ts
- * const { text } = await generateText({ model, tools: toAISDK(await mcpTools(turn, client)), prompt: turn.text });
+ * import { generateText } from "ai";
+ *
+ * const pool = mcpPool({ servers: { workshop: { command: "workshop-mcp" } } });
+ * const tools = toAISDK(await mcpTools(turn, pool.server("workshop")));
+ * const { text } = await generateText({ model: "openai/gpt-5", tools, prompt: turn.text });
  * ```
  */
 export function toAISDK(tools: McpTools): Record<string, AISDKTool> {
@@ -67,8 +71,12 @@ export interface LangChainTool {
  *
  * @example
  * ```ts
- * const tools = toLangChain(await mcpTools(turn, client)).map((tool) => new DynamicStructuredTool(tool));
- * const node = new ToolNode(tools);
+ * import { DynamicStructuredTool } from "@langchain/core/tools";
+ * import { ToolNode } from "@langchain/langgraph/prebuilt";
+ *
+ * const pool = mcpPool({ servers: { workshop: { command: "workshop-mcp" } } });
+ * const tools = toLangChain(await mcpTools(turn, pool.server("workshop")));
+ * const node = new ToolNode(tools.map((each) => new DynamicStructuredTool(each)));
  * ```
  */
 export function toLangChain(tools: McpTools): LangChainTool[] {
@@ -106,7 +114,11 @@ export interface OpenAIAgentsTool {
  *
  * @example
  * ```ts
- * const agent = new Agent({ name: "Mechanic", tools: toOpenAIAgents(await mcpTools(turn, client)).map((each) => tool(each)) });
+ * import * as openai from "@openai/agents";
+ *
+ * const pool = mcpPool({ servers: { workshop: { command: "workshop-mcp" } } });
+ * const tools = toOpenAIAgents(await mcpTools(turn, pool.server("workshop")));
+ * const mechanic = new openai.Agent({ name: "Mechanic", tools: tools.map((each) => openai.tool(each)) });
  * ```
  */
 export function toOpenAIAgents(tools: McpTools): OpenAIAgentsTool[] {

@@ -3,9 +3,9 @@ import { Agent, tool as toolOf, type ModelRequest, type StreamEvent } from "@ope
 import { fromOpenAIAgent } from "@parley/frameworks/openai-agents";
 import * as z from "zod";
 import { calls, says, saysAndCalls, Scripted } from "../scripted-openai.ts";
-import { called, card, jobIn, serveAll } from "./server.ts";
+import { called, card, jobIn } from "./life.ts";
 
-// The server of openai-agents.test.ts. Agents look something up, and pay once that is approved: one alone, one that hands over to another, and
+// Agents look something up, and pay once that is approved: one alone, one that hands over to another, and
 // one that asks an agent as its tool.
 
 type Script = (job: string) => readonly (readonly StreamEvent[])[];
@@ -68,8 +68,8 @@ const asks = new Agent({
   tools: [looker.asTool({ toolName: "looker", toolDescription: "Looks up" }), pay],
 });
 
-await serveAll({
+export const agents = {
   alone: fromOpenAIAgent(alone, card),
   hands: fromOpenAIAgent(hands, card),
   asks: fromOpenAIAgent(asks, card),
-});
+};

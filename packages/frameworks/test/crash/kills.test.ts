@@ -84,69 +84,76 @@ function callsOf(lines: readonly string[], { name }: Job): readonly number[] {
   return made;
 }
 
-/**
- * A real server on SQLite is killed at random while its agents ask models, run tools and wait for approvals. Each says that it looks something up,
- * that it would pay, which it asks about, and that it has paid.
- *
- * @param server - The program of the server, beside this file.
- * @param agents - How many calls the script of each agent has.
- * @param read - Agents whose answers are read while the server is killed: one step after the other, until the life that the name of the job says.
- */
-export function testKills(
-  server: string,
-  agents: Readonly<Record<string, number>>,
-  read: readonly string[] = [],
-): void {
-  test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => {
-    const folder = await mkdtemp(join(diskFolder(), `parley-${server}-`));
-    const path = join(folder, "tasks.db");
-    await writeFile(`${path}.lives`, "0");
-    await writeFile(`${path}.calls`, "");
-    const script = fileURLToPath(new URL(`${server}.ts`, import.meta.url));
-    const supervisor = new Supervisor(path, await reservePort(), script);
-    onTestFinished(async () => {
-      supervisor.stop();
-      await rm(folder, { recursive: true });
-    });
-    const served = new Served(supervisor);
-    const jobs: Job[] = [];
-    const tasks: Promise<Task>[] = [];
-    let life = await supervisor.start();
-    const readers = read.map((agent) => ({ name: `job-read-${agent}-until-${Math.min(kills, 10)}`, agent }));
-    const reads = readers.map((job) => served.read(job));
-    for (let kill = 0; kill < kills; kill += 1) {
-      for (const agent of Object.keys(agents)) {
-        const job = { name: `job-${agent}-${kill}`, agent };
-        jobs.push(job);
-        tasks.push(served.pursue(job));
-      }
-      life = await served.kill(life);
-    }
-    const ended = await Promise.all(tasks);
-    const seen = await Promise.all(reads);
-    life.kill("SIGKILL");
-    const texts = ended.map(({ artifacts }) => artifacts?.map(({ parts }) => parts.map(({ text }) => text).join("")));
-    expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
-    expect(texts).toEqual(jobs.map(() => ["Looking it up.", "I would pay.", "I have paid it."]));
+/** How many calls the script of each agent of server.ts has. */
+const agents: Readonly<Record<string, number>> = {
+  "ai-6": 5,
+  "ai-7": 5,
+  alone: 5,
+  hands: 6,
+  asks: 5,
+  plain: 5,
+  durable: 5,
+  nested: 5,
+  approved: 5,
+  suspended: 5,
+};
 
-    const lines = (await readFile(`${path}.calls`, "utf8")).trim().split("\n");
-    for (const [at, job] of readers.entries()) {
-      const steps = Array.from(
-        { length: ((callsOf(lines, job).at(-1) ?? 0) + 1) / 2 },
-        (_, step) => `Step ${step} is done.`,
-      );
-      expect(seen[at]).toEqual({ shown: steps.join("\n"), resets: 0 });
-    }
-    let [least, all] = [0, 0];
-    for (const job of jobs) {
-      const made = callsOf(lines, job);
-      const count = agents[job.agent] ?? 0;
-      least += count;
-      all += made.length;
-      expect([...new Set(made)], job.name).toEqual(Array.from({ length: count }, (_, at) => at + 1));
-    }
-    // Calls whose process was killed before their result was stored are made again, and there are such calls.
-    expect(all).toBeGreaterThanOrEqual(least);
-    expect(all).toBeLessThanOrEqual(least + kills * jobs.length);
+/** Agents whose answers are read while the server is killed: one step after the other, until the life that the name of the job says. */
+const read = ["ai-6", "ai-7"];
+
+/**
+ * A real server on SQLite is killed at random while its agents ask models, run tools and wait for answers. Each says that it looks something up,
+ * that it would pay, which it asks about, and that it has paid.
+ */
+test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => {
+  const folder = await mkdtemp(join(diskFolder(), "parley-agents-"));
+  const path = join(folder, "tasks.db");
+  await writeFile(`${path}.lives`, "0");
+  await writeFile(`${path}.calls`, "");
+  const script = fileURLToPath(new URL("server.ts", import.meta.url));
+  const supervisor = new Supervisor(path, await reservePort(), script);
+  onTestFinished(async () => {
+    supervisor.stop();
+    await rm(folder, { recursive: true });
   });
-}
+  const served = new Served(supervisor);
+  const jobs: Job[] = [];
+  const tasks: Promise<Task>[] = [];
+  let life = await supervisor.start();
+  const readers = read.map((agent) => ({ name: `job-read-${agent}-until-${Math.min(kills, 10)}`, agent }));
+  const reads = readers.map((job) => served.read(job));
+  for (let kill = 0; kill < kills; kill += 1) {
+    for (const agent of Object.keys(agents)) {
+      const job = { name: `job-${agent}-${kill}`, agent };
+      jobs.push(job);
+      tasks.push(served.pursue(job));
+    }
+    life = await served.kill(life);
+  }
+  const ended = await Promise.all(tasks);
+  const seen = await Promise.all(reads);
+  life.kill("SIGKILL");
+  const texts = ended.map(({ artifacts }) => artifacts?.map(({ parts }) => parts.map(({ text }) => text).join("")));
+  expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
+  expect(texts).toEqual(jobs.map(() => ["Looking it up.", "I would pay.", "I have paid it."]));
+
+  const lines = (await readFile(`${path}.calls`, "utf8")).trim().split("\n");
+  for (const [at, job] of readers.entries()) {
+    const steps = Array.from(
+      { length: ((callsOf(lines, job).at(-1) ?? 0) + 1) / 2 },
+      (_, step) => `Step ${step} is done.`,
+    );
+    expect(seen[at]).toEqual({ shown: steps.join("\n"), resets: 0 });
+  }
+  let [least, all] = [0, 0];
+  for (const job of jobs) {
+    const made = callsOf(lines, job);
+    const count = agents[job.agent] ?? 0;
+    least += count;
+    all += made.length;
+    expect([...new Set(made)], job.name).toEqual(Array.from({ length: count }, (_, at) => at + 1));
+  }
+  // Calls whose process was killed before their result was stored are made again, and there are such calls.
+  expect(all).toBeGreaterThanOrEqual(least);
+  expect(all).toBeLessThanOrEqual(least + kills * jobs.length);
+});

@@ -2,9 +2,9 @@ import { setTimeout } from "node:timers/promises";
 import { fromAISDK } from "@parley/frameworks/ai-sdk";
 import { calls, says, Scripted, type ModelCall, type ModelPart } from "../scripted.ts";
 import { versions } from "../versions.ts";
-import { called, card, jobIn, life, serveAll } from "./server.ts";
+import { called, card, jobIn, life } from "./life.ts";
 
-// The server of ai-sdk.test.ts. Agents of both versions look something up, and pay once that is approved.
+// Agents of both versions look something up, and pay once that is approved.
 
 /** The script: a model's answer for each result that the prompt has. */
 const script = (job: string): readonly (readonly ModelPart[])[] => [
@@ -41,16 +41,14 @@ const tool =
 
 const inputSchema = { type: "object", properties: { job: { type: "string" } } };
 
-await serveAll(
-  Object.fromEntries(
-    versions.map(({ name, ToolLoopAgent, jsonSchema, tool: toolOf, stepCountIs }) => {
-      const schema = jsonSchema(inputSchema);
-      const tools = {
-        look: toolOf({ inputSchema: schema, execute: tool(2) }),
-        pay: toolOf({ inputSchema: schema, needsApproval: true, execute: tool(4) }),
-      };
-      const agent = new ToolLoopAgent({ model: new Scripted(model), tools, stopWhen: stepCountIs(500) });
-      return [name.replace(" ", "-"), fromAISDK(agent, card)];
-    }),
-  ),
+export const agents = Object.fromEntries(
+  versions.map(({ name, ToolLoopAgent, jsonSchema, tool: toolOf, stepCountIs }) => {
+    const schema = jsonSchema(inputSchema);
+    const tools = {
+      look: toolOf({ inputSchema: schema, execute: tool(2) }),
+      pay: toolOf({ inputSchema: schema, needsApproval: true, execute: tool(4) }),
+    };
+    const agent = new ToolLoopAgent({ model: new Scripted(model), tools, stopWhen: stepCountIs(500) });
+    return [name.replace(" ", "-"), fromAISDK(agent, card)];
+  }),
 );

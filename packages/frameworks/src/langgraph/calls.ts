@@ -1,0 +1,98 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { stepBounds } from "@parley/a2a/internal/protocol/index";
+import type { Turn } from "@parley/server";
+import { errorOf, tooLarge, untilAborted, type ToolStep } from "../shared/results.ts";
+import { viewOf } from "../shared/view.ts";
+import type { Feed } from "./feed.ts";
+import type { Codec, Thread, Typed } from "./thread.ts";
+
+/* Calls of models and tools within the nodes of a turn. Results are kept in the thread until their node has ended. */
+
+export type Run = (step: ToolStep, signal: AbortSignal) => Promise<unknown>;
+
+export class Calls {
+  readonly #turn: Turn;
+  readonly #thread: Thread;
+  readonly #codec: Codec;
+  readonly #feed: Feed;
+  readonly #counts = new Map<string, Map<string, number>>();
+
+  constructor(turn: Turn, thread: Thread, codec: Codec, feed: Feed) {
+    this.#turn = turn;
+    this.#thread = thread;
+    this.#codec = codec;
+    this.#feed = feed;
+  }
+
+  /** A node begins, possibly again: its calls have the same names. */
+  restart(task: string): void {
+    this.#counts.delete(task);
+  }
+
+  /** Names a call by the task of LangGraph that makes it: its id is the same in each attempt. Equal calls are numbered in their order. */
+  name(task: string, call: string): string {
+    const short = utf8Length(call) > 150 ? call.slice(0, 40) : call;
+    const counts = this.#counts.get(task) ?? new Map<string, number>();
+    this.#counts.set(task, counts);
+    const number = (counts.get(short) ?? 0) + 1;
+    counts.set(short, number);
+    return `${short}${number === 1 ? "" : ` #${number}`} of ${task}`;
+  }
+
+  /** A call failed, and may be made again under the same name. */
+  unname(task: string, call: string): void {
+    const counts = this.#counts.get(task);
+    counts?.set(call, (counts.get(call) ?? 1) - 1);
+  }
+
+  /** The result of a call. `undefined`: it has none. */
+  async find(name: string): Promise<unknown> {
+    const known = this.#thread.calls.get(name);
+    return known && this.#codec.read(known);
+  }
+
+  /** Resolves once the result is stored, with all that was shown before. */
+  async keep(name: string, result: unknown): Promise<void> {
+    const typed = await this.#codec.typed(result);
+    await this.#feed.save(() => this.#thread.calls.set(name, typed));
+  }
+
+  /** Calls a tool once, and returns what is stored, or throws the error that is. `passes`: errors that are not results. */
+  async once(
+    name: string,
+    abort: AbortSignal | undefined,
+    run: Run,
+    passes: (value: unknown) => boolean,
+  ): Promise<unknown> {
+    const known = this.#thread.calls.get(name);
+    if (known !== undefined) return this.#outcome(known);
+    let passed: { readonly value: unknown } | undefined;
+    await this.#turn.step(name, async ({ key, uncertain, attempt, signal }) => {
+      const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
+      const result = await untilAborted(both, run({ key, uncertain, attempt }, both)).then(
+        (output) => ({ output }),
+        (error: unknown) => {
+          // A call that was aborted has no result: a resumed turn calls the tool again.
+          if (both.aborted || passes(error)) throw error;
+          return { error: errorOf(error) };
+        },
+      );
+      if ("output" in result && passes(result.output)) passed = { value: result.output };
+      else await this.keep(name, await this.#fitting(result));
+    });
+    if (passed !== undefined) return passed.value;
+    const kept = this.#thread.calls.get(name);
+    return kept && this.#outcome(kept);
+  }
+
+  async #fitting(result: object): Promise<object> {
+    const bytes = utf8Length(JSON.stringify(await this.#codec.typed(result)));
+    return bytes <= stepBounds.result ? result : { error: errorOf(tooLarge(bytes, stepBounds.result)) };
+  }
+
+  async #outcome(typed: Typed): Promise<unknown> {
+    const { output, error } = viewOf<{ output: unknown; error: Error }>(await this.#codec.read(typed));
+    if (error !== undefined) throw Object.assign(new Error(error.message), error);
+    return output;
+  }
+}

@@ -1,0 +1,227 @@
+import { Validator } from "@langchain/core/utils/json_schema";
+import { data, text, type JsonObject, type JsonValue, type Part } from "@parley/a2a/model";
+import type { AgentEvent, Turn } from "@parley/server";
+import {
+  approvalOf,
+  resume as resumeApprovals,
+  suspend as suspendApprovals,
+  type Approval,
+  type Decision,
+} from "../shared/approvals.ts";
+import { isList, isObject, parseJson } from "../shared/json.ts";
+import { viewOf } from "../shared/view.ts";
+import type { StoredThread } from "./thread.ts";
+
+/* Interrupts as questions (docs/langgraph.md). */
+
+/** An interrupt of a node, or a breakpoint of the graph. */
+export interface Interrupt {
+  /** Its id; that of the checkpoint for a breakpoint. */
+  readonly id: string;
+  readonly value: JsonValue;
+  readonly schema?: JsonObject;
+  readonly isBreakpoint?: boolean;
+}
+
+/** What a suspended graph keeps: the state of the task. */
+interface Suspended {
+  readonly thread: StoredThread;
+  readonly asked: readonly Interrupt[];
+  readonly turn: number;
+}
+
+/** The input that continues a graph: values by the id of their interrupt; `null`: it continues from a breakpoint. */
+export type Resumed = Readonly<Record<string, JsonValue>> | null;
+
+const framework = "langGraph";
+
+/** Stores the thread, and asks. */
+export async function ask(turn: Turn, thread: JsonObject, asked: readonly Interrupt[]): Promise<AgentEvent> {
+  const requests = asked.flatMap(requestsOf);
+  const loop = { thread, asked: asked.map((each) => ({ ...each })), turn: turn.number };
+  if (requests.length > 0 && asked.every((each) => requestsOf(each).length > 0)) {
+    const approvals = await Promise.all(requests.map(approvalOf));
+    return suspendApprovals(turn, framework, loop, approvals);
+  }
+  turn.setState({ [framework]: loop });
+  return question(turn, asked);
+}
+
+/** The thread of a suspended graph, with the answers; or the event that ends the turn: the question, again, if the answer does not fit. `undefined`: nothing is suspended. */
+export function resume(
+  turn: Turn,
+): { readonly event: AgentEvent } | { readonly thread: StoredThread; readonly answers: Resumed } | undefined {
+  const { [framework]: suspended } = viewOf<{ [framework]: Suspended & { readonly approvals?: unknown } }>(
+    turn.state(),
+  );
+  if (suspended === undefined) return undefined;
+  const { thread, asked } = suspended;
+  if (suspended.approvals !== undefined) {
+    const resumed = resumeApprovals(turn, framework);
+    if (resumed === undefined) return undefined;
+    if ("ask" in resumed) return { event: resumed.ask };
+    return { thread, answers: decided(asked, resumed.approvals, resumed.decisions) };
+  }
+  const answers = hasSeen(turn, suspended) ? answersIn(turn, asked) : undefined;
+  if (answers === undefined) return { event: question(turn, asked) };
+  if (answers !== "no") return { thread, answers };
+  turn.setState(undefined);
+  return { event: turn.rejected("The graph was not continued") };
+}
+
+/** Whether the sender can have seen the question: not if the message waited while it arose, or is that of the turn that asked. */
+function hasSeen({ task, message, number }: Turn, { asked, turn }: Suspended): boolean {
+  if (number === turn) return false;
+  const history = task?.history ?? [];
+  const own = JSON.stringify(shownOf(asked));
+  const isQuestion = ({ data: value }: Part): boolean => isObject(value) && JSON.stringify(value["interrupts"]) === own;
+  // The first one: a turn that crashed after it had asked may have asked again.
+  const at = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some(isQuestion));
+  const said = history.findIndex(({ messageId }) => messageId === message.messageId);
+  return said < 0 || said > at;
+}
+
+function shownOf(asked: readonly Interrupt[]): readonly JsonObject[] {
+  return asked.map(({ id, value }) => ({ id, value }));
+}
+
+const maxShown = 2000;
+
+function question(turn: Turn, asked: readonly Interrupt[]): AgentEvent {
+  const lines = asked.map(({ value }) => titleOf(value));
+  const schema = formOf(asked);
+  const form: readonly Part[] = schema === undefined ? [] : [{ data: schema, mediaType: "application/schema+json" }];
+  return turn.inputRequired([text(lines.join("\n")), data({ interrupts: shownOf(asked) }), ...form]);
+}
+
+/** The question in words. */
+function titleOf(value: JsonValue): string {
+  const { question, message, description, title } = isObject(value) ? value : {};
+  const words = [value, question, message, description, title].find((each) => typeof each === "string" && each !== "");
+  const shown = typeof words === "string" ? words : JSON.stringify(value);
+  return shown.length > maxShown ? `${shown.slice(0, maxShown)}…` : shown;
+}
+
+/** The schema of an answer: that of the interrupt, or its value if that is one. */
+function schemaOf({ value, schema }: Interrupt): JsonObject | undefined {
+  if (schema !== undefined) return schema;
+  return isObject(value) && value["type"] === "object" && isObject(value["properties"]) ? value : undefined;
+}
+
+function isForm(schema: JsonObject | undefined): schema is JsonObject {
+  return schema?.["type"] === "object";
+}
+
+function nameOf(asked: readonly Interrupt[], at: number): string {
+  return asked.length === 1 ? "answer" : `answer${at + 1}`;
+}
+
+/** The form of all answers. A single question that takes an object has its form. */
+function formOf(asked: readonly Interrupt[]): JsonObject | undefined {
+  const schemas = asked.map(schemaOf);
+  const [only] = schemas;
+  if (asked.length === 1 && (only === undefined || isForm(only))) return only;
+  const fields = asked.map((each, at): [string, JsonObject] => [
+    nameOf(asked, at),
+    { title: titleOf(each.value), ...(schemas[at] ?? { type: "string" }) },
+  ]);
+  return { type: "object", properties: Object.fromEntries(fields), required: fields.map(([name]) => name) };
+}
+
+/** The answers of a message. `undefined`: one is missing, or does not fit its schema. */
+function answersIn(turn: Turn, asked: readonly Interrupt[]): Resumed | "no" | undefined {
+  const given = turn.message.parts.flatMap(({ data: value }) => (value === undefined ? [] : [value]));
+  const values = asked.map((each, at) => answerTo(each, nameOf(asked, at), asked.length, given, turn.text));
+  const fits = values.every((value, at) => value !== undefined && isValid(value, asked[at]));
+  if (!fits) return undefined;
+  if (asked[0]?.isBreakpoint === true) return values[0] === true ? null : "no";
+  return Object.fromEntries(asked.map(({ id }, at) => [id, values[at] ?? null]));
+}
+
+function answerTo(
+  each: Interrupt,
+  name: string,
+  count: number,
+  given: readonly JsonValue[],
+  said: string,
+): JsonValue | undefined {
+  for (const value of given) {
+    const members = isObject(value) ? value : {};
+    const named = [members["interrupts"]].flatMap((list) => (isList(list) ? list : []));
+    for (const one of named) if (isObject(one) && one["id"] === each.id && "value" in one) return one["value"];
+    if (Object.hasOwn(members, name)) return members[name];
+    // An answer to several questions names each.
+    if (count === 1 && !("interrupts" in members)) return value;
+  }
+  if (count > 1 || given.length > 0 || said.trim() === "") return undefined;
+  return fromText(said, schemaOf(each));
+}
+
+const yes = /^\s*(y|yes|ok|okay|approve|approved|true)[.!]?\s*$/i;
+const no = /^\s*(n|no|deny|denied|reject|refuse|false)[.!]?\s*$/i;
+
+function fromText(said: string, schema: JsonObject | undefined): JsonValue | undefined {
+  const type = schema?.["type"];
+  if (type === "boolean") return yes.test(said) ? true : no.test(said) ? false : undefined;
+  if (schema === undefined || type === "string" || "enum" in schema) return said;
+  try {
+    return parseJson(said);
+  } catch {
+    return undefined;
+  }
+}
+
+function isValid(value: JsonValue | undefined, asked: Interrupt | undefined): boolean {
+  // LangGraph would make an object of a class from it when it reads the checkpoint.
+  if (/[{,]"lc":/.test(JSON.stringify(value))) return false;
+  const schema = asked && schemaOf(asked);
+  if (schema === undefined) return true;
+  try {
+    return new Validator(schema).validate(value).valid;
+  } catch {
+    // A schema that this validator does not know: the graph checks the answer.
+    return true;
+  }
+}
+
+/** A tool call that waits for an approval, in the form of langchain's middleware, or of LangGraph's `HumanInterrupt`. */
+function requestsOf({ id, value }: Interrupt): readonly Parameters<typeof approvalOf>[0][] {
+  return actionsOf(value).map(({ name, input }, at) => ({
+    approvalId: `${id}-${at + 1}`,
+    toolCall: { toolCallId: `${id}-${at + 1}`, toolName: name, input },
+  }));
+}
+
+function actionsOf(value: JsonValue): readonly { readonly name: string; readonly input: JsonValue }[] {
+  const several = isObject(value) ? value["actionRequests"] : value;
+  return (isList(several) ? several : [several]).flatMap((each) => {
+    const { action_request: human } = isObject(each) ? each : {};
+    const request = isObject(value) && "actionRequests" in value ? each : human;
+    if (!isObject(request)) return [];
+    const name = request["name"] ?? request["action"];
+    return typeof name === "string" ? [{ name, input: request["args"] ?? {} }] : [];
+  });
+}
+
+/** Decisions in the form that the interrupt expects. */
+function decided(asked: readonly Interrupt[], approvals: readonly Approval[], decisions: readonly Decision[]): Resumed {
+  const values = asked.map(({ id, value }): [string, JsonValue] => {
+    const own = decisions.filter((_, at) => approvals[at]?.approvalId.slice(0, id.length) === id);
+    if (isObject(value) && "actionRequests" in value) {
+      return [
+        id,
+        {
+          decisions: own.map(({ approved, reason }) =>
+            approved ? { type: "approve" } : { type: "reject", ...(reason !== undefined && { message: reason }) },
+          ),
+        },
+      ];
+    }
+    const responses = own.map(({ approved, reason }): JsonValue => {
+      if (approved) return { type: "accept", args: null };
+      return reason === undefined ? { type: "ignore", args: null } : { type: "response", args: reason };
+    });
+    return [id, isList(value) ? responses : (responses[0] ?? null)];
+  });
+  return Object.fromEntries(values);
+}

@@ -1,0 +1,180 @@
+import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { data } from "@parley/a2a/model";
+import type { Turn } from "@parley/server";
+import { toPlainJson } from "../shared/json.ts";
+import { viewOf } from "../shared/view.ts";
+import type { Calls } from "./calls.ts";
+import type { Feed } from "./feed.ts";
+
+/* Texts and progress of a run, for its reader. */
+
+/** What the adapter reads of a message of the agent. */
+export interface Answer {
+  readonly id?: string;
+  readonly text?: string;
+  readonly usage_metadata?: { readonly input_tokens?: number; readonly output_tokens?: number };
+}
+
+/** The messages of the agent among the values of a state or an update. */
+export function answersIn(values: readonly unknown[]): readonly Answer[] {
+  return values.flatMap((value) => [value].flat()).flatMap(answerOf);
+}
+
+/** A message as an object of a class, or as `{ role, content }`. */
+function answerOf(value: unknown): readonly Answer[] {
+  if (typeof value !== "object" || value === null) return [];
+  const { getType, role, content } = viewOf<Record<"getType" | "role" | "content", unknown>>(value);
+  if (typeof getType === "function") return Reflect.apply(getType, value, []) === "ai" ? [value] : [];
+  return (role === "ai" || role === "assistant") && typeof content === "string" ? [{ ...value, text: content }] : [];
+}
+
+interface Spoken {
+  readonly task: string;
+  readonly artifactId: string;
+  text: string;
+  /** Its text is not shown: it has the tag `nostream`, or it was shown before. */
+  isSilent: boolean;
+  /** Its answer was stored before. */
+  isReplayed: boolean;
+}
+
+interface Metadata {
+  readonly langgraph_checkpoint_ns?: string;
+  readonly langgraph_node?: string;
+}
+/** What LangChain passes: the run has the third place, and its name the eighth. */
+type ChainStart = [unknown, unknown, string, string?, string[]?, Metadata?, string?, string?];
+type ToolStart = [unknown, string, string, string?, string[]?, Metadata?, string?];
+type ModelStart = [unknown, unknown, string, string?, unknown?, string[]?, Metadata?];
+
+/** The id of the task of LangGraph that makes a call: the same in each attempt. `run`: what has the metadata of the call. */
+export function taskOf(run: object | undefined): string {
+  const { metadata } = viewOf<{ metadata: Metadata }>(run);
+  const last = metadata?.langgraph_checkpoint_ns?.split("|").at(-1) ?? "";
+  return last.slice(last.indexOf(":") + 1);
+}
+
+const hidden = new Set(["nostream", "langsmith:nostream"]);
+const maxProgress = 4000;
+
+/** Listens to the models and tools of a run. LangChain passes it to each call, which finds its turn by it. */
+export class Reader extends BaseCallbackHandler {
+  readonly name = "parley";
+  /** Models stream, also if a node invokes them. */
+  readonly lc_prefer_streaming = true;
+  override awaitHandlers = true;
+  readonly usage = { input: 0, output: 0 };
+  readonly calls: Calls;
+  readonly #turn: Turn;
+  readonly #feed: Feed;
+  readonly #spoken = new Map<string, Spoken>();
+  readonly #counts = new Map<string, number>();
+  /** Ids of the messages that were shown, and texts with their task. */
+  readonly #had = new Set<string>();
+
+  constructor(turn: Turn, feed: Feed, calls: Calls) {
+    super();
+    this.#turn = turn;
+    this.#feed = feed;
+    this.calls = calls;
+  }
+
+  /** Shows no message that is in this value, such as a checkpoint: it was shown when it was written. */
+  had(value: unknown): void {
+    const { channel_values: values } = viewOf<{ channel_values: object }>(value);
+    for (const { id } of answersIn(values === undefined ? [value] : Object.values(values)))
+      if (id !== undefined) this.#had.add(id);
+  }
+
+  /** Shows a message that a node has written, unless a model has streamed it. */
+  show({ id, text = "" }: Answer, task: string, artifactId: string): void {
+    const isShown = (id !== undefined && this.#had.has(id)) || this.#had.has(`${task} ${text}`);
+    if (id !== undefined) this.#had.add(id);
+    if (isShown || text === "") return;
+    this.#feed.push({ kind: "text", artifactId, text });
+    this.#feed.push({ kind: "end", artifactId });
+  }
+
+  /** The answer of this run was stored before, and shown. */
+  replays(runId: string): void {
+    const run = this.#spoken.get(runId);
+    if (run !== undefined) run.isSilent = run.isReplayed = true;
+  }
+
+  /** The answer of this run is complete. */
+  ended(runId: string): void {
+    const run = this.#spoken.get(runId);
+    if (run !== undefined) this.#feed.push({ kind: "end", artifactId: run.artifactId });
+  }
+
+  override handleChainStart(...[, , , , , metadata, , name]: ChainStart): void {
+    // A node begins.
+    if (name === undefined || name !== metadata?.langgraph_node) return;
+    const task = taskOf({ metadata });
+    this.calls.restart(task);
+    this.#counts.delete(task);
+  }
+
+  override handleChatModelStart(...[, , runId, , , tags, metadata]: ModelStart): void {
+    const task = taskOf({ metadata });
+    const number = (this.#counts.get(task) ?? 0) + 1;
+    this.#counts.set(task, number);
+    const isSilent = (tags ?? []).some((tag) => hidden.has(tag));
+    this.#spoken.set(runId, { task, artifactId: `${task}-${number}`, text: "", isSilent, isReplayed: false });
+  }
+
+  override handleLLMNewToken(token: string, ...[, runId, , , fields]: readonly unknown[]): void {
+    const { chunk } = viewOf<{ chunk: { readonly message?: Answer } }>(fields);
+    this.#say(String(runId), chunk?.message ?? { text: token });
+  }
+
+  override handleLLMEnd(output: unknown, runId: string): void {
+    const run = this.#spoken.get(runId);
+    if (run === undefined) return;
+    const { generations } = viewOf<{ generations: readonly (readonly { message?: Answer }[])[] }>(output);
+    const message = generations?.[0]?.[0]?.message ?? {};
+    if (run.text === "") this.#say(runId, message);
+    this.ended(runId);
+    this.#spoken.delete(runId);
+    for (const id of [message.id, `run-${runId}`]) if (id !== undefined) this.#had.add(id);
+    if (run.isReplayed || !run.isSilent) this.#had.add(`${run.task} ${message.text ?? ""}`);
+    if (run.isReplayed) return;
+    this.usage.input += message.usage_metadata?.input_tokens ?? 0;
+    this.usage.output += message.usage_metadata?.output_tokens ?? 0;
+  }
+
+  override handleLLMError(_error: unknown, runId: string): void {
+    const run = this.#spoken.get(runId);
+    if (run === undefined) return;
+    // A model that is asked again replaces what it has said.
+    this.#counts.set(run.task, (this.#counts.get(run.task) ?? 1) - 1);
+    this.ended(runId);
+    this.#spoken.delete(runId);
+  }
+
+  override handleToolStart(...[, , , , , , name = "a tool"]: ToolStart): void {
+    this.progress(`Calling ${name.slice(0, 200)}`);
+  }
+
+  override handleToolEvent(chunk: unknown): void {
+    this.progress(chunk);
+  }
+
+  /** Shows progress: a text, or a value as data. */
+  progress(value: unknown): void {
+    const json = toPlainJson(value);
+    const text = typeof json === "string" ? json : JSON.stringify(json);
+    const isData = typeof json === "object" && text.length <= maxProgress;
+    this.#feed.push({
+      kind: "event",
+      event: this.#turn.working(isData ? [data(json)] : text.slice(0, maxProgress)),
+    });
+  }
+
+  #say(runId: string, { text = "" }: Answer): void {
+    const run = this.#spoken.get(runId);
+    if (run === undefined || run.isSilent || text === "") return;
+    run.text += text;
+    this.#feed.push({ kind: "text", artifactId: run.artifactId, text });
+  }
+}

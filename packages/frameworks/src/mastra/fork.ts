@@ -1,0 +1,97 @@
+import * as core from "@mastra/core";
+import * as storage from "@mastra/core/storage";
+import type { Turn } from "@parley/server";
+import { Budget } from "../shared/budget.ts";
+import { durableModels, type AnyModel, type ModelOptions } from "../shared/model.ts";
+import type { Fork, MastraAgent } from "./port.ts";
+import { durableTools } from "./tools.ts";
+
+/*
+ * The agent of one turn: a copy whose models and tools are durable. Namespaces: a version without one of the imported names would otherwise be rejected by
+ * the module loader, which does not tell the range.
+ */
+
+/** The copy, and what is known of its tools. */
+export interface Durable {
+  readonly fork: Fork;
+  /** Where its runs are stored. */
+  readonly mastra: core.Mastra;
+  /** Tools that ask for an approval before they are called. */
+  readonly asking: ReadonlySet<string>;
+  /** The call that the user has answered. */
+  readonly resumed: Set<string>;
+}
+
+const members = ["__fork", "convertTools", "resolveModelConfig", "__registerMastra", "resumeStream"];
+
+/** @throws Error for what is not an `Agent`, or is one of a version without the members that the adapter replaces. */
+export function checkAgent(agent: MastraAgent): void {
+  const missing = members.filter((name) => typeof Reflect.get(Object(agent), name) !== "function");
+  if (missing.length === 0) return;
+  throw new Error(`fromMastra() needs an Agent of @mastra/core >=1 <2; this one lacks ${missing.join(", ")}`);
+}
+
+/** Copies the agent for a turn. An agent that no `Mastra` has gets one of its own: without it, nothing can be resumed. */
+export function forkOf(agent: MastraAgent, turn: Turn): Durable {
+  const { __fork } = agent as unknown as { __fork(): Fork };
+  const fork = __fork.call(agent);
+  const mastra = fork.getMastraInstance() ?? ownMastra(fork);
+  fork.__registerMastra(mastra);
+  const budget = new Budget();
+  const resumed = new Set<string>();
+  const durableTool = durableTools(turn, budget, resumed);
+  const durableModel = durableModels(turn, budget);
+  const asking = new Set<string>();
+  const { convertTools, resolveModelConfig } = fork;
+  // On the copy: the members of the class stay as they are.
+  fork.convertTools = async (options) => {
+    const tools = Object.entries(await convertTools.call(fork, options));
+    for (const [name, { requireApproval }] of tools) if (requireApproval === true) asking.add(name);
+    return Object.fromEntries(tools.map(([name, tool]) => [name, durableTool(tool)]));
+  };
+  fork.resolveModelConfig = async (config, context) =>
+    streaming(await resolveModelConfig.call(fork, config, context), durableModel);
+  return { fork, mastra, asking, resumed };
+}
+
+function ownMastra(fork: Fork): core.Mastra {
+  const mastra = new core.Mastra({ storage: new storage.InMemoryStore(), logger: false });
+  // An error fails the task, which is logged; the agent would log it a second time.
+  fork.__setLogger?.(mastra.getLogger());
+  return mastra;
+}
+
+/** The model with a durable `doStream`, which is what the loop calls. */
+function streaming(model: AnyModel, durableOf: (model: AnyModel) => AnyModel): AnyModel {
+  const durable = durableOf(model);
+  const doStream: AnyModel["doStream"] = (options) => durable.doStream(withoutTimes(options));
+  return new Proxy(model, {
+    get(target, name) {
+      if (name === "doStream") return doStream;
+      const value: unknown = Reflect.get(target, name, target);
+      // Private members are those of the model itself.
+      return typeof value === "function" ? (...args: unknown[]): unknown => Reflect.apply(value, target, args) : value;
+    },
+  });
+}
+
+/** Without the times that Mastra adds to messages: they would differ in each attempt. */
+function withoutTimes({ prompt, ...options }: ModelOptions): ModelOptions {
+  return { ...options, prompt: prompt.map((message) => ({ ...withoutTime(message), role: message.role })) };
+}
+
+interface Dated {
+  readonly role?: string;
+  readonly providerOptions?: { readonly mastra?: { readonly createdAt?: unknown } };
+  readonly content?: unknown;
+}
+
+function withoutTime(given: Dated): object {
+  const { providerOptions, content, ...rest } = given;
+  const { mastra: { createdAt: _, ...mastra } = {}, ...others } = providerOptions ?? {};
+  return {
+    ...rest,
+    ...(content !== undefined && { content: Array.isArray(content) ? content.map(withoutTime) : content }),
+    ...(providerOptions !== undefined && { providerOptions: { ...others, mastra } }),
+  };
+}

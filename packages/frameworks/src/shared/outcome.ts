@@ -1,0 +1,37 @@
+import type { JsonObject } from "@parley/a2a/model";
+import type { AgentEvent } from "@parley/server";
+
+/* How an agent's run ends a turn. */
+
+/** Why the model has stopped, and what it has used. */
+export interface Ended {
+  readonly reason: string;
+  readonly usage: Readonly<Record<string, unknown>>;
+}
+
+/** Metadata of the last status, by the semantic conventions of OpenTelemetry. */
+export function metadataOf({ reason, usage: { inputTokens, outputTokens } }: Ended): JsonObject {
+  return {
+    "gen_ai.response.finish_reasons": [reason],
+    ...(typeof inputTokens === "number" && { "gen_ai.usage.input_tokens": inputTokens }),
+    ...(typeof outputTokens === "number" && { "gen_ai.usage.output_tokens": outputTokens }),
+  };
+}
+
+/** Reasons that fail the task. */
+export const faults: Readonly<Record<string, string>> = {
+  "content-filter": "The model's provider withheld the answer",
+  error: "The model failed",
+};
+
+/** Said of an answer that has the reason `length`. */
+export const isCut = "The answer is cut off: it reached the model's limit";
+
+/** The last status of a turn. */
+export function ended(
+  state: "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED",
+  said: string | undefined,
+  metadata: JsonObject,
+): AgentEvent {
+  return { kind: "status", state, metadata, ...(said !== undefined && { message: { parts: [{ text: said }] } }) };
+}
