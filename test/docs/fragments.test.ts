@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { Declarations, entries, isValue } from "../public/entries.ts";
+import { claude } from "./claude-sdk.ts";
 import { allPages, root } from "./pages.ts";
 
 /**
@@ -29,41 +30,6 @@ declare const taskId: string;
 declare const token: string;
 declare const turn: Turn;
 declare const url: string;
-`;
-
-/** Too large to be installed here. test/interop/claude.test.ts compiles a program with it. */
-const claude = `
-declare module "@anthropic-ai/claude-agent-sdk" {
-  import type { ClaudePrompt } from "@parley/frameworks/claude";
-  import type { ZodRawShape, infer as Infer, ZodObject } from "zod";
-  interface Permission {
-    behavior: "allow" | "deny";
-    message?: string;
-    updatedInput?: Record<string, unknown>;
-  }
-  export interface Options {
-    model?: string;
-    systemPrompt?: string;
-    tools?: string[];
-    allowedTools?: string[];
-    disallowedTools?: string[];
-    cwd?: string;
-    env?: Record<string, string | undefined>;
-    mcpServers?: Record<string, object>;
-    canUseTool?: (toolName: string, input: Record<string, unknown>) => Promise<Permission | null>;
-  }
-  export function query(parameters: {
-    prompt: string | AsyncIterable<ClaudePrompt>;
-    options?: Options;
-  }): AsyncGenerator<object, void> & { interrupt(): Promise<object | undefined> };
-  export function createSdkMcpServer(options: { name: string; tools?: object[] }): object;
-  export function tool<Schema extends ZodRawShape>(
-    name: string,
-    description: string,
-    schema: Schema,
-    handler: (input: Infer<ZodObject<Schema>>) => Promise<{ content: { type: "text"; text: string }[] }>,
-  ): object;
-}
 `;
 
 interface Fragment {

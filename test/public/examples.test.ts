@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { documentedOf } from "./docs.ts";
+import { claude } from "../docs/claude-sdk.ts";
 import { Declarations, entries, isValue } from "./entries.ts";
 
 /**
@@ -13,7 +14,7 @@ import { Declarations, entries, isValue } from "./entries.ts";
 const given = `
 import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
-import type { Agent, Store, Turn } from "@parley/server";
+import type { Store, Turn } from "@parley/server";
 import type { AgentService, CallContext, ServerBinding } from "@parley/a2a/protocol";
 import type { BlobStore, Wakeup } from "@parley/server/store";
 import type { PrivateCardKey } from "@parley/a2a/cards";
@@ -24,7 +25,7 @@ declare namespace Deno {
     readonly remoteAddr: { readonly hostname: string };
   }
 }
-declare const agent: Agent;
+declare const agent: import("@parley/server").Agent;
 declare const body: string;
 declare const cardKey: PrivateCardKey;
 declare const client: Client;
@@ -125,11 +126,14 @@ test("the examples in TSDoc compile", async () => {
     module: "nodenext",
     types: ["node"],
   };
+  await writeFile(join(project, "claude.d.ts"), claude);
   await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["*.ts"] }));
   await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));
   const said = await new Promise<string>((done) => {
     execFile(process.execPath, [tsc, "-p", project, "--pretty", "false"], (_error, stdout) => done(stdout));
   });
-  const named = said.replaceAll(/example-(\d+)\.ts/g, (_, at: string) => found[Number(at)]?.of ?? at);
+  // Mastra's own declarations name files and types that it does not publish.
+  const ours = said.replaceAll(/^node_modules\/@mastra\/.*\n(?: .*\n)*/gm, "");
+  const named = ours.replaceAll(/example-(\d+)\.ts/g, (_, at: string) => found[Number(at)]?.of ?? at);
   expect(named).toBe("");
 });

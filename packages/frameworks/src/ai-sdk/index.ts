@@ -9,6 +9,7 @@ import { resume } from "./approvals.ts";
 import { durableModels } from "./model.ts";
 import type { AISDKAgent, AISDKAgentFactory, AISDKDefinition, Durable } from "./port.ts";
 import { aiSDK } from "./peer.ts";
+import { viewOf } from "../shared/view.ts";
 import { runAgent } from "./run.ts";
 import { durableTools } from "./tools.ts";
 
@@ -94,7 +95,7 @@ class DurableTurn implements Durable {
 }
 
 function checkAgent(agent: unknown): void {
-  const { version, stream } = (agent ?? {}) as { readonly version?: unknown; readonly stream?: unknown };
+  const { version, stream } = viewOf<{ readonly version: unknown; readonly stream: unknown }>(agent);
   if (version === "agent-v1" && typeof stream === "function") return;
   const found = version === undefined ? "no version" : `version ${JSON.stringify(version)}`;
   throw new Error(`fromAISDK() needs an agent of ai >=6 <8, with version "agent-v1"; found ${found}`);
@@ -151,6 +152,6 @@ function loopFactory(agent: AISDKAgent): AISDKAgentFactory {
 
 /** What `prepareStep` and `prepareCall` return, with another model made durable too. */
 function withDurable(found: unknown, durable: Durable): unknown {
-  const { model } = (found ?? {}) as Partial<LoopSettings>;
+  const { model } = viewOf<LoopSettings>(found);
   return model === undefined ? found : { ...(found as object), model: durable.model(model) };
 }

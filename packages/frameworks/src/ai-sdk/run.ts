@@ -2,6 +2,7 @@ import { data, type Part } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { toPlainJson } from "../shared/json.ts";
 import { ended, faults, isCut, metadataOf, type Ended } from "../shared/outcome.ts";
+import { viewOf } from "../shared/view.ts";
 import { approvalOf, suspend, type ApprovalRequest } from "./approvals.ts";
 import type { AISDKAgent, AISDKResult } from "./port.ts";
 
@@ -43,7 +44,7 @@ export async function* runAgent(
 }
 
 async function responsesOf({ responseMessages, response }: AISDKResult): Promise<readonly unknown[]> {
-  const { messages = [] } = (await response) as { readonly messages?: readonly unknown[] };
+  const { messages = [] } = viewOf<{ readonly messages: readonly unknown[] }>(await response);
   return (await responseMessages) ?? messages;
 }
 

@@ -4,17 +4,37 @@ import type { AgentDefinition, Turn } from "@parley/server";
 
 /** Content of a prompt, as the Messages API takes it. */
 export type ClaudeContent =
-  | { type: "text"; text: string }
-  | { type: "image"; source: { type: "base64"; media_type: ClaudeImage; data: string } }
-  | { type: "document"; source: { type: "base64"; media_type: "application/pdf"; data: string }; title?: string };
+  | {
+      /** A text. */
+      type: "text";
+      /** The text. */
+      text: string;
+    }
+  | {
+      /** An image. */
+      type: "image";
+      /** Its bytes, in base64. */
+      source: { type: "base64"; media_type: ClaudeImage; data: string };
+    }
+  | {
+      /** A PDF. */
+      type: "document";
+      /** Its bytes, in base64. */
+      source: { type: "base64"; media_type: "application/pdf"; data: string };
+      /** Name of the file. */
+      title?: string;
+    };
 
 /** Media types of images that Claude reads. */
 export type ClaudeImage = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
 
 /** The message that the adapter sends. */
 export interface ClaudePrompt {
+  /** A message of the user. */
   type: "user";
+  /** Its content. */
   message: { role: "user"; content: ClaudeContent[] };
+  /** It belongs to no call of a tool. */
   parent_tool_use_id: null;
   /** The caller wrote the text, so the SDK must not expand `@path` and `/command` in it. */
   client_composed: true;

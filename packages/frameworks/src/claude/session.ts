@@ -1,5 +1,6 @@
 import { fromBase64, toBase64, type JsonObject } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
+import { viewOf } from "../shared/view.ts";
 
 /* The transcript of a session, in the state of the conversation: a `SessionStore` of the SDK. */
 
@@ -148,7 +149,7 @@ export class Session implements Store {
 
   #read({ message, type }: Entry): void {
     this.#lines += 1;
-    const { content } = (message ?? {}) as { readonly content?: unknown };
+    const { content } = viewOf<{ readonly content: unknown }>(message);
     for (const block of Array.isArray(content) ? (content as Block[]) : []) {
       if (type === "assistant" && block.type === "tool_use") this.#open.add(String(block.id));
       if (type !== "user" || block.type !== "tool_result") continue;
