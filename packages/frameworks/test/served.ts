@@ -4,7 +4,7 @@ import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph
 import { connect, type Client, type Part, type Task } from "@parley/a2a";
 import { serve, type ServeOptions, type Server } from "@parley/node";
 import { memoryStore, type Store } from "@parley/server";
-import { afterEach, expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import * as z from "zod";
 import {
   fromLangGraph,
@@ -18,11 +18,6 @@ import {
 
 const card = { name: "Test", description: "A test", version: "1.0.0", skills: [], defaultInputModes: ["*"] };
 
-const servers: Server[] = [];
-afterEach(async () => {
-  for (const server of servers.splice(0)) await server.close();
-});
-
 interface Options extends Partial<LangGraphDefinition> {
   readonly store?: Store;
   readonly logger?: ServeOptions["logger"];
@@ -33,7 +28,7 @@ export async function served(
   { store = memoryStore(), logger, ...more }: Options = {},
 ): Promise<Client & { readonly server: Server }> {
   const server = await serve(fromLangGraph(graph, { ...card, ...more }), { port: 0, logger: logger ?? false, store });
-  servers.push(server);
+  onTestFinished(() => server.close());
   return Object.assign(await connect(server.url), { server });
 }
 

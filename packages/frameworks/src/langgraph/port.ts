@@ -25,7 +25,7 @@ export interface CompiledGraph {
   /** Its state after a run. */
   getState(config: object): PromiseLike<{ readonly values: unknown; readonly next: readonly string[] }>;
   /** A copy. */
-  withConfig(config: object): object;
+  withConfig(config: object): CompiledGraph;
 }
 
 /** Makes the graph of a turn. */

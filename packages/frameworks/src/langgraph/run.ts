@@ -95,12 +95,13 @@ function commandOf(answers: Resumed): Command | null {
 
 /** The graph, with another checkpointer. */
 function copyOf(graph: CompiledGraph, checkpointer: TaskSaver): CompiledGraph {
-  return Object.assign(graph.withConfig({}), { checkpointer }) as object as CompiledGraph;
+  return Object.assign(graph.withConfig({}), { checkpointer });
 }
 
 async function pump(graph: CompiledGraph, input: unknown, options: object, reader: Reader): Promise<void> {
   for await (const chunk of await graph.stream(input, options)) {
-    const [mode, value] = chunk as [string, unknown];
+    const pair: readonly unknown[] = Array.isArray(chunk) ? chunk : [];
+    const [mode, value] = pair;
     if (mode === "custom" || !("__interrupt__" in viewOf(value))) reader.progress(value);
   }
 }
