@@ -51,6 +51,5 @@ test.each(["5.0.1", "4.3.19", "8.0.0", "9.1.0-beta.2"])("refuses ai %s at start,
 
 test("finds the version that is installed here", () => {
   expect(installedVersion("ai", import.meta.url)).toMatch(/^7\./);
-  expect(installedVersion("ai-6", import.meta.url)).toMatch(/^6\./);
   expect(installedVersion("not-installed", import.meta.url)).toBeUndefined();
 });
