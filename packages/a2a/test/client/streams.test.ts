@@ -206,6 +206,15 @@ describe("a stream that breaks, if the card promises replay", () => {
     expect(server.calls[1]?.headers["last-event-id"]).toBe("4");
   });
 
+  test("ends with the stream of an interrupted task whose events have no number, as over gRPC of 0.3", async () => {
+    const { client, server } = await agent(({ events }) => {
+      events.send(statusEvent("TASK_STATE_INPUT_REQUIRED"));
+      events.end();
+    }, replayExtensions);
+    expect(await glances(client.subscribeToTask("t1", { after: 1 }))).toEqual(["INPUT_REQUIRED"]);
+    expect(server.calls).toHaveLength(1);
+  });
+
   test("begins after the event number that its caller kept from an earlier stream", async () => {
     const { client, server } = await agent((call) => replay(call, 5), replayExtensions);
     expect(await glances(client.subscribeToTask("t1", { after: 3 }))).toEqual(["c", "COMPLETED"]);

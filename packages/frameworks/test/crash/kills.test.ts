@@ -17,6 +17,9 @@ interface Job {
 
 const immediately = { returnImmediately: true } as const;
 
+/** A busy machine kills a server more often than it lets a request through. */
+const patient = { budget: Infinity, maxDelay: 200 };
+
 /** A server, and clients of its agents. */
 class Served {
   readonly #supervisor: Supervisor;
@@ -49,7 +52,7 @@ class Served {
 
   /** What a person sees who reads a streamed answer, and how often it was replaced. */
   async read({ name, agent }: Job): Promise<{ readonly shown: string; readonly resets: number }> {
-    const client = await connect(`${this.#supervisor.url}/${agent}`);
+    const client = await connect(`${this.#supervisor.url}/${agent}`, { retry: patient, reconnect: patient });
     let [shown, resets] = ["", 0];
     const stream = client.sendStreamingMessage({ message: { messageId: name, parts: [{ text: name }] } });
     for await (const { text, reset } of stream.text()) {
