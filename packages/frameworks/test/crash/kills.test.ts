@@ -23,10 +23,12 @@ const patient = { budget: Infinity, maxDelay: 200 };
 /** A server, and clients of its agents. */
 class Served {
   readonly #supervisor: Supervisor;
+  readonly #path: string;
   readonly #clients = new Map<string, Client>();
 
-  constructor(supervisor: Supervisor) {
+  constructor(supervisor: Supervisor, path: string) {
     this.#supervisor = supervisor;
+    this.#path = path;
   }
 
   /** Sends the message again until its task ends, and answers its question: both are safe to repeat. */
@@ -70,8 +72,16 @@ class Served {
     return client;
   }
 
+  /** What was called so far: lines of the job and the number of the call. */
+  async calls(): Promise<readonly string[]> {
+    return (await readFile(`${this.#path}.calls`, "utf8")).split("\n").slice(0, -1);
+  }
+
+  /** Kills the server in the middle of its work: after some more calls of models and tools. */
   async kill(life: Life): Promise<Life> {
-    await setTimeout(200 + Math.random() * 800);
+    const count = (await this.calls()).length + 1 + Math.floor(Math.random() * 25);
+    while ((await this.calls()).length < count) await setTimeout(5);
+    await setTimeout(Math.random() * 20);
     life.kill("SIGKILL");
     const end = await life.end;
     if (end !== "SIGKILL") throw new Error(`The server ended before it was killed: ${end}`);
@@ -120,7 +130,7 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
     supervisor.stop();
     await rm(folder, { recursive: true });
   });
-  const served = new Served(supervisor);
+  const served = new Served(supervisor, path);
   const jobs: Job[] = [];
   const tasks: Promise<Task>[] = [];
   let life = await supervisor.start();
@@ -141,7 +151,7 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
   expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
   expect(texts).toEqual(jobs.map(() => ["Looking it up.", "I would pay.", "I have paid it."]));
 
-  const lines = (await readFile(`${path}.calls`, "utf8")).trim().split("\n");
+  const lines = await served.calls();
   for (const [at, job] of readers.entries()) {
     const steps = Array.from(
       { length: ((callsOf(lines, job).at(-1) ?? 0) + 1) / 2 },
