@@ -131,6 +131,15 @@ test("keeps sessions to their callers and to a limit", async () => {
   const ids = new Set<string>();
   for (let at = 0; at < 100; at += 1) ids.add(await begin());
   expect(ids.size).toBe(100);
+  const crowd = new Set([...(await Promise.all(Array.from({ length: 250 }, begin))), ...ids]);
+  let open = 0;
+  for (const id of crowd) {
+    const response = await send(list, { "mcp-session-id": id, "mcp-protocol-version": "2025-11-25" });
+    await response.text();
+    if (response.headers.get("mcp-session-id") === id) open += 1;
+  }
+  expect(open).toBeGreaterThan(0);
+  expect(open).toBeLessThanOrEqual(100);
   // The oldest has made room: its requests are answered without it.
   const late = await send(list, session);
   expect(late.headers.get("mcp-session-id")).toBeNull();

@@ -166,8 +166,14 @@ interface Block {
   readonly tool_use_id?: unknown;
 }
 
+/** Maximum characters of a transcript as text: what a caller repeats takes a thousandth of it in the store, and all of it in memory. */
+const maxText = 32 << 20;
+
 async function packed(files: Files): Promise<string> {
-  const stream = new Blob([JSON.stringify(files)]).stream().pipeThrough(new CompressionStream("gzip"));
+  const json = JSON.stringify(files);
+  if (json.length > maxText)
+    throw new Error(`The transcript has ${json.length} characters; at most ${maxText} are kept`);
+  const stream = new Blob([json]).stream().pipeThrough(new CompressionStream("gzip"));
   return toBase64(new Uint8Array(await new Response(stream).arrayBuffer()));
 }
 

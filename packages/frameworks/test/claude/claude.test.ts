@@ -329,13 +329,15 @@ describe("failures", () => {
     expect(JSON.stringify(script.asked[1]?.lines)).toContain("No funds");
   });
 
-  test("a transcript that is too large for the conversation fails the task", async () => {
+  test.each([
+    ["for the conversation", () => Array.from({ length: 1 << 20 }, () => Math.random().toString(36)).join("")],
+    ["for the memory, though it compresses to nothing", () => "a".repeat(33 << 20)],
+  ])("a transcript that is too large %s fails the task", async (_where, tool) => {
     const script = inOrder([calls("c1", "look", {})], [says("Much")]);
-    const noise = Array.from({ length: 1 << 20 }, () => Math.random().toString(36)).join("");
-    const { task } = await (
-      await served({ ...script, tool: () => noise }, { options: { allowedTools: ["look"] } })
-    ).sendMessage("Look");
+    const client = await served({ ...script, tool }, { options: { allowedTools: ["look"] } });
+    const { task } = await client.sendMessage("Look");
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
+    expect(script.asked).toHaveLength(1);
   });
 });
 

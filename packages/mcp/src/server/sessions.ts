@@ -21,6 +21,8 @@ export class Sessions {
   readonly #onerror: (error: Error) => void;
   /** The least recently used first. */
   readonly #open = new Map<string, Session>();
+  /** How many begin now. They count, so that a crowd that begins at the same time keeps the limit. */
+  #beginning = 0;
 
   constructor(make: (caller: Principal) => Server, onerror: (error: Error) => void) {
     this.#make = make;
@@ -33,8 +35,7 @@ export class Sessions {
     const id = request.headers.get("mcp-session-id");
     if (id === null) {
       if (!(await isInitialize(request))) return undefined;
-      const transport = await this.#begin(owner, caller);
-      return transport?.handleRequest(request);
+      return this.#begin(request, owner, caller);
     }
     const session = this.#open.get(id);
     if (session === undefined) return undefined;
@@ -44,13 +45,25 @@ export class Sessions {
     return session.transport.handleRequest(request);
   }
 
-  /** `undefined`: all sessions are busy. */
-  async #begin(owner: string, caller: Principal): Promise<WebStandardStreamableHTTPServerTransport | undefined> {
-    if (this.#open.size >= maxSessions) {
-      const idle = [...this.#open.values()].find(({ requests }) => requests.size === 0);
-      if (idle === undefined) return undefined;
-      await idle.transport.close();
+  /** The answer to the first request of a session. `undefined`: all sessions are busy. */
+  async #begin(request: Request, owner: string, caller: Principal): Promise<Response | undefined> {
+    this.#beginning += 1;
+    try {
+      if (this.#open.size + this.#beginning > maxSessions) {
+        const all = [...this.#open.values()].filter(({ requests }) => requests.size === 0);
+        // A caller with many sessions closes its own.
+        const idle = all.find((session) => session.caller === owner) ?? all[0];
+        if (idle === undefined) return undefined;
+        await idle.transport.close();
+      }
+      const transport = await this.#connect(owner, caller);
+      return await transport.handleRequest(request);
+    } finally {
+      this.#beginning -= 1;
     }
+  }
+
+  async #connect(owner: string, caller: Principal): Promise<WebStandardStreamableHTTPServerTransport> {
     const requests = new Set<unknown>();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
