@@ -1,52 +1,60 @@
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type * as aiSDK from "../src/ai-sdk/index.ts";
 import { installedVersion } from "../src/shared/peer.ts";
 
-/* The adapter in a project that has another version of the AI SDK. */
+/* Adapters in a project that has another version of their framework. */
 
 let folder = "";
-let adapter = "";
 beforeAll(async () => {
   // Outside of the repository, whose packages it would find.
   folder = await mkdtemp(join(tmpdir(), "parley-peer-"));
-  const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL("../src/ai-sdk/index.ts", import.meta.url))],
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    conditions: ["@parley/source"],
-    external: ["ai"],
-    write: false,
-  });
-  adapter = outputFiles[0]?.text ?? "";
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** The adapter beside a package `ai` that has nothing of what the adapter uses. */
-async function adapterWith(version: string): Promise<typeof aiSDK> {
-  const project = join(folder, version);
-  const installed = join(project, "node_modules", "ai");
+/** An adapter beside a package that has nothing of what it uses. */
+async function adapterWith(adapter: string, name: string, version: string): Promise<string> {
+  const project = join(folder, adapter, version);
+  const installed = join(project, "node_modules", ...name.split("/"));
   await mkdir(installed, { recursive: true });
   const exports = { ".": "./index.js", "./package.json": "./package.json" };
-  await writeFile(join(installed, "package.json"), JSON.stringify({ name: "ai", version, type: "module", exports }));
-  await writeFile(join(installed, "index.js"), "export const generateText = () => {};");
-  await writeFile(join(project, "adapter.mjs"), adapter);
-  return import(pathToFileURL(join(project, "adapter.mjs")).href) as Promise<typeof aiSDK>;
+  await writeFile(join(installed, "package.json"), JSON.stringify({ name, version, type: "module", exports }));
+  await writeFile(join(installed, "index.js"), "export const other = () => {};");
+  const outfile = join(project, "adapter.mjs");
+  const entry = fileURLToPath(new URL(`../src/${adapter}/index.ts`, import.meta.url));
+  const banner = { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' };
+  const conditions = ["@parley/source", "import"];
+  const options = { bundle: true, format: "esm", platform: "node", banner, logLevel: "error" } as const;
+  await build({ ...options, external: [name], conditions, entryPoints: [entry], outfile });
+  return outfile;
 }
 
 test.each(["5.0.1", "4.3.19", "8.0.0", "9.1.0-beta.2"])("refuses ai %s at start, with the range", async (version) => {
-  const { fromAISDK, remoteAgent, a2aTool } = await adapterWith(version);
+  const { href } = pathToFileURL(await adapterWith("ai-sdk", "ai", version));
+  const { fromAISDK, remoteAgent, a2aTool } = (await import(href)) as typeof aiSDK;
   const message = `@parley/frameworks/ai-sdk needs ai >=6 <8, found ${version}`;
   const agent = { version: "agent-v1", tools: {}, stream: () => Promise.reject(new Error("never")) } as const;
   const client = { conversation: () => undefined } as never;
   expect(() => fromAISDK(agent, { name: "x", description: "x", version: "1", skills: [] })).toThrow(message);
   expect(() => remoteAgent(client)).toThrow(message);
   expect(() => a2aTool(client, { description: "x" })).toThrow(message);
+});
+
+test.each([
+  ["openai-agents", "@openai/agents", ">=0.17 <0.21", "0.16.2"],
+  ["openai-agents", "@openai/agents", ">=0.17 <0.21", "0.21.0"],
+  ["langgraph", "@langchain/langgraph", ">=1 <2", "0.4.9"],
+  ["langgraph", "@langchain/langgraph", ">=1 <2", "2.0.0"],
+])("%s refuses %s outside of %s when it is imported: %s", async (adapter, name, range, version) => {
+  const message = `@parley/frameworks/${adapter} needs ${name} ${range}, found ${version}`;
+  const file = await adapterWith(adapter, name, version);
+  await expect(promisify(execFile)(process.execPath, [file])).rejects.toThrow(message);
 });
 
 test("finds the version that is installed here", () => {

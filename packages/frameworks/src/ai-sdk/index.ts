@@ -4,6 +4,7 @@
  */
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import { Budget } from "../shared/budget.ts";
+import { adapterDefaults } from "../shared/defaults.ts";
 import { messagesOf } from "../shared/messages.ts";
 import { resume } from "./approvals.ts";
 import { durableModels } from "./model.ts";
@@ -56,9 +57,7 @@ export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AIS
   const make = typeof agent === "function" ? agent : loopFactory(agent);
   const { reasoning = false, history, ...rest } = definition;
   return defineAgent({
-    resumable: true,
-    // Approvals may come as data.
-    defaultInputModes: ["text/plain", "application/json"],
+    ...adapterDefaults,
     ...rest,
     async *onMessage(turn: Turn) {
       const resumed = resume(turn);

@@ -5,6 +5,7 @@
 import { deferred } from "@parley/a2a/internal/base/async";
 import { defineAgent, type Agent, type AgentEvent, type Turn } from "@parley/server";
 import { resume, suspend } from "../shared/approvals.ts";
+import { adapterDefaults } from "../shared/defaults.ts";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { decisionsAsText, Permissions, type CanUseTool } from "./permissions.ts";
 import type { ClaudeContent, ClaudeDefinition, ClaudeQuery, ClaudeStream } from "./port.ts";
@@ -59,9 +60,7 @@ export function fromClaude<Query extends ClaudeQuery>(query: Query, definition: 
   checkPeer({ adapter: "claude", name, min: "0.3.248", below: "0.4" }, installedVersion(name, import.meta.url));
   const { options = {}, reasoning = false, ...rest } = definition;
   return defineAgent({
-    resumable: true,
-    // Approvals may come as data.
-    defaultInputModes: ["text/plain", "application/json"],
+    ...adapterDefaults,
     ...rest,
     async *onMessage(turn: Turn) {
       const answered = resume(turn, "claude");

@@ -1,11 +1,11 @@
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import type { BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
-import { isCommand, isGraphBubbleUp } from "@langchain/langgraph";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { ToolStep } from "../shared/results.ts";
 import { viewOf } from "../shared/view.ts";
+import { isCommand, isGraphBubbleUp } from "./peer.ts";
 import type { ChatModel, Durable } from "./port.ts";
 import { Reader, taskOf } from "./reader.ts";
 

@@ -4,8 +4,8 @@
  */
 import { AIMessage, HumanMessage, type BaseMessage } from "@langchain/core/messages";
 import { defineAgent, type Agent, type Turn } from "@parley/server";
+import { adapterDefaults } from "../shared/defaults.ts";
 import { messagesOf, type ChatMessage } from "../shared/messages.ts";
-import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { viewOf } from "../shared/view.ts";
 import { durable } from "./durable.ts";
 import type { CompiledGraph, LangGraph, LangGraphDefinition, LangGraphFactory } from "./port.ts";
@@ -32,7 +32,7 @@ export type {
  * @param graph - A compiled graph, an agent of `createReactAgent()` or `createAgent()`, or a function that makes one for each turn.
  * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
  * @returns What `serve()` takes.
- * @throws Error for a version of `@langchain/langgraph` or `@langchain/core` other than 1, and for what is no compiled graph.
+ * @throws Error for what is no compiled graph. The module itself throws for a version of `@langchain/langgraph` or `@langchain/core` other than 1.
  *
  * @example
  * ```ts
@@ -45,17 +45,13 @@ export type {
  * ```
  */
 export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: LangGraphDefinition): Agent {
-  for (const name of ["@langchain/langgraph", "@langchain/core"])
-    checkPeer({ adapter: "langgraph", name, min: 1, below: 2 }, installedVersion(name, import.meta.url));
   const { input, output, config, updates = false, history, ...rest } = definition;
   const options = { output, config, updates };
   const make = typeof graph === "function" ? graph : undefined;
   const made = typeof graph === "function" ? undefined : compiledOf(graph, definition);
   let hasWarned = false;
   return defineAgent({
-    resumable: true,
-    // Answers to questions may come as data.
-    defaultInputModes: ["text/plain", "application/json"],
+    ...adapterDefaults,
     ...rest,
     async *onMessage(turn: Turn) {
       const resumed = resume(turn);

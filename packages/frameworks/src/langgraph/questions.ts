@@ -1,4 +1,3 @@
-import { Validator } from "@langchain/core/utils/json_schema";
 import { data, text, type JsonObject, type JsonValue, type Part } from "@parley/a2a/model";
 import type { AgentEvent, Turn } from "@parley/server";
 import {
@@ -10,6 +9,7 @@ import {
 } from "../shared/approvals.ts";
 import { isList, isObject, parseJson } from "../shared/json.ts";
 import { viewOf } from "../shared/view.ts";
+import { Validator } from "./peer.ts";
 import type { StoredThread } from "./thread.ts";
 
 /* Interrupts as questions (docs/langgraph.md). */

@@ -1,4 +1,3 @@
-import { Command } from "@langchain/langgraph";
 import { data, type JsonObject, type JsonValue } from "@parley/a2a/model";
 import type { AgentEvent, AgentYield, ArtifactWriter, Turn } from "@parley/server";
 import { isObject, toPlainJson } from "../shared/json.ts";
@@ -7,6 +6,7 @@ import { Calls } from "./calls.ts";
 import { Feed, type Item } from "./feed.ts";
 import type { CompiledGraph, LangGraphDefinition } from "./port.ts";
 import { ask, type Interrupt, type Resumed } from "./questions.ts";
+import { Command } from "./peer.ts";
 import { Reader } from "./reader.ts";
 import { TaskSaver } from "./saver.ts";
 import { Thread, type StoredThread } from "./thread.ts";
@@ -89,7 +89,7 @@ export async function* runGraph(
   yield* outcome(turn, own, thread, saver, reader, options, output);
 }
 
-function commandOf(answers: Resumed): Command | null {
+function commandOf(answers: Resumed): InstanceType<typeof Command> | null {
   return answers === null ? null : new Command({ resume: answers });
 }
 

@@ -1,7 +1,7 @@
-import { BaseCheckpointSaver } from "@langchain/langgraph";
 import { fromBase64, toBase64 } from "@parley/a2a/model";
 import { parseJson } from "../shared/json.ts";
 import type { Feed } from "./feed.ts";
+import { BaseCheckpointSaver } from "./peer.ts";
 import { answersIn, type Reader } from "./reader.ts";
 import { indexOf, type Codec, type Thread, type Typed, type Write } from "./thread.ts";
 

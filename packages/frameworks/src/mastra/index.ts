@@ -5,6 +5,7 @@
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
 import { resume } from "../shared/approvals.ts";
+import { adapterDefaults } from "../shared/defaults.ts";
 import { messagesOf } from "../shared/messages.ts";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { checkAgent, forkOf, type Durable } from "./fork.ts";
@@ -46,9 +47,7 @@ export function fromMastra(agent: MastraAgent, definition: MastraDefinition): Ag
   checkAgent(agent);
   const { reasoning = false, history, ...rest } = definition;
   return defineAgent({
-    resumable: true,
-    // Approvals may come as data.
-    defaultInputModes: ["text/plain", "application/json"],
+    ...adapterDefaults,
     ...rest,
     async *onMessage(turn: Turn) {
       const durable = forkOf(agent, turn);

@@ -1,13 +1,7 @@
-import {
-  type AgentOutputType,
-  invokeFunctionTool,
-  type FunctionTool,
-  type Handoff,
-  type RunContext,
-  type Tool,
-} from "@openai/agents";
+import type { AgentOutputType, FunctionTool, Handoff, RunContext, Tool } from "@openai/agents";
 import { tooLargeName, type Gate, type Results, type ToolStep } from "../shared/results.ts";
 import type { Models } from "./model.ts";
+import { invokeFunctionTool } from "./peer.ts";
 import type { AnyAgent } from "./port.ts";
 
 /* Agents as the runner sees them in one turn. */

@@ -2,26 +2,26 @@
  * Agents of the OpenAI Agents SDK as durable A2A agents.
  * @packageDocumentation
  */
-import {
-  RunContext,
-  Runner,
-  RunState,
-  type Agent as OpenAIAgent,
-  type AgentOutputType,
-  type ModelProvider,
-  type RunConfig,
+import type {
+  Agent as OpenAIAgent,
+  AgentOutputType,
+  ModelProvider,
+  RunConfig,
+  RunContext as RunContextType,
+  RunState as RunStateType,
 } from "@openai/agents";
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import { Answers } from "../shared/answers.ts";
 import { resume, type Answered } from "../shared/approvals.ts";
 import { Budget } from "../shared/budget.ts";
+import { adapterDefaults } from "../shared/defaults.ts";
 import { fromJson } from "../shared/json.ts";
 import { messagesOf } from "../shared/messages.ts";
-import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { Gate, Results } from "../shared/results.ts";
 import { Agents } from "./agents.ts";
 import { itemsOf } from "./items.ts";
 import { Models } from "./model.ts";
+import { RunContext, Runner, RunState } from "./peer.ts";
 import type { AnyAgent, OpenAIAgentDefinition } from "./port.ts";
 import { runAgent, type Start } from "./run.ts";
 
@@ -36,7 +36,7 @@ export type { ToolStep } from "../shared/results.ts";
  * @param agent - The agent that reads each message. Handoffs reach others.
  * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
  * @returns What `serve()` takes.
- * @throws Error for a version of `@openai/agents` other than 0.17 to 0.20, and for what is no agent.
+ * @throws Error for what is no agent. The module itself throws for a version of `@openai/agents` other than 0.17 to 0.20.
  *
  * @example
  * ```ts
@@ -51,8 +51,6 @@ export function fromOpenAIAgent<Context, Output extends AgentOutputType>(
   agent: OpenAIAgent<Context, Output>,
   definition: OpenAIAgentDefinition<Context>,
 ): Agent {
-  const range = { adapter: "openai-agents", name: "@openai/agents", min: "0.17", below: "0.21" };
-  checkPeer(range, installedVersion(range.name, import.meta.url));
   return served(checked(agent), definition);
 }
 
@@ -60,9 +58,7 @@ function served(agent: AnyAgent, definition: OpenAIAgentDefinition): Agent {
   const { reasoning = false, history, maxTurns, runConfig = {}, context, ...rest } = definition;
   const guarded = (runConfig.outputGuardrails ?? []).length > 0;
   return defineAgent({
-    resumable: true,
-    // Approvals may come as data.
-    defaultInputModes: ["text/plain", "application/json"],
+    ...adapterDefaults,
     ...rest,
     async *onMessage(turn: Turn) {
       const resumed = resume(turn, "openaiAgents");
@@ -101,7 +97,7 @@ function checked(agent: object): AnyAgent {
   throw new Error("fromOpenAIAgent() needs an Agent of @openai/agents >=0.17 <0.21");
 }
 
-function runnerOf(config: Partial<RunConfig>, models: Models): Runner {
+function runnerOf(config: Partial<RunConfig>, models: Models): InstanceType<typeof Runner> {
   // A runner without a provider has that of the SDK, which names models of OpenAI.
   const provider: ModelProvider = config.modelProvider ?? new Runner().config.modelProvider;
   const { model, tracingDisabled = true, toolNotFoundBehavior = "return_error_to_model" } = config;
@@ -118,8 +114,8 @@ function runnerOf(config: Partial<RunConfig>, models: Models): Runner {
 async function continued(
   agent: AnyAgent,
   { loop, approvals, decisions }: Answered,
-  context: RunContext,
-): Promise<RunState<unknown, AnyAgent>> {
+  context: RunContextType,
+): Promise<RunStateType<unknown, AnyAgent>> {
   const json = JSON.stringify(fromJson(loop["run"]));
   const state = await RunState.fromStringWithContext<unknown, AnyAgent>(agent, json, context);
   const items = state.getInterruptions();
