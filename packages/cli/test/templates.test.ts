@@ -8,6 +8,8 @@ import type { Agent } from "@parley/server";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { createAgent } from "../templates/ai-sdk/agent.ts";
 import { scriptedModel } from "../templates/ai-sdk/model.ts";
+import { createAgent as createGraph } from "../templates/langgraph/agent.ts";
+import { scriptedModel as graphScript } from "../templates/langgraph/model.ts";
 import { createAgent as createOpenAIAgent } from "../templates/openai/agent.ts";
 import { scriptedModel as openAIScript } from "../templates/openai/model.ts";
 
@@ -43,6 +45,13 @@ test("ai-sdk: uses the model AI_MODEL of the default provider", async () => {
   expect(await ask(real, "roll 3d1")).toBe("1 + 1 + 1 = 3");
   expect(new Set(asked)).toEqual(new Set(["openai/gpt-5"]));
   vi.unstubAllGlobals();
+});
+
+test("langgraph: names the package that AI_MODEL needs", async () => {
+  expect(await ask(createGraph(graphScript), "roll")).toBe("Which dice? For example 2d6.");
+  expect(await ask(createGraph(graphScript), "roll 3d1")).toBe("1 + 1 + 1 = 3");
+  vi.stubEnv("AI_MODEL", "gpt-5");
+  await expect(import("../templates/langgraph/agent.ts")).rejects.toThrow("@langchain/openai");
 });
 
 test("openai: uses the model AI_MODEL of the default provider", async () => {
