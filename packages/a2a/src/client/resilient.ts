@@ -81,8 +81,6 @@ class ResilientStream<Name extends StreamName> {
   #state: TaskState | undefined;
   /** Number of the last event, if the server can replay. */
   #cursor: number | undefined;
-  /** Whether an event has had a number. Over gRPC none has: after a reconnection, all of them would come again. */
-  #isNumbered = false;
   /** Connections in a row that brought no new event. */
   readonly #backoff: Backoff;
   #resumed = false;
@@ -175,12 +173,12 @@ class ResilientStream<Name extends StreamName> {
 
   #isNew({ seq, payload }: StreamItem): boolean {
     const event = payload.value;
-    this.#isNumbered ||= seq !== undefined;
     const snapshot = this.#opening && event.task !== undefined;
     this.#opening = false;
     if (snapshot) this.#cursor = undefined;
     else if (seq !== undefined && this.#cursor !== undefined && seq <= this.#cursor) return false;
-    if (this.#options.canReplay && seq !== undefined) this.#cursor = seq;
+    // Over gRPC events have no numbers: after one, the number that the caller gave would bring it again.
+    if (this.#options.canReplay) this.#cursor = seq;
     const before = this.#snapshot;
     this.#snapshot = event.task && payload.json;
     // A snapshot may repeat earlier events.
@@ -193,8 +191,9 @@ class ResilientStream<Name extends StreamName> {
   /** Whether a clean end means a lost connection: a server that can replay keeps the stream open at an interrupted task. */
   #isBroken(): boolean {
     const { canReplay } = this.#options;
-    const keepsOpen = canReplay && this.#isNumbered && this.#operation === "SubscribeToTask";
-    return keepsOpen && this.#state !== undefined && isInterrupted(this.#state);
+    return (
+      canReplay && this.#operation === "SubscribeToTask" && this.#state !== undefined && isInterrupted(this.#state)
+    );
   }
 
   /** The last batch, if the task is finished; `undefined` if a new connection may help. Otherwise throws the error. */

@@ -206,13 +206,19 @@ describe("a stream that breaks, if the card promises replay", () => {
     expect(server.calls[1]?.headers["last-event-id"]).toBe("4");
   });
 
-  test("ends with the stream of an interrupted task whose events have no number, as over gRPC of 0.3", async () => {
-    const { client, server } = await agent(({ events }) => {
-      events.send(statusEvent("TASK_STATE_INPUT_REQUIRED"));
-      events.end();
+  test("continues with the current task if its events have no numbers, as over gRPC of 0.3", async () => {
+    const { client, server } = await agent(({ number, events }) => {
+      if (number === 1) {
+        events.send(statusEvent("TASK_STATE_INPUT_REQUIRED"));
+        events.end();
+      } else {
+        events.send(taskEvent("TASK_STATE_INPUT_REQUIRED"));
+        events.send(statusEvent("TASK_STATE_CANCELED"));
+      }
     }, replayExtensions);
-    expect(await glances(client.subscribeToTask("t1", { after: 1 }))).toEqual(["INPUT_REQUIRED"]);
-    expect(server.calls).toHaveLength(1);
+    const seen = await glances(client.subscribeToTask("t1", { after: 1 }));
+    expect(seen).toEqual(["INPUT_REQUIRED", "task INPUT_REQUIRED", "CANCELED"]);
+    expect(server.calls.map(({ headers }) => headers["last-event-id"])).toEqual(["1", undefined]);
   });
 
   test("begins after the event number that its caller kept from an earlier stream", async () => {
