@@ -130,7 +130,10 @@ export class Heard {
 
   add(event: StreamResponse): void {
     this.state = event.statusUpdate?.status.state ?? event.task?.status.state ?? this.state;
-    for (const part of event.artifactUpdate?.artifact.parts ?? []) {
+    // A subscription, and a send that is repeated after its server was killed, begin with the task as it is.
+    if (event.task !== undefined) this.chunks.length = 0;
+    const artifacts = event.task?.artifacts ?? [event.artifactUpdate?.artifact];
+    for (const part of artifacts.flatMap((artifact) => artifact?.parts ?? [])) {
       const [chunk = "", pid = ""] = (part.text ?? "").split(":");
       this.chunks.push(Number(chunk));
       this.pids.add(Number(pid));
