@@ -3,15 +3,16 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type Client, type Message, type Task } from "@parley/a2a";
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { install } from "../../scripts/ready.mjs";
+import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
 import { reservePort, Supervisor, type Life } from "../crash/supervisor.ts";
 import { diskFolder } from "../temporary.ts";
 import { startApi, type Asked, type Block } from "./claude/api.ts";
 
 /* The Claude Agent SDK with its own program, whose model is scripted on loopback, in a server that is killed. */
 
-const sdk = fileURLToPath(new URL("claude", import.meta.url));
+const made = inject("environments").claude;
+if ("missing" in made) throw new Error(made.missing);
+const sdk = made.programs;
 const folder = await mkdtemp(join(diskFolder(), "parley-claude-"));
 const path = join(folder, "tasks.db");
 
@@ -96,7 +97,6 @@ const supervisor = new Supervisor(
 );
 
 beforeAll(async () => {
-  await install(sdk, ["--ignore-scripts", "--legacy-peer-deps"]);
   await mkdir(join(folder, "home"));
   await writeFile(`${path}.lives`, "0");
   Object.assign(process.env, { SDK: sdk, API: api.url });

@@ -5,6 +5,7 @@ import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
+import { install } from "../../scripts/ready.mjs";
 
 /** What the peers need to run. They are made beside the modules of npm, and stay until what they are made of changes. */
 
@@ -25,6 +26,8 @@ export interface Environments {
   readonly langgraph: Environment;
   /** Its programs are those of Node 22, which Mastra needs; the frameworks are in `peers/node`. */
   readonly node: Environment;
+  /** Its folder has the Claude Agent SDK and its program. */
+  readonly claude: Environment;
 }
 
 declare module "vitest" {
@@ -35,7 +38,7 @@ declare module "vitest" {
 
 const windows = process.platform === "win32";
 
-/** Eight installs run at once, beside other suites. */
+/** Nine installs run at once, beside other suites. */
 const timeout = 15 * 60_000;
 
 async function run(file: string, args: readonly string[], cwd = root): Promise<string> {
@@ -94,6 +97,12 @@ async function node(): Promise<string> {
   return programs;
 }
 
+async function claude(): Promise<string> {
+  const folder = join(import.meta.dirname, "claude");
+  await install(folder, ["--ignore-scripts", "--legacy-peer-deps"]);
+  return folder;
+}
+
 /** Since 1.21 Go fetches the toolchain that go.mod asks for on its own; before, that is a module like any other, unpacked. */
 async function findGo(): Promise<string> {
   const [version = "", os, arch] = (await run("go", ["env", "GOVERSION", "GOOS", "GOARCH"])).split(/\s+/);
@@ -122,7 +131,7 @@ async function attempt(what: string, make: () => Promise<string>): Promise<Envir
 
 /** Vitest calls it once, before the tests of this project. */
 export default async function setup(project: TestProject): Promise<void> {
-  const [python1, python03, golang, adk, strands, crewai, langgraph, frameworks] = await Promise.all([
+  const [python1, python03, golang, adk, strands, crewai, langgraph, frameworks, claudeSdk] = await Promise.all([
     attempt("Python, the SDK 1.3.0", () => python("requirements-1.txt")),
     attempt("Python, the SDK 0.3.26", () => python("requirements-0.3.txt")),
     attempt("Go, the SDKs 2.3.1 and 0.3.15", go),
@@ -131,7 +140,18 @@ export default async function setup(project: TestProject): Promise<void> {
     attempt("CrewAI 1.15.30", () => python("requirements-crewai.txt")),
     attempt("LangGraph's server 0.16.7", () => python("requirements-langgraph.txt")),
     attempt("ADK for JavaScript 2.0.0, Mastra 1.71.0 and MCP's inspector 2.12.0", node),
+    attempt("the Claude Agent SDK", claude),
   ]);
-  const environments = { python1, python03, go: golang, adk, strands, crewai, langgraph, node: frameworks };
+  const environments = {
+    python1,
+    python03,
+    go: golang,
+    adk,
+    strands,
+    crewai,
+    langgraph,
+    node: frameworks,
+    claude: claudeSdk,
+  };
   project.provide("environments", environments);
 }

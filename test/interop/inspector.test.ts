@@ -49,7 +49,8 @@ async function inspect(target: readonly string[], ...options: string[]): Promise
   const inspector = join(peers, "node/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
   // Nothing of this machine's settings.
   const env = { PATH: process.env["PATH"] ?? "", HOME: await mkdtemp(join(tmpdir(), "inspector-")) };
-  const args = [inspector, "--cli", ...target, "--quiet", ...options];
+  // On a busy machine `parley mcp` may take longer to start than the inspector waits by default.
+  const args = [inspector, "--cli", ...target, "--quiet", "--connect-timeout", "100000", ...options];
   const { stdout } = await promisify(execFile)(join(made.programs, "node"), args, { env });
   return JSON.parse(stdout);
 }
