@@ -101,6 +101,9 @@ export const slowest: readonly string[] = [
   "packages/conform/test/healthy.test.ts",
   // unit and alone
   "packages/cli/test/serve.test.ts",
+  "packages/mcp/test/tools.test.ts",
+  "test/public/examples.test.ts",
+  "packages/cli/test/mcp.test.ts",
   "test/behaviour/behaviour.test.ts",
   "packages/node/test/host-contract.test.ts",
   "packages/cli/test/cli.test.ts",

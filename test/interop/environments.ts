@@ -5,7 +5,6 @@ import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
-import { install } from "../../scripts/ready.mjs";
 
 /** What the peers need to run. They are made beside the modules of npm, and stay until what they are made of changes. */
 
@@ -81,26 +80,26 @@ async function go(): Promise<string> {
   return programs;
 }
 
-/** The frameworks for JavaScript, and Node 22 with them. */
-async function node(): Promise<string> {
-  const folder = join(peers, "node");
+/** Installs a package apart from the workspace, unless it is as its lockfile says. */
+async function install(folder: string, ...options: readonly string[]): Promise<string> {
   const lock = await readFile(join(folder, "package-lock.json"));
   const digest = createHash("sha256").update(lock).digest("hex");
   const done = join(folder, "node_modules", `.done-${digest.slice(0, 16)}`);
   if (!existsSync(done)) {
-    await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], folder);
+    const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+    await run("npm", ["ci", "--ignore-scripts", ...quiet, ...options], folder);
     await writeFile(done, "");
   }
+  return folder;
+}
+
+/** The frameworks for JavaScript, and Node 22 with them. */
+async function node(): Promise<string> {
+  const folder = await install(join(peers, "node"));
   const programs = join(folder, "node_modules", `node-22-${process.platform}-${process.arch}`, "bin");
   if (!existsSync(programs))
     throw new Error(`npm has no Node 22 for ${process.platform} on ${process.arch} that is named`);
   return programs;
-}
-
-async function claude(): Promise<string> {
-  const folder = join(import.meta.dirname, "claude");
-  await install(folder, ["--ignore-scripts", "--legacy-peer-deps"]);
-  return folder;
 }
 
 /** Since 1.21 Go fetches the toolchain that go.mod asks for on its own; before, that is a module like any other, unpacked. */
@@ -140,7 +139,7 @@ export default async function setup(project: TestProject): Promise<void> {
     attempt("CrewAI 1.15.30", () => python("requirements-crewai.txt")),
     attempt("LangGraph's server 0.16.7", () => python("requirements-langgraph.txt")),
     attempt("ADK for JavaScript 2.0.0, Mastra 1.71.0 and MCP's inspector 2.12.0", node),
-    attempt("the Claude Agent SDK", claude),
+    attempt("the Claude Agent SDK 0.3.330", () => install(join(import.meta.dirname, "claude"), "--legacy-peer-deps")),
   ]);
   const environments = {
     python1,
