@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { jsonRpcBinding, memoryStore, restBinding, serve } from "@parley/node";
 import { conform, failuresOf } from "@parley/conform";
 import { expect, onTestFinished, test } from "vitest";
+import { createAgent as travelAgent } from "../../examples/chat/agent.ts";
 import { orderDesk } from "../../examples/dbos/agent.ts";
 import { webSocketBinding } from "../../examples/websocket/src/server.ts";
 import template from "../../packages/cli/templates/agent/agent.ts";
@@ -12,8 +13,9 @@ import { Program } from "./program.ts";
 
 const folder = join(import.meta.dirname, "../../examples");
 
-/** Those that another process cannot serve: one needs a database, one ends on its own. */
+/** Those that another process cannot serve: one bundles its pages, one needs a database, one ends on its own. */
 const inProcess: Readonly<Record<string, () => ReturnType<typeof serve>>> = {
+  chat: () => serve(travelAgent(1), { ...quiet, store: memoryStore() }),
   dbos: () =>
     serve(
       orderDesk(async () => {}),

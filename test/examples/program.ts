@@ -22,9 +22,9 @@ export type Example = (typeof examples)[number];
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** What `npm start -- NAME` runs. */
-export const ours = (name: Example): string => join(root, "examples", name, "main.ts");
-/** The same agent with the official SDK. */
-export const official = (name: Example): string => join(root, "test", "examples", "official", `${name}.ts`);
+export const ours = (name: Example | "mastra"): string => join(root, "examples", name, "main.ts");
+/** The same agent with the official SDK; that of Mastra with its own A2A support. */
+export const official = (name: Example | "mastra"): string => join(root, "test", "examples", "official", `${name}.ts`);
 
 /** The program in JavaScript, since Node takes far longer to start one in TypeScript. It is where its packages are found. */
 async function compiled(source: string): Promise<string> {

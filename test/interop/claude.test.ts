@@ -1,8 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type Client, type Message, type Task } from "@parley/a2a";
+import type { Agent } from "@parley/server";
+import { testAgent } from "@parley/testing";
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
 import { reservePort, Supervisor, type Life } from "../crash/supervisor.ts";
 import { diskFolder } from "../temporary.ts";
@@ -13,6 +15,8 @@ import { startApi, type Asked, type Block } from "./claude/api.ts";
 const made = inject("environments").claude;
 if ("missing" in made) throw new Error(made.missing);
 const sdk = made.programs;
+const template = fileURLToPath(new URL("../../packages/cli/templates/claude", import.meta.url));
+const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 const folder = await mkdtemp(join(diskFolder(), "parley-claude-"));
 const path = join(folder, "tasks.db");
 
@@ -156,9 +160,43 @@ test("the SDK's own types are taken, and wrong options do not compile", async ()
   };
   await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.mts"] }));
   await writeFile(join(project, "program.mts"), program);
-  const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
   const { stdout } = spawnSync(process.execPath, [tsc, "-p", project, "--pretty", "false"], { encoding: "utf8" });
   expect(stdout).toBe("");
+});
+
+test("a project of parley init compiles, and asks Claude with AI_MODEL", async () => {
+  const project = await mkdtemp(join(sdk, ".project-"));
+  onTestFinished(() => rm(project, { recursive: true, force: true }));
+  await cp(template, project, { recursive: true });
+  await writeFile(join(project, "package.json"), '{ "type": "module" }');
+  const { stdout } = spawnSync(process.execPath, [tsc, "-p", project, "--pretty", "false"], { encoding: "utf8" });
+  expect(stdout).toBe("");
+  const { url, close } = await startApi({
+    async model(asked) {
+      all.push(asked);
+      const result = contentsOf(asked).findLast(({ type }) => type === "tool_result");
+      const input = { count: 2, sides: 1 };
+      if (result === undefined) return [{ type: "tool_use", id: "toolu_roll", name: "mcp__dice__roll", input }];
+      return [{ type: "text", text: `The dice: ${JSON.stringify(result.content)}` }];
+    },
+    tool: async () => undefined,
+  });
+  onTestFinished(close);
+  const home = join(folder, "home");
+  const env = {
+    AI_MODEL: "claude-sonnet-4-5",
+    ANTHROPIC_API_KEY: "x",
+    ANTHROPIC_BASE_URL: url,
+    CLAUDE_CONFIG_DIR: home,
+  };
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  vi.stubEnv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+  const { default: agent } = (await import(join(project, "agent.ts"))) as { readonly default: Agent };
+  const { client, close: end } = await testAgent(agent);
+  onTestFinished(end);
+  const { task } = await client.sendMessage("roll 2d1");
+  expect(textsOf(task!)).toEqual([expect.stringMatching(/^The dice: .*\[1,1\]/)]);
+  expect(all.at(-1)?.model).toBe("claude-sonnet-4-5");
 });
 
 const open = (): Promise<Client> => connect(`${supervisor.url}/claude`, { retry: false, reconnect: false });

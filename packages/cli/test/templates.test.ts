@@ -5,23 +5,33 @@ import { json } from "node:stream/consumers";
 import { setDefaultModelProvider } from "@openai/agents";
 import { testAgent } from "@parley/testing";
 import type { Agent } from "@parley/server";
-import { afterAll, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createAgent } from "../templates/ai-sdk/agent.ts";
 import { scriptedModel } from "../templates/ai-sdk/model.ts";
 import { createAgent as createGraph } from "../templates/langgraph/agent.ts";
 import { scriptedModel as graphScript } from "../templates/langgraph/model.ts";
+import { createAgent as createMastraAgent } from "../templates/mastra/agent.ts";
+import { scriptedModel as mastraScript } from "../templates/mastra/model.ts";
 import { createAgent as createOpenAIAgent } from "../templates/openai/agent.ts";
 import { scriptedModel as openAIScript } from "../templates/openai/model.ts";
 
-/* The agents that `parley init --with` writes, with the model that the environment chooses. Their own tests run in test/release. */
+/* The agents that `parley init --with` writes, with the model that the environment chooses. Their own tests run in test/release, and
+ * test/interop/claude.test.ts has that of Claude. */
 
 beforeEach(() => {
   vi.resetModules();
   return () => vi.unstubAllEnvs();
 });
 
-const answers = createServer();
-afterAll(() => void answers.close());
+/** An API of a model on loopback. Resolves to its address. */
+async function startApi(
+  answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+): Promise<string> {
+  const server = createServer((request, response) => void answer(request, response));
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+}
 
 async function ask(agent: Agent, text: string): Promise<string | undefined> {
   const { client, problems, close } = await testAgent(agent);
@@ -52,6 +62,30 @@ test("langgraph: names the package that AI_MODEL needs", async () => {
   expect(await ask(createGraph(graphScript), "roll 3d1")).toBe("1 + 1 + 1 = 3");
   vi.stubEnv("AI_MODEL", "gpt-5");
   await expect(import("../templates/langgraph/agent.ts")).rejects.toThrow("@langchain/openai");
+});
+
+test("mastra: uses the model AI_MODEL of its provider", async () => {
+  expect(await ask(createMastraAgent(mastraScript), "roll")).toBe("Which dice? For example 2d6.");
+  const asked: object[] = [];
+  const events = [
+    { type: "response.created", response: { id: "1", created_at: 0, model: "gpt-5" } },
+    { type: "response.output_item.added", output_index: 0, item: { type: "message", id: "2" } },
+    { type: "response.output_text.delta", item_id: "2", delta: "It is 2." },
+    { type: "response.output_item.done", output_index: 0, item: { type: "message", id: "2" } },
+    { type: "response.completed", response: { usage: { input_tokens: 1, output_tokens: 1 } } },
+  ];
+  const url = await startApi(async (request, response) => {
+    const { model } = (await json(request)) as { model: unknown };
+    asked.push({ path: request.url, key: request.headers.authorization, model });
+    response.setHeader("content-type", "text/event-stream");
+    response.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
+  });
+  vi.stubEnv("AI_MODEL", "openai/gpt-5");
+  vi.stubEnv("OPENAI_API_KEY", "secret-of-the-api");
+  vi.stubEnv("OPENAI_BASE_URL", url);
+  const { default: real } = await import("../templates/mastra/agent.ts");
+  expect(await ask(real, "roll 2d1")).toBe("It is 2.");
+  expect(asked).toEqual([{ path: "/v1/responses", key: "Bearer secret-of-the-api", model: "gpt-5" }]);
 });
 
 test("openai: uses the model AI_MODEL of the default provider", async () => {
@@ -88,11 +122,9 @@ test("mcp: uses the model AI_MODEL of a compatible API, which reads what was wro
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ id: "x", choices: [{ index: 0, message: script[requests.length - 1] }] }));
   };
-  answers.on("request", (...exchange) => void answer(...exchange));
-  await once(answers.listen(0, "127.0.0.1"), "listening");
   vi.stubEnv("AI_MODEL", "gpt-5");
   vi.stubEnv("OPENAI_API_KEY", "secret-of-the-api");
-  vi.stubEnv("OPENAI_BASE_URL", `http://127.0.0.1:${(answers.address() as AddressInfo).port}/v1`);
+  vi.stubEnv("OPENAI_BASE_URL", await startApi(answer));
   const { default: agent, pool } = await import("../templates/mcp/agent.ts");
   expect(await ask(agent, "roll 2d1")).toBe("It is 2.");
   await pool.close();

@@ -10,6 +10,7 @@ export type Block =
 
 /** What the model is asked. */
 export interface Asked {
+  readonly model: string;
   readonly system: unknown;
   readonly messages: readonly { readonly role: string; readonly content: readonly AskedBlock[] | string }[];
 }

@@ -98,7 +98,10 @@ export const init: CommandSpec = {
   examples: ["parley init my-agent", "parley init ai-agent --with ai-sdk"],
   arguments: [argument("[folder]", "new or empty folder").default(".")],
   options: [
-    option("--with <framework>", "framework of the agent: ai-sdk, langgraph, mcp or openai; default: none"),
+    option(
+      "--with <framework>",
+      "framework of the agent: ai-sdk, claude, langgraph, mastra, mcp or openai; default: none",
+    ),
     option("--link <folder>", "use Parley's packages from this checkout instead of the registry"),
   ],
   load: async () => (await import("../init.ts")).init,
