@@ -75,7 +75,7 @@ const oldest = 15;
 const maxConflicts = 8;
 /** Milliseconds that a write transaction may be idle: a paused process must not keep rows locked that another node needs. */
 const idleTimeout = 2000;
-/** As `idleTimeout`, for a read transaction, which locks no rows and may fold a large task meanwhile. */
+/** The same for a read transaction, which locks no rows and may be folding a large task. */
 const idleReadTimeout = 60_000;
 
 /** Checks the version of the server. */

@@ -118,7 +118,7 @@ describe("the check of the store", () => {
     }
   });
 
-  test("detects a full disk, as the last writes showed it, until one succeeds", async () => {
+  test("detects a full disk by the last writes, until one succeeds", async () => {
     const store = await open("fulldisk");
     await store.append([making("t")]);
     await database().run(`CREATE FUNCTION fulldisk.no() RETURNS trigger LANGUAGE plpgsql AS

@@ -58,7 +58,7 @@ describe("the cost of an append", () => {
     expect(driver.exchanges - before).toBe(3);
   });
 
-  test("is four statements for a chunk, which read and write as much for the last of 10,000 as for the first", async () => {
+  test("is four statements for a chunk, with as many reads and writes for the last of 10,000 as for the first", async () => {
     const { store, driver } = await counted("chunks");
     await store.append([making("t")]);
     await store.append([{ task: keyOf("t"), records: [chunk("t", "0", false)] }]);
@@ -88,7 +88,7 @@ describe("the cost of an append", () => {
     expect(await append()).toEqual(first);
     expect((await store.head(alice, "t"))?.seq).toBe(seq);
     await database().run("VACUUM chunks.tasks");
-    // A page at the end of the log is found as one at its beginning.
+    // A page at the end of the log costs as much as one at its beginning.
     expect(await explain(seq - 2)).toBeLessThanOrEqual(2 * near + 4);
   });
 
@@ -98,7 +98,7 @@ describe("the cost of an append", () => {
     const before = driver.exchanges;
     const outcomes = await Promise.all(names("g", 60).map((id) => store.append([making(id)])));
     expect(outcomes.every(([outcome]) => outcome?.ok === true)).toBe(true);
-    // Two transactions, and one exchange each for what they resolve.
+    // Two transactions of three exchanges, each with one more to resolve names.
     expect(driver.exchanges - before).toBeLessThanOrEqual(8);
   });
 });

@@ -23,7 +23,7 @@ async function open(url: string, schema: string): Promise<Store> {
   return store;
 }
 
-/** Appends from several stores until `harm` is over. Every acknowledged one is there, once, and no other is half stored. */
+/** Appends from several stores until `harm` is over. Every acknowledged append is stored once, and no other is stored in part. */
 async function survives(stores: readonly Store[], name: string, harm: () => Promise<void>): Promise<number> {
   let isOver = false;
   const acknowledged: string[] = [];

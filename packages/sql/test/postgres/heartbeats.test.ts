@@ -59,7 +59,7 @@ const within = 5_000;
 describe("a heartbeat of a process whose pool is full", () => {
   test.each([
     ["that listens for wake-ups", "listens", undefined],
-    ["of its own, where none listens", "own", elsewhere],
+    ["of its own, if none listens", "own", elsewhere],
   ])("uses a connection %s", async (_which, schema, wakeup) => {
     const { store, pool } = await storeOver(`full_${schema}`, 3, wakeup);
     await store.nodes?.beat("a", within);
@@ -139,7 +139,7 @@ describe("a node whose pool is full for longer than lease.ttl", () => {
     const { task } = (await one.service.call("SendMessage", request, callContext())).payload.value;
     const two = await nodeOver("two");
     const empty = await fill(one.pool, 3);
-    // Each heartbeat of the second one reads the first: some more than there are in lease.ttl.
+    // Each heartbeat of the second process reads the first one's row. Waits for more of them than fit into lease.ttl.
     const known = async (): Promise<number> =>
       Number((await database().run("SELECT beats FROM kept.nodes WHERE name = 'two'")).rows[0]?.beats);
     const until = (await known()) + 32;

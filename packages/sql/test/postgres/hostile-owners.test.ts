@@ -48,7 +48,7 @@ const names: readonly string[] = [
 ];
 
 describe("owners whose names are attacks", () => {
-  test("are each erased alone, whatever their name is", async () => {
+  test("are erased separately, whatever their name is", async () => {
     const store = await pooled("hostile_names");
     await store.append(names.map((owner, at) => over(owner, `t${at}`)));
     const left = new Map(names.map((owner, at) => [owner, `t${at}`]));

@@ -6,7 +6,7 @@ import { done, making, verdicts } from "./given.ts";
 
 const database = useDatabase();
 
-test("a key that expired and is used on two nodes at once belongs to the first task, for both", async () => {
+test("an expired key that two nodes reuse at once belongs to the first task on both", async () => {
   const schema = "twice";
   const store = await postgresStore({ database: database().url, schema });
   const other = new pg.Client({ connectionString: database().url });

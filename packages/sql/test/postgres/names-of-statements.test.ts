@@ -51,7 +51,7 @@ describe("a statement", () => {
   test("runs again if its session has forgotten it, and has no name from then on", async () => {
     const db = await open(database().url);
     await often(db, plusOne);
-    // As a pooler does that passes the number of the server on.
+    // Like a pooler that passes on the process id of the server.
     await db.query("DEALLOCATE ALL");
     expect(await often(db, plusOne)).toEqual([1, 2, 3, 4, 5]);
     expect(await prepared(db)).toEqual([]);
@@ -72,7 +72,7 @@ describe("a statement", () => {
     expect(await prepared(db)).toContain(select);
   });
 
-  test("of two stores in one pool of the program has one name for one text", async () => {
+  test("has the same name in two stores that share the program's pool", async () => {
     const pool = new pg.Pool({ connectionString: database().url, max: 2 });
     opened.push({ close: () => pool.end() });
     const [one, other] = [await connect({ database: pool }), await connect({ database: pool })];

@@ -7,7 +7,7 @@ import { useDatabase } from "../../../../test/postgres/database.ts";
 const database = useDatabase();
 
 describe("the tasks of all owners", () => {
-  test("are read along the index, as many blocks at any depth", async () => {
+  test("are read along the index, with the same number of blocks at any depth", async () => {
     const store = await postgresStore({ database: database().url, schema: "many" });
     const state = "TASK_STATE_WORKING";
     for (let from = 0; from < 4_000; from += 500) {

@@ -38,7 +38,7 @@ test("rows of full budgets are deleted, and no others", async () => {
   await opened.close();
 });
 
-test("a database clock that jumps back a year blocks nobody for longer than two budgets take", async () => {
+test("after the database clock jumps back a year, callers wait for at most two budgets", async () => {
   const { opened, take } = await given("set_back");
   expect(await take("a", 10, week, 4)).toMatchObject({ taken: 4 });
   await database().run("UPDATE set_back.rates SET back_at = back_at + 365 * 24 * 3600 * 1000.0");

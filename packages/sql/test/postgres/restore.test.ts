@@ -8,8 +8,8 @@ const bob = { ...alice, owner: "bob" };
 const all = { limit: 9, artifacts: false } as const;
 
 /*
- * A replica without the newest commits takes over, or the database is restored to an earlier state, while nodes run that remember more. The
- * sequences are those of that moment too.
+ * A replica without the newest commits takes over, or the database is restored to an earlier state, while nodes remember newer data. The
+ * sequences have their earlier values, too.
  */
 test("a node that remembers a deleted owner finds nobody else under its id, and writes for it as for a new one", async () => {
   const schema = "back";

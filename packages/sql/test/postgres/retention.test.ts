@@ -95,7 +95,7 @@ describe("retention", () => {
     const report = await one.sweep({ now: 0, deleteBefore: Date.now(), limit: 10 });
     expect(report).toEqual({ deleted: 3, compacted: 0, more: false });
     expect(await partitions(schema)).not.toContain(name);
-    // That of this week stays, so its records were deleted.
+    // This week's partition stays, so its records were deleted.
     const { rows } = await database().run(`SELECT count(*)::int AS records FROM ${schema}.deletions`);
     expect(rows).toEqual([{ records: 3 }]);
     expect(await one.load(alice, "old1", { artifacts: true })).toBeUndefined();
@@ -112,7 +112,7 @@ describe("retention", () => {
     expect(await partitions(schema)).toContain(name);
     const { rows } = await database().run(`SELECT count(*)::int AS records FROM ${schema}.log`);
     expect(rows).toEqual([{ records: 1 }]);
-    // When it is over too, the partition goes. A second node does not know what the first one has found.
+    // Once it is terminal too, the partition is dropped, here by a second node, which does not know the first one's results.
     await one.append([{ task: keyOf("running"), records: [done("running", 2000)] }]);
     const two = await store(schema);
     expect((await two.sweep({ now: 0, deleteBefore: Date.now(), limit: 10 })).deleted).toBe(1);
@@ -134,7 +134,7 @@ describe("retention", () => {
     expect((await conversation()).entries.length).toBe(1);
   });
 
-  test("continues after a week that was in use, and leaves nothing of any", async () => {
+  test("continues after a partition that was in use, and drops all in the end", async () => {
     const schema = "used";
     await over(await store(schema), "a", "b");
     const weeks = [await age(schema, ["a"], 9), await age(schema, ["b"], 8)];
@@ -170,7 +170,7 @@ describe("retention", () => {
     expect([names.includes(archived), names.includes(old)]).toEqual([true, false]);
   });
 
-  test("reads a remaining task once, whatever its week has, and not with each page of a sweep", async () => {
+  test("reads a remaining task once, and not with each page of a sweep", async () => {
     const schema = "stays";
     const ids = Array.from({ length: 20 }, (_, at) => `t${at}`);
     const driver = countingDriver(database().url);
@@ -188,7 +188,7 @@ describe("retention", () => {
     expect((await looks()).length).toBe(1);
     const [again, ...more] = await looks();
     expect([again?.includes("WHERE number = $1"), more]).toEqual([true, []]);
-    // The next one that stays is looked for when this one is over.
+    // Once this task is terminal, the next remaining one is searched for.
     await one.append([{ task: keyOf("t0"), records: [done("t0")] }]);
     expect((await looks()).length).toBe(3);
     expect(retention.keepsLog(await numberOf(schema, "t7"))).toBe(true);

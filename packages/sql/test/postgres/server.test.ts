@@ -38,7 +38,7 @@ async function open(options: Partial<PostgresConnectOptions> = {}): Promise<Data
   return db;
 }
 
-/** What the check of a store finds, while nothing of the server before is left in its pool. */
+/** The result of a store's check, once its pool has no connection to the previous server. */
 async function stateOf(store: Store): Promise<StoreCondition | undefined> {
   let found: StoreCondition | undefined;
   await expect.poll(async () => (found = await store.check?.().catch(() => undefined))).toBeDefined();
@@ -106,7 +106,7 @@ describe("a database that restarts", () => {
 });
 
 describe("a replica", () => {
-  test("rejects writes, by its name; once it is promoted, waiting calls continue", async () => {
+  test("is named in the error for a write; once it is promoted, waiting calls continue", async () => {
     const db = await open({ outageTimeout: 30_000 });
     const store = await postgresStore({ database: server.url });
     const host = probed(store);
@@ -116,7 +116,7 @@ describe("a replica", () => {
     await db.query("CREATE TABLE promoted (id bigint)");
     await server.stop();
     await expect.poll(probe).toEqual([503, '{"status":"unavailable"}']);
-    // It starts as a server that follows another one.
+    // It restarts as a replica.
     const signal = join(server.folder, "data/standby.signal");
     writeFileSync(signal, "", { mode: 0o666 });
     await server.start();

@@ -54,7 +54,7 @@ async function said({ service }: InProcess, id: string): Promise<string | undefi
 }
 
 describe("two processes", () => {
-  test("share a waiting task: an event sent to one, and a time, wake it, and its step runs once", async () => {
+  test("share a waiting task: an event sent to either one, or a timer, wakes it, and its step runs once", async () => {
     const time = { later: 0 };
     let booked = 0;
     const waiter = async function* (turn: Turn): AsyncGenerator<AgentYield, void, void> {

@@ -53,7 +53,7 @@ async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; re
       return (await db.driver.listen?.(channel, { ...listener, notified })) as never;
     },
   };
-  // Short only where nothing is to arrive: a busy machine needs its time.
+  // Short only if nothing must arrive: a busy machine takes longer.
   const wakeup = await notifyWakeup(driver, pooled, { logger, echoTimeout: deaf ? 200 : 10_000, ...more });
   opened.push(wakeup);
   const told: (string | undefined)[] = [];
@@ -131,7 +131,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     await expect(db.query("SELECT 1")).resolves.toMatchObject({ count: 1 });
   });
 
-  it("that no pooler lets through are retried, reported once, and sent all the same", async () => {
+  it("that the pooler does not pass are still sent, retried, and reported once", async () => {
     const pauses: (() => void)[] = [];
     const clock: Clock = {
       ...systemClock,
@@ -142,7 +142,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(wakeup.isConnected).toBe(false);
     wakeup.publish(["sent"]);
     await expect.poll(() => other.told).toContain("sent");
-    // The next time it is deaf, and then not.
+    // The next attempt fails, and the one after it succeeds.
     pauses.shift()?.();
     await expect.poll(() => pauses.length).toBe(1);
     state.deaf = false;
@@ -151,7 +151,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(lines).toEqual([expect.stringContaining("do not pass the pooler"), expect.stringContaining("arrive again")]);
   });
 
-  it("that came through a pooler before are retried at once", async () => {
+  it("that once passed the pooler are retried at once", async () => {
     const { wakeup, state } = await node({ pooled: true, heartbeat: 50, echoTimeout: 500 });
     await expect.poll(() => wakeup.isConnected).toBe(true);
     state.deaf = true;

@@ -9,9 +9,9 @@ import { driverStore } from "../../src/sqlite/store.ts";
 import { driverWriter } from "../../src/sqlite/writer.ts";
 import { drivers } from "./drivers.ts";
 
-/* What belongs to another owner costs what an unknown id costs: the same statements, with as many rows. */
+/* Another owner's data costs as much as an unknown id: the same statements, with as many rows. */
 
-/** What was asked of a store: one line for each statement, or for each call of the port. */
+/** The requests to a store: one line for each statement, or for each call of the port. */
 type Asked = string[];
 
 interface Counted {
@@ -103,7 +103,7 @@ const agent = defineAgent({
 const ada: Principal = { subject: "ada", organization: "acme" };
 const eve: Principal = { subject: "eve", organization: "evil" };
 
-/** What a call came to: its code, and what was asked of the store meanwhile. */
+/** The outcome of a call: its code, and its requests to the store. */
 interface Outcome {
   readonly code: string;
   readonly asked: readonly string[];
@@ -207,14 +207,14 @@ describe.each(stores)("on %s a caller who wants to", (_, open) => {
     async (__, operation, request, context) => {
       const served = serving(await open());
       const foreign = await adasTask(served);
-      // What a store remembers of a caller is remembered by now.
+      // By now the store has cached what it caches about a caller.
       await served.call("SendMessage", said());
       await served.call(operation, request(crypto.randomUUID()), eve, context);
       const { value: _v, ...absent } = await served.call(operation, request(crypto.randomUUID()), eve, context);
       expect(absent.code).toBe("TaskNotFound");
       expect(absent.asked).not.toEqual([]);
       expect(await served.call(operation, request(foreign), eve, context)).toMatchObject(absent);
-      // The task is there, and its owner reaches it at another cost.
+      // The task exists: for its owner, the call has another cost.
       const own = await served.call(operation, request(foreign), ada, context);
       expect(own.code).not.toBe("TaskNotFound");
       expect(own.asked).not.toEqual(absent.asked);

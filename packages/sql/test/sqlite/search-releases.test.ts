@@ -93,7 +93,7 @@ it("a task that a process of 0.1.0 deletes is no longer found", async () => {
     expect(await found(store, query)).toEqual([]);
   }
   expect(await found(store, "pattern")).toEqual(["stays"]);
-  // Of its texts nothing is in the file, and of its words nothing once a process of this release deletes a task.
+  // The file has none of its texts, and none of its words once a process of this release deletes a task.
   expect(count(old.prepare("SELECT count(*) FROM search_texts WHERE key > ?").get(goes * 2 ** 24))).toBe(0);
   await append(store, making("other", { text: "one" }));
   await append(store, { task: key("other"), records: [completed("other")] });
