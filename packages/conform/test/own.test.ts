@@ -40,14 +40,14 @@ describe.each(configurations)("our own suite against our own server, %s", (confi
   });
 });
 
-test("every test of the suite runs against one of the servers, but for those of webhooks, which it does not send yet", () => {
+test("every test of the suite runs against one of the servers, except those of webhooks, which it does not send yet", () => {
   const all = [...outcomes.values()].flatMap(({ bindings }) => Object.values(bindings).flat());
   const passed = new Set(all.filter(({ result }) => result === "pass").map(({ id }) => id));
   const never = [...new Set(all.map(({ id }) => id))].filter((id) => !passed.has(id));
   expect(never.filter((id) => !/^PUSH-(?:CFG|DELIV)-/.test(id))).toEqual([]);
 });
 
-test("a card with an empty alternative lets callers in without credentials, and is judged by the rest (§4.4.1, §7.4)", async () => {
+test("a card with an empty alternative accepts callers without credentials, and only the other tests apply (§4.4.1, §7.4)", async () => {
   const server = await startParley("open");
   onTestFinished(() => server.close({ grace: 0 }));
   const filter = ["SEC-*"];

@@ -242,7 +242,7 @@ describe("first calls, which wait until the handler is loaded", () => {
   test.each([
     ["a message", frameOf(request()), "0"],
     ["nothing", new Uint8Array(0), "3"],
-  ])("answers those that had ended with %s", async (_what, body, status) => {
+  ])("answers calls whose request had ended, with %s", async (_what, body, status) => {
     const grpc = grpcBinding().openAnyPath(bindingOf({ call }));
     const responder = new Responder((incoming) => grpc.answer(incoming), {});
     const late = createServer().listen(0, "127.0.0.1");

@@ -280,7 +280,7 @@ describe("a failing call", () => {
     [9, "TaskNotCancelableError: no", "TaskNotCancelable"],
     [5, "TaskNotFoundError: no", "TaskNotFound"],
     [13, "some InternalError of theirs", "InternalError"],
-  ])("in the dialect of Python's 0.3 is what its text names: %i %s", async (code, text, expected) => {
+  ])("in the dialect of Python's 0.3 has the code that its text names: %i %s", async (code, text, expected) => {
     await using server = await peer((stream) => status(stream, code, text));
     const client = await open(cardOf(`127.0.0.1:${server.port}`, "0.3"));
     expect((await failureOf(client.getTask("t"))).code).toBe(expected);
