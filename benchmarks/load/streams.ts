@@ -55,7 +55,7 @@ export interface StreamLoad {
   readonly request: Request;
   /** The stream is closed after that many chunks. */
   readonly chunks: number;
-  /** Or after that many milliseconds. */
+  /** Or after that many seconds. */
   readonly seconds: number;
   /** Whether to wait for the server to end the stream after the last chunk. */
   readonly ends: boolean;
@@ -138,7 +138,7 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
     let hasBegun = false;
     await new Promise<void>((resolve) => {
       response.on("data", (data: string) => {
-        // What comes before the first event is a comment: the request is accepted, and its task not read yet.
+        // A comment precedes the first event: the request is accepted, but its task is not read yet.
         if (!hasBegun && data.includes("data:")) {
           hasBegun = true;
           ready += 1;
@@ -216,8 +216,8 @@ export class Crowd {
   }
 
   /**
-   * Waits until all have received a chunk, or for that many seconds. Returns when each of those did that have, in milliseconds of the clock
-   * that all processes share.
+   * Waits until all have received a chunk, or for that many seconds. Returns the arrival times, in milliseconds of the clock that all
+   * processes share.
    */
   hear({ seconds }: { readonly seconds: number }): Promise<readonly number[]> {
     const heard: number[] = [];
