@@ -251,8 +251,8 @@ describe("turn.data()", () => {
     const cases: readonly (readonly [why: string, schema: StandardSchema<unknown>, ask: Content, modes?: string[]])[] =
       [
         ["data of its own", expense, [{ text: "Fill in" }, { data: { form: {} } }]],
-        ["a client that reads text alone", expense, "Fill in", ["text/plain", "text"]],
-        ["what JSON Schema cannot say", z.object({ at: z.date() }), "Fill in"],
+        ["a client that reads only text", expense, "Fill in", ["text/plain", "text"]],
+        ["a type that JSON Schema lacks", z.object({ at: z.date() }), "Fill in"],
         ["a form of 64 KiB", z.object({ a: z.string().describe("x".repeat(64 << 10)) }), "Fill in"],
       ];
     for (const [why, schema, ask, acceptedOutputModes = []] of cases) {
@@ -492,7 +492,7 @@ describe("a third-party schema", () => {
     expect(part.parts[0]?.data).toEqual({ amount: 1, purpose: "tea" });
   });
 
-  it("that gives no reason rejects the value all the same", async () => {
+  it("that gives no reason still rejects the value", async () => {
     const { client } = await given(reader(schema(() => ({ issues: [] }))));
     const { fields } = await refusal(client, [data({ amount: 1 })]);
     expect(fields).toEqual([

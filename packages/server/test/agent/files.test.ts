@@ -13,7 +13,7 @@ async function* inPieces(whole: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < whole.length; at += size) yield whole.subarray(at, at + size);
 }
 
-/** What a task has of its one file. */
+/** The chunks of a task's only file, and its content. */
 function received(task: Task): { readonly chunks: readonly number[]; readonly whole: Uint8Array } {
   const pieces = (task.artifacts?.[0]?.parts ?? []).map((part) => {
     if (part.raw === undefined) throw new Error("no bytes");

@@ -75,7 +75,7 @@ describe("turn.delegate()", () => {
   });
 });
 
-/** The result of an agent that delegates to one of this function, and the events of its own task. */
+/** Delegates to an agent with this function. Returns the result, and the events of the delegating task. */
 async function through(onMessage: OnMessage, options: DelegateOptions = {}) {
   const client = await serving(agentOf(onMessage)).client();
   const results: Delegated[] = [];
@@ -108,7 +108,7 @@ describe("the result", () => {
     await expect(result.data(z.object({ rain: z.string() }))).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  test("holds at most resultBytes, and what is larger passes through", async () => {
+  test("holds at most resultBytes; larger artifacts only pass through", async () => {
     const { result, events } = await through(
       async function* (turn) {
         yield turn.artifact({ artifactId: "big", parts: [text("x".repeat(50))], open: true });

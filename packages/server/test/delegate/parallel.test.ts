@@ -73,7 +73,7 @@ describe("turn.all()", () => {
     expect(task?.status.message?.parts[0]?.text).toBe("city Basel and date May");
   });
 
-  test("keeps an answer for the one that asked, although the other one asks before it is sent", async () => {
+  test("keeps an answer for the agent that asked, even if another one asks before the answer is sent", async () => {
     const asking = (what: string) =>
       serving(
         agentOf(

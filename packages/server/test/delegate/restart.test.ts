@@ -110,7 +110,7 @@ describe("a delegation", () => {
       await vi.waitFor(() =>
         expect(served.requests.filter((name) => name === "SubscribeToTask")).toHaveLength(life - 1),
       );
-      // A run that only waits did not end the process, however long the other agent is silent.
+      // A run that only waits is not blamed for the end of its process, however long the other agent is silent.
       await vi.waitFor(async () => {
         clock.advance(1000);
         expect((await store.head({ agent: "/" }, taskId))?.run).toMatchObject({ attempt: life });
@@ -419,14 +419,14 @@ describe("two agents with the same name and message", () => {
     /** The agents that the first process asks, one after the other. */
     readonly first: readonly DelegateClient[];
     readonly second: readonly DelegateClient[];
-    /** The first process is gone where this is so. */
+    /** The first process ends once this holds. */
     readonly until: (store: Store, taskId: string) => Promise<unknown>;
     /** When the second process runs. */
     readonly afterwards?: () => void;
     readonly options?: DelegateOptions;
   }
 
-  /** What the second process has heard. */
+  /** The events that the second process gets. */
   async function asking({ first, second, until, afterwards, options = {} }: Lives): Promise<string | undefined> {
     let clients = first;
     const again = gate();
@@ -459,7 +459,7 @@ describe("two agents with the same name and message", () => {
     return (await after.waitFor(id)).status.message?.parts[0]?.text;
   }
 
-  /** The number of delegations of a task: those that are open, or those that are over. */
+  /** The number of open or closed delegations of a task. */
   const has =
     (feature: "delegation" | "delegation.over", check: (value: string) => boolean = () => true) =>
     async (store: Store, taskId: string): Promise<void> => {

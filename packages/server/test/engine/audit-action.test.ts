@@ -4,7 +4,7 @@ import { harness } from "./support.ts";
 
 /** Agents record their own actions (`turn.audit()`), in the same audit as the changes of their tasks. */
 
-test("an action reaches the audit with who, which task and what, beside the changes of the task", async () => {
+test("an action is in the audit with its caller, task and details, beside the changes of the task", async () => {
   const records: AuditRecord[] = [];
   const { send } = harness(
     async function* (turn) {

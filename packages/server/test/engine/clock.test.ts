@@ -155,7 +155,7 @@ describe("leases while the wall clock jumps", () => {
     survivor ??= nodes.second();
     let seconds = 0;
     for (; (await stateBy(survivor)) !== "TASK_STATE_COMPLETED" && seconds < 60; seconds += 1) await tick(nodes.clock);
-    // Not before the lease has not changed for its `ttl`: until then its holder may be alive.
+    // Only after the lease has stayed unchanged for its `ttl`: until then its holder may be alive.
     expect(seconds).toBeGreaterThan(ttl / 1_000 - 1);
     expect(seconds).toBeLessThanOrEqual((2 * ttl) / 1_000);
     expect(nodes.attempts).toEqual([1, 2]);

@@ -56,7 +56,7 @@ describe("processes with the same host name on two machines", () => {
     await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
   }
 
-  it("do not take each other for dead while both beat, and do once one stops", async () => {
+  it("consider each other dead only after heartbeats stop", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
     // Each asks its own machine for the other's process, and finds none.
@@ -142,7 +142,7 @@ describe("a process that resumes its heartbeats while its tasks are being taken 
   });
 });
 
-describe("the tasks of a dead process among those of many that live", () => {
+describe("the tasks of a dead process among those of many live ones", () => {
   it("are found by its name, in two reads", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
@@ -173,7 +173,7 @@ describe("the tasks of a dead process among those of many that live", () => {
     };
     for (let rounds = 0; rounds < 8; rounds += 1) await pass();
     silent.add("b");
-    // Without those that it made when it began.
+    // Excludes its reads at startup.
     queries.length = heads.length = 0;
     for (let rounds = 0; rounds < 60 && heads.length === 0; rounds += 1) await pass();
     expect(heads).toEqual(Array.from({ length: 10 }, () => "b"));

@@ -223,10 +223,10 @@ describe("a faulty agent", () => {
     ["a part with two contents", { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "a", data: 1 }] } }],
     ["a message of numbers", { kind: "status", state: "TASK_STATE_WORKING", message: { parts: [1] } }],
     [
-      "an append to an artifact that is not there",
+      "an append to an unknown artifact",
       { kind: "artifact", append: true, artifact: { artifactId: "x", parts: [{ text: "y" }] } },
     ],
-    ["a state that goes back", { kind: "status", state: "TASK_STATE_SUBMITTED" }],
+    ["a return to an earlier state", { kind: "status", state: "TASK_STATE_SUBMITTED" }],
   ];
   it.each(nonsense)("that yields %s", async (_name, event) => {
     const { state, said, cause } = await failure(async function* (turn) {
@@ -256,14 +256,14 @@ describe("a faulty agent", () => {
       },
     ],
     [
-      "an append to one that is not there",
+      "an append to an unknown artifact",
       'turn.append("y"), event 1 of turn 1: this task has no artifact "y": begin it with turn.artifact({ artifactId: "y", parts, open: true })',
       async function* (turn) {
         yield turn.append("y", [{ text: "2" }]);
       },
     ],
     [
-      "a part that is none",
+      "an invalid part",
       "turn.working(), event 2 of turn 1: message.parts[0]",
       async function* (turn) {
         yield turn.working();
@@ -285,7 +285,7 @@ describe("a faulty agent", () => {
       },
     ],
     [
-      "a stream without the star",
+      "a stream without yield*",
       "it is a stream of events: write yield* turn.stream(…)",
       async function* (turn) {
         async function* tokens(): AsyncGenerator<string> {
@@ -422,7 +422,7 @@ describe("a faulty agent", () => {
         return turn.reply(file(new Uint8Array(1), { metadata }));
       },
     ],
-  ])("that makes %s of what is not JSON: the builder throws where it is called", async (_name, said, agent) => {
+  ])("that makes %s that is not JSON: the call of the builder throws", async (_name, said, agent) => {
     const { state, cause } = await failure(agent);
     expect(state).toBe("failed");
     expect(cause).toBeInstanceOf(TypeError);
@@ -469,7 +469,7 @@ describe("a faulty agent", () => {
     expect(cleanedUp).toBe(true);
   });
 
-  it("that puts an event after the end into the same array stores none of it", async () => {
+  it("that yields an array with an event after the end stores none of it", async () => {
     const { state, task } = await failure(async function* (turn) {
       yield turn.working();
       yield [turn.completed("Done"), turn.artifact({ parts: [{ text: "too late" }] })];

@@ -162,7 +162,7 @@ describe("a database whose answers all take longer than half of lease.ttl", () =
   });
 });
 
-describe("a process that has not looked for half of lease.ttl", () => {
+describe("a process that has not polled for half of lease.ttl", () => {
   it("does not say how long others have been silent: they may have beaten since", async () => {
     const { clock, pass, nodes, database } = cluster();
     await pass(1_500, true);

@@ -266,7 +266,7 @@ describe("without an observer", () => {
     return promises;
   }
 
-  test("a message costs no extra promise or service, and with an observer of turns it does", async () => {
+  test("a message costs an extra promise and service only with an observer of turns", async () => {
     const unobserved = await promisesOf(undefined);
     expect(await promisesOf({})).toBe(unobserved);
     expect(await promisesOf({ turn: () => undefined })).toBeGreaterThan(unobserved);
@@ -333,7 +333,7 @@ describe("the context that an observer opens", () => {
     };
   };
 
-  test("for a call is the parent of the turn, and for the turn of its delegations", async () => {
+  test("for a call is the parent of the turn's context, and that one the parent of its delegations'", async () => {
     const storage = new AsyncLocalStorage<string>();
     const seen: (string | undefined)[] = [];
     const { service } = harness(

@@ -3,7 +3,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { memoryStore, queueFeature, type Store } from "../../src/store/index.ts";
 import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/* A turn that is stored as begun, and whose agent cannot be called then: nothing of it is lost. */
+/* A turn whose agent cannot be called after the turn is stored as begun: nothing of it is lost. */
 
 const immediately = { configuration: { returnImmediately: true } };
 

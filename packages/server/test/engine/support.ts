@@ -153,7 +153,7 @@ export async function eventually(check: () => boolean | Promise<boolean>): Promi
     if (await check()) return;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  throw new Error("It never came true");
+  throw new Error("The condition was not met");
 }
 
 /** The methods of a store as values, for a store that replaces some of them. */

@@ -14,7 +14,7 @@ const maxDeaths = 2;
 
 const self = { holder: "self", wasKilled: (holder: string) => holder === "killed" };
 
-/** Numbers by chance, the same for each seed. */
+/** Pseudo-random numbers, determined by the seed. */
 function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -114,7 +114,7 @@ describe("tasks of a process that crashed", () => {
 });
 
 describe("a kill from outside", () => {
-  it("is not a crash of the task, and counts for lease.maxAttempts all the same", () => {
+  it("is not a crash of the task, but counts for lease.maxAttempts", () => {
     let run: StoredRun = { turn: 1, attempt: 1, input: 1 };
     for (let kills = 1; kills <= 9; kills += 1) {
       const crashes = crashesOf({ run, holder: "killed" }, self);

@@ -13,7 +13,7 @@ async function said(on: Pick<ReturnType<typeof harness>, "get">, id: string): Pr
   return (await on.get(id)).history?.map(({ parts }) => parts[0]?.text) ?? [];
 }
 
-/** Processes one after the other, which know who is gone. */
+/** Consecutive processes, which know that the previous ones have ended. */
 function lives(onMessage: Parameters<typeof harness>[0], behaviour: { resumable?: boolean } = {}) {
   const clock = fakeClock();
   const store = memoryStore();
@@ -220,7 +220,7 @@ describe("a store that cannot be read for a moment", () => {
             await turn.context.history().catch((cause: unknown) => {
               throw new Error("No history", { cause });
             });
-          // One that tries again does not get the old error.
+          // A retry does not get the old error.
           yield* turn.sleep(minute);
           yield turn.completed(`attempt ${turn.attempt}`);
         },

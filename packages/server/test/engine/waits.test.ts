@@ -263,7 +263,7 @@ describe("a waiting task", () => {
       yield turn.completed("Done");
     });
     const states = [];
-    // Loading with the first wait delayed only that one.
+    // Only the first wait was delayed, by loading.
     for (const words of ["say", "say", "sleep", "sleep"]) states.push((await on.send(words)).status.state);
     expect(states).toEqual(Array(4).fill("TASK_STATE_COMPLETED"));
   });

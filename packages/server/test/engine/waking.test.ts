@@ -7,7 +7,7 @@ import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, gate, harness, messageOf, type OnMessage } from "./support.ts";
 import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.ts";
 
-/** Which tasks are woken when, where something is in the way: docs/decisions/waiting.md. */
+/** Which tasks are woken when something is in the way: docs/decisions/waiting.md. */
 
 async function* sleeps(turn: Turn) {
   yield* turn.sleep(minute);
@@ -197,7 +197,7 @@ describe("an event that arrives while a run releases its task", () => {
     await began.opened;
     await eventually(async () => (await keysOf(on, id)).length === 1);
     await on.engine.signal(id, "word", "heard");
-    // A look while it works puts the event off by a minute.
+    // A poll while it works defers the event by a minute.
     await on.engine.round();
     goOn.open();
     await eventually(() => failures === 1);

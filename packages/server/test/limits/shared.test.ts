@@ -74,7 +74,7 @@ async function settled(): Promise<void> {
 }
 
 describe("limits.rate.principal over several servers", () => {
-  test("100 a minute hold, except for a fiftieth a server, and the excess is paid back", async () => {
+  test("100 a minute hold, with an excess of up to a fiftieth a server, which is paid back", async () => {
     const { clock, list } = cluster({ principal: hundred });
     const first = count(await list(200), 200);
     expect(first).toBeGreaterThanOrEqual(100);
@@ -109,7 +109,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls.map((uses) => uses.map(({ used, wanted }) => [used, wanted]))).toEqual([[[12, 0]]]);
     gate.resolve();
     await settled();
-    // Ten requests a second of each of ten callers, for two seconds: what comes in 100 ms is one call.
+    // Ten requests a second of each of ten callers, for two seconds: all requests within 100 ms share a call.
     rates.calls.length = 0;
     for (let at = 0; at < 20; at += 1) {
       for (let caller = 0; caller < 10; caller += 1) expect(await list(1, `caller ${caller}`)).toEqual([200]);
@@ -178,14 +178,14 @@ describe("limits.rate.principal over several servers", () => {
 });
 
 describe("limits.rate.failures over several servers", () => {
-  test("100 guesses a minute hold, however many arrive at once, except for a tenth a server", async () => {
+  test("100 guesses a minute hold, however many arrive at once, with an excess of up to a tenth a server", async () => {
     const shared = cluster({ failures: hundred });
     const statuses = await shared.list(400, "wrong");
     expect(count(statuses, 401)).toBeGreaterThanOrEqual(100);
     expect(count(statuses, 401)).toBeLessThanOrEqual(120);
     expect(shared.checks).toBe(count(statuses, 401));
     expect(count(statuses, 401) + count(statuses, 429)).toBe(400);
-    // Right credentials of that address are not checked, either.
+    // Valid credentials from that address are not checked, either.
     expect(await shared.list(2)).toEqual([429, 429]);
   });
 
@@ -229,7 +229,7 @@ describe("limits.rate.failures over several servers", () => {
     await settled();
     expect(shared.checks).toBe(10);
     shared.clock.advance(1_000);
-    // One has come back in this second.
+    // One guess was refilled in this second.
     expect(count(await waiting, 401)).toBe(101);
     gate.resolve();
   });
@@ -308,7 +308,7 @@ describe("a request that waits for a shared limit", () => {
     expect(answered).toEqual(["first continues"]);
     await advance(200);
     expect(answered).toEqual(["first continues", "second continues"]);
-    // What was taken for it late is not reported once more.
+    // The request that was counted late is not reported again.
     await advance(2_000);
     const counted = rates.calls.flat().reduce((sum, { used, wanted }) => sum + used + wanted, 0);
     expect(counted).toBe(2);

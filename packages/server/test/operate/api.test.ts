@@ -208,7 +208,7 @@ describe("the OpenAPI document", () => {
         ? []
         : [[path.split("/").at(-1), responses["409"]?.description, "404" in responses]];
     });
-    expect(acts).toContainEqual(["cancel", "Refused: The task is not as it was, or cannot do this", true]);
+    expect(acts).toContainEqual(["cancel", "Refused: The task has changed, or does not allow this", true]);
     const conflict = "Refused: The agent is paused already, or no node serves it and it has no tasks";
     expect(acts).toContainEqual(["pause", conflict, false]);
     expect(acts).toHaveLength(8);

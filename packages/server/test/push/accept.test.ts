@@ -9,7 +9,7 @@ import { callContext, fakeClock } from "@parley/testing";
 import { harness, type Harness } from "../engine/support.ts";
 import { dialerTo, settingsOf, testKey } from "./config-support.ts";
 
-/* What a config must be like to be stored: each wrong member is named in the error, apart and with a message. */
+/* Which configs can be stored, on their own and with a message. The error names each invalid member. */
 
 const url = "https://hooks.example.org/parley";
 const ada = callContext({ subject: "ada" });
@@ -23,7 +23,7 @@ function setup(options: PushOptions = {}, push = settingsOf(options)): Harness {
   );
 }
 
-/** Registers a config apart, with a first message, and with a message for a task. */
+/** Registers a config on its own, with a first message, and with a message for a task. */
 async function tries({ service, send }: Harness, config: Partial<TaskPushNotificationConfig>) {
   const { id: taskId } = await send("hi", { subject: "ada" });
   const create = () => service.call("CreateTaskPushNotificationConfig", { url, ...config, taskId }, ada);

@@ -11,7 +11,7 @@ import { gists, harness, receiver, until, type Answers } from "./support.ts";
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** A task with two events for a receiver that answers so. */
+/** A task with two events for a receiver with these answers. */
 async function delivering(answers: Answers, options: Parameters<typeof harness>[0] = {}) {
   const clock = fakeClock();
   const hook = await receiver(answers);
@@ -209,7 +209,7 @@ describe("retries", () => {
       }),
     ]);
     expect(JSON.stringify(warnings)).not.toContain("/hook");
-    // Not all by the same time.
+    // The delays have jitter.
     expect(new Set(took.map((each, at) => each / (waits[at] ?? 1))).size).toBeGreaterThan(1);
 
     code = 204;

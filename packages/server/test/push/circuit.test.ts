@@ -55,7 +55,7 @@ describe("what another process has learned of an origin", () => {
     origin.ended({ health: "dead", took: 5 }, { since: elapsed - 5, most, elapsed, wall: elapsed, random });
   const repeat = 60_000;
 
-  /** An origin that gets no requests, 10 s long from 5 s on. */
+  /** An origin that gets no requests for 10 s, starting at 5 s. */
   function failing(): Origin<string> {
     const origin = new Origin<string>("https://receiver.example.com");
     for (let at = 1; at <= 5; at += 1) fail(origin, at * 1_000);
@@ -80,7 +80,7 @@ describe("what another process has learned of an origin", () => {
     expect([other.allowed, other.trusted, other.openForMs(0)]).toEqual([8, true, 0]);
   });
 
-  it("that answers is tried once by who failed, and closed for longer if that fails too", () => {
+  it("that answers is tried once by the process that failed, and closed for longer if that fails too", () => {
     const origin = failing();
     expect(origin.openForMs(6_000)).toBe(9_000);
     origin.learn({ ...told(answering(), 6_000), at: 6_000 }, { wall: 6_000, elapsed: 6_000 }, most);
@@ -91,7 +91,7 @@ describe("what another process has learned of an origin", () => {
     expect(origin.openForMs(6_500)).toBe(20_000);
   });
 
-  it("that fails is asked once more by who was answered, which decides", () => {
+  it("that fails is tried once more by the process that got answers, which decides", () => {
     for (const health of ["alive", "dead"] as const) {
       const origin = answering();
       origin.learn(told(failing(), 6_000), { wall: 6_000, elapsed: 6_000 }, most);

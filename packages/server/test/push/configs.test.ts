@@ -142,7 +142,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(await list(taskId)).toHaveLength(5);
   });
 
-  test("starts a parked config again that is created again", async () => {
+  test("restarts a parked config that is created again", async () => {
     const { send, create, list, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a" });

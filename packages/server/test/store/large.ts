@@ -61,7 +61,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     };
     await expect(store.load(owner, "big", all)).rejects.toMatchObject(refusal);
     await expect(store.list(owner, { limit: 9, ...all })).rejects.toMatchObject(refusal);
-    // Less of it, and everything else, is still there.
+    // Smaller parts of it, and all other tasks, can still be read.
     const bare = await store.load(owner, "big", { artifacts: false });
     expect(bare?.task.history?.map(({ parts }) => parts[0]?.text)).toEqual(["continue", "!"]);
     const listed = await store.list(owner, { limit: 9, artifacts: false });
