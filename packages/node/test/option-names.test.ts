@@ -10,8 +10,8 @@ it.each([
   [{ prot: 4000 }, "prot is not an option of serve(): did you mean port?"],
   [{ limit: {} }, "limit is not an option of serve(): did you mean limits?"],
   [{ publicURL: "https://a.example" }, "publicURL is not an option of serve(): did you mean publicUrl?"],
-  [{ grpc: { ports: 1 } }, "ports is not an option of grpc. There are port, url"],
-  [{ grpc: { host: "a" } }, "host is not an option of grpc. There are port, url"],
+  [{ grpc: { ports: 1 } }, "ports is not an option of grpc. The options are port, url"],
+  [{ grpc: { host: "a" } }, "host is not an option of grpc. The options are port, url"],
   [{ lease: { maxDeath: 1 } }, "maxDeath is not an option of lease: did you mean maxDeaths?"],
   [
     { push: { net: { allowPrivates: true } } },

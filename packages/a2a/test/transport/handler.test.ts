@@ -166,7 +166,7 @@ describe("createHandler", () => {
   test("rejects an unknown limit, which would limit nothing", () => {
     const serving = (limits: object) => () => serve(agent(), { limits });
     expect(serving({ streamPerCaller: 5 })).toThrow(
-      /limits\.streamPerCaller is not a limit\. There are .*streamsPerCaller/,
+      /limits\.streamPerCaller is not a limit\. The limits are .*streamsPerCaller/,
     );
     expect(serving({ rate: { principals: { requests: 1, per: 1 } } })).toThrow(
       /limits\.rate\.principals is not a limit/,

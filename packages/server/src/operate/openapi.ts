@@ -63,7 +63,7 @@ function requirementOf({ schemes = {} }: SecurityRequirement): JsonSchema {
 
 function operationOf(route: OperatorRoute): JsonSchema {
   const { id, summary, method, inputs, answer } = route;
-  const { conflict = "The task is not as it was, or cannot do this" } = route;
+  const { conflict = "The task has changed, or does not allow this" } = route;
   const refusal = refusalOf(route);
   const responses: Record<string, JsonSchema> = {
     200: { description: "Done", content: json(ref(answer)) },
