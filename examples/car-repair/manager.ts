@@ -4,13 +4,13 @@ import { sentences, type Language, type Seen } from "./words.ts";
 
 /** What the manager knows of a customer's car so far. */
 export interface Case {
-  /** The customer's. */
+  /** The customer's language. */
   language: Language;
   complaint?: string;
   vehicle?: Job["vehicle"];
   /** What the video shows. */
   seen?: Seen;
-  /** For how long it has been like that. */
+  /** How long the problem has existed. */
   since?: string;
 }
 

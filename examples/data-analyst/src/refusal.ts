@@ -1,5 +1,5 @@
 /**
- * Why a table cannot be used. The message is for the person who sent it, and reveals nothing about the inside of the agent.
+ * Why a table cannot be used. The message is for the person who sent it, and reveals no internals of the agent.
  *
  * `rejected` is for a request that the agent does not take on: the file is not CSV, or its address is rejected. `failed` is for
  * work that began and cannot be finished: a file with a broken row, or an address that does not answer (A2A 1.0 §4.1.3).

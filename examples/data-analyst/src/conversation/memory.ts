@@ -2,9 +2,8 @@ import type { JsonObject, JsonValue, Part, Turn } from "@parley/node";
 import type { Answers, Ask } from "../question/plan.ts";
 
 /**
- * What is remembered, and where. The table is in the message that it came with, which the server stores. The state of the
- * context only says which message that is: a few bytes, which survive a restart. What a question leaves open is in the message
- * that asks it, so it belongs to the task.
+ * What is remembered, and where. The server stores the message with the table. The state of the context only refers to that message, in a
+ * few bytes, which survive a restart. An open question is in the message that asks it, so it belongs to the task.
  */
 
 /** A part of a message of this conversation. */
