@@ -17,7 +17,7 @@ import { memoryStore } from "@parley/server/internal/store/index";
 import { A2AError } from "../../src/model/index.ts";
 import { LinesLogger, request } from "../transport/support.ts";
 
-/* Untrusted requests, and what an operator's function returns by mistake. */
+/* Untrusted requests, and invalid results of an operator's function. */
 
 const place = {
   resources: ["https://agents.example.com"],

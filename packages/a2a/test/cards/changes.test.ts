@@ -154,7 +154,7 @@ describe("a card that is signed as one of a single version", () => {
   const evil = "https://evil.example/";
 
   it.each(["1.0", "0.3"] as const)(
-    "is not trusted after it becomes one of the other version too: %s",
+    "is not trusted once it is also a card of the other version: %s",
     async (version) => {
       const newer = { ...copyOf(fullCard), url: undefined };
       const { name, description, skills } = newer;

@@ -152,7 +152,7 @@ function textOf(tree: Tree): string {
   return `{${tree.members.map(([name, member]) => `${JSON.stringify(name)}:${textOf(member)}`).join(",")}}`;
 }
 
-/** Every object of a tree, but for those in its signatures, which no client acts on. */
+/** Every object of a tree, except those in its signatures, which no client uses. */
 function objectsIn(tree: Tree): { members: [string, Tree][] }[] {
   if ("items" in tree) return tree.items.flatMap(objectsIn);
   if ("value" in tree) return [];
@@ -265,7 +265,7 @@ export function mutated(card: object, mutation: Mutation): string {
   return textOf(root);
 }
 
-/** Objects whose members have names that the agent chose. An empty value is an entry all the same. */
+/** Objects whose members have names that the agent chose. An empty value is still an entry. */
 const maps = new Set(["schemes", "securitySchemes", "scopes"]);
 
 /** What a client acts on: the card without its signatures, and without members that read the same when they are absent. */

@@ -159,7 +159,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     expect(verdict.signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "unsupported"]);
   });
 
-  it("explain why a signature of an SDK over less than the card proves nothing", async () => {
+  it("explain why an SDK's signature over only part of the card proves nothing", async () => {
     const { securityRequirements: _, ...lacking } = keyCard;
     const { signatures } = await signCard(lacking, key(), { reduced: false });
     const verdict = await verifyCard({ ...keyCard, signatures }, await trustIn(key()));

@@ -650,7 +650,7 @@ describe("interceptors", () => {
     ]);
   });
 
-  /** An interceptor whose answers are those of two functions. */
+  /** An interceptor that answers with these functions. */
   function answering(call: () => unknown, stream: () => unknown): Interceptor {
     return function broken() {
       return { call: async () => call(), stream: async () => stream() } as unknown as AgentService;

@@ -182,7 +182,7 @@ describe("keeping the card (A2A 1.0 §8.6.2)", () => {
 describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
   const agent = async () => rpcServer((call) => call.answer(taskOf("TASK_STATE_WORKING")));
 
-  /** A REST server that counts. */
+  /** A REST server that records the paths of its requests. */
   async function rest(status = 200): Promise<{ url: string; paths: string[]; bodies: string[] }> {
     const paths: string[] = [];
     const bodies: string[] = [];

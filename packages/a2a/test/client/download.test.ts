@@ -82,7 +82,7 @@ const fetchOf =
   (url, init) =>
     handler.fetch(new Request(url, init));
 
-/** A network that breaks each event stream off after so many bytes, more with each. */
+/** A network that breaks off each event stream, each time after more bytes. */
 function breaking(fetch: FetchLike): FetchLike {
   let limit = 2_000;
   return async (url, init) => {

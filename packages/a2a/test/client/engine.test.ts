@@ -58,7 +58,7 @@ function eventsAlone(fetch: FetchLike): FetchLike {
   };
 }
 
-/** A network that breaks the body of each event stream off after so many bytes, one number a stream, then no more. */
+/** A network that breaks off the first event streams, each after one of these numbers of bytes. */
 function breaking(fetch: FetchLike, cuts: readonly number[]): FetchLike {
   const left = [...cuts];
   return async (url, init) => {

@@ -42,7 +42,7 @@ interface Line {
   readonly [name: string]: unknown;
 }
 
-/** An agent whose card declares these extensions, and a client with those. `log` has the lines that it warned with. */
+/** An agent whose card declares these extensions, and a client with those. `log`: the warnings of the client. */
 async function agent<E extends string | AnyExtension = never>(
   declared: readonly (string | AgentExtension)[],
   extensions: readonly E[],
@@ -438,7 +438,7 @@ describe("hooks of a client", () => {
   });
 
   test("an async schema of a data extension does not fail a call, and its params are not read", async () => {
-    // It is known only by the value that it is asked about.
+    // It is asynchronous only for some values, so `defineExtension()` cannot know.
     const validate = (value: unknown) =>
       JSON.stringify(value).includes("later") ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const schema = { "~standard": { version: 1 as const, vendor: "x", validate } };

@@ -5,7 +5,7 @@ import { cardOf, errorOf, jsonRpcAt } from "./support.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 
-/** A client that was connected by a URL, and the addresses that its `fetch` and the fetch of others were asked for. */
+/** A client connected by a URL, with the addresses requested from its `fetch` and from the `fetch` for others. */
 async function reading(at: string, credentialOrigins: readonly string[] = []) {
   const own: { readonly url: string; readonly headers: unknown; readonly redirect: unknown }[] = [];
   const others: string[] = [];

@@ -28,7 +28,7 @@ interface Site {
   readonly url: string;
   /** Method and path of each request. */
   readonly asked: readonly string[];
-  /** What is at a path. */
+  /** Serves a value at a path. */
   serve(path: string, value: unknown): void;
 }
 
@@ -182,11 +182,11 @@ describe("key sets", () => {
       });
     }
     expect(keys.asked).toHaveLength(2);
-    // What was taken out of it is trusted no more.
+    // A removed key is no longer trusted.
     await expect(connect(await signCard(card, key), { trust })).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  it("that cannot be fetched make the call worth repeating", async () => {
+  it("that cannot be fetched make the error retryable", async () => {
     const keys = await site();
     const trust = trustCards({ keys: [{ keySet: `${keys.url}/keys` }] });
     const card = await signCard(cardOf([jsonRpcAt("https://agents.example.com")]), key);

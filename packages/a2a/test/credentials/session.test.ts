@@ -38,7 +38,7 @@ describe("credentials are sent", () => {
     expect([sent, error.message.includes(secret)]).toEqual([[], false]);
   });
 
-  it.each([undefined, "", 7])("never if there are none: %j is rejected before anything is sent", async (unset) => {
+  it.each([undefined, "", 7])("never if they are missing: %j is rejected before anything is sent", async (unset) => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
     const given = unset as string;
     for (const credential of [bearerToken(given), bearerToken(async () => given)]) {
@@ -131,7 +131,7 @@ describe("credentials are sent", () => {
 });
 
 describe("a rejection", () => {
-  it("is final if there are no other credentials, and is not asked for twice", async () => {
+  it("is final if there are no other credentials, and no second request is sent", async () => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, 'Bearer error="invalid_token"'));
     const client = await connect(agent.url, { credentials: [bearerToken(secret)] });
     await expect(client.getTask("t1")).rejects.toMatchObject({ code: "Unauthenticated" });

@@ -133,7 +133,7 @@ describe("the user of a login (onUser)", () => {
     ["that cannot be read", () => "x.y"],
     ["that is not text", () => ({ sub: "ada" })],
     ["that is missing", () => undefined],
-  ])("is unknown with an ID token %s (§3.1.3.7), and the login holds", async (_, idToken) => {
+  ])("is unknown with an ID token %s (§3.1.3.7), but the login succeeds", async (_, idToken) => {
     expect((await logIn(idToken)).users).toEqual([]);
   });
 

@@ -49,7 +49,7 @@ const returned: Readonly<Record<string, (event: AppendedEvent) => unknown>> = {
   "a bigint": (event) => adding(event, 1n),
   "a circle": (event) => adding(event, circle),
   "deep nesting": (event) => adding(event, nested(100_000)),
-  "nesting that some runtimes take": (event) => adding(event, nested(500)),
+  "nesting that some runtimes accept": (event) => adding(event, nested(500)),
   "a member that throws": (event) =>
     adding(event, {
       toJSON() {
@@ -209,7 +209,7 @@ describe("a data extension that fails at each event", () => {
     metadata: { artifact: { k: { key: "k", schema: schema(validate) } } },
   });
 
-  /** It is known only by the value that it is asked about. */
+  /** It is asynchronous only for some values, so `defineExtension()` cannot know. */
   const later = (value: unknown): never => (value === 1 ? Promise.reject(new Error("late")) : { issues: [] }) as never;
 
   test.each<[string, Partial<Extension>]>([

@@ -5,7 +5,7 @@ import type { AnyExtension, ExtensionKind, ExtensionTurn } from "../../src/proto
 import { fakeClock } from "@parley/testing";
 import { eventually, harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
-/* Hooks that give promises have a limit of time (`limits.hookTimeout`): an extension that hangs holds no call and no task. */
+/* Hooks that return promises have a time limit (`limits.hookTimeout`): an extension that hangs blocks no call and no task. */
 
 const uri = "urn:example:slow";
 const active = { extensions: [uri] };

@@ -110,7 +110,7 @@ describe("onAccept", () => {
     expect(vault.size).toBe(1);
   });
 
-  test("may take its time, and runs for messages to a task too; each hook sees the result of the previous one", async () => {
+  test("may be asynchronous, and runs for messages to a task, too; each hook sees the result of the previous one", async () => {
     const append = (more: string): Extension => ({
       uri: `urn:${more}`,
       onAccept: async ({ message }, { principal }) => {

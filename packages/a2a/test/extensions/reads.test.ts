@@ -175,7 +175,7 @@ describe("reading untrusted input", () => {
 
 describe("an async schema of a data extension", () => {
   const asks: unknown[] = [];
-  // It is known only by the value that it is asked about.
+  // It is asynchronous only for some values, so `defineExtension()` cannot know.
   const schema = schemaOf((value) => {
     asks.push(value);
     return value === "later" ? Promise.reject(new Error("late")) : { value };

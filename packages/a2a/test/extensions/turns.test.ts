@@ -473,7 +473,7 @@ describe("metadata and data that do not match their schemas", () => {
   });
 
   test("with an async schema: the call is rejected, and the log says whose mistake it is", async () => {
-    // It is known only by the value that it is asked about.
+    // It is asynchronous only for some values, so `defineExtension()` cannot know.
     const validate = (value: unknown) =>
       value === "noon" ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const late = { "~standard": { version: 1 as const, vendor: "x", validate } };

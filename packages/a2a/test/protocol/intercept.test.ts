@@ -134,7 +134,7 @@ describe("an interceptor that does not return a stream", () => {
     ],
     ["an item whose seq is a text", [{ ...item, seq: "1" }], "gave an item whose seq is not an integer"],
     [
-      "an item whose generation is half",
+      "an item whose generation is a fraction",
       [{ ...item, generation: 0.5 }],
       "gave an item whose generation is not an integer",
     ],
@@ -152,7 +152,7 @@ describe("an interceptor that does not return a stream", () => {
     expect(seen).toEqual([[item]]);
     expect(error).toMatchObject({ code: "InternalError", message: "Internal error" });
     expect(String((error as Error).cause)).toBe(`TypeError: interceptors[1] (meddler) ${told}, for SubscribeToTask`);
-    // The service learns that nobody reads on.
+    // The service learns that reading has stopped.
     expect(service.feed.returned).toBe(1);
   });
 

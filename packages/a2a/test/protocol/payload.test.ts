@@ -35,7 +35,7 @@ test.each(payloads)("`map` makes another payload from one %s and does not change
 /** What an interceptor may try; text and value must stay equal. */
 const mutations: readonly [name: string, mutate: (payload: Payload<Note>) => void][] = [
   ["a member of the value", (payload) => (payload.value.text = "changed")],
-  ["what is deep in the value", (payload) => payload.value.tags.push("changed")],
+  ["a nested member of the value", (payload) => payload.value.tags.push("changed")],
   ["the value that an encoder reads", (payload) => (payload.read().text = "changed")],
   ["a piece", (payload) => ((payload.pieces as string[])[0] = '{"text":"changed",')],
   ["a member of the payload", (payload) => Object.assign(payload, { value: { text: "changed" } })],

@@ -174,7 +174,7 @@ describe("missed events", () => {
     expect(events).toEqual([working, { task }]);
   });
 
-  test("under the last number with another id that report more than the first time are passed on", async () => {
+  test("with the last number and another id are passed on if they report more than the first one", async () => {
     const reader = client();
     const { send, events } = receive({ client: reader });
     await send(working, { sequence: 1, seq: 2 });

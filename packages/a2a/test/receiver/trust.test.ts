@@ -195,7 +195,7 @@ describe("JWT", () => {
     const { send, sent, deliveries } = await setting();
     expect((await send(event, sent)).status).toBe(204);
     expect(deliveries).toEqual([{ id: "config_1_1", taskId: "t1", trust: accept, sequence: 1 }]);
-    // What was recorded is not handled again, whatever id its headers name.
+    // A recorded delivery is not handled again, whatever id its headers name.
     const again = { ...sent, headers: { ...sent.headers, "webhook-id": "config_2_2" } };
     expect((await send(event, again)).status).toBe(204);
     expect(deliveries).toHaveLength(1);

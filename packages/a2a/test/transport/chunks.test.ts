@@ -58,7 +58,7 @@ describe("chunks of one artifact", () => {
   });
 
   test.each([
-    ["a text that stands elsewhere too", [chunk("a1"), chunk("t1"), chunk("append"), chunk("b"), chunk("c")]],
+    ["a text that also occurs elsewhere", [chunk("a1"), chunk("t1"), chunk("append"), chunk("b"), chunk("c")]],
     ["a text that another member repeats", [chunk("x", {}, { name: "x" }), chunk("y", {}, { name: "y" })]],
     ["escapes", [chunk("a"), chunk('"'), chunk("\\"), chunk("\n\u2028\u0000"), chunk("\u{1f600}"), chunk("\ud800")]],
     ["the empty text", [chunk(""), chunk("a"), chunk("")]],

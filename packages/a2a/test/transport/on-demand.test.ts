@@ -169,7 +169,7 @@ describe("wake", () => {
     const clock = fakeClock();
     const store = memoryStore();
     const lost = gated();
-    // Its platform freezes it: no timer of it runs any more.
+    // Its platform freezes it, so its timers do not fire.
     const frozen = { ...fakeClock(clock.now()), after: () => () => {} };
     const first = serve(lost.agent, { store, clock: frozen, waitUntil: () => {}, directReplyWithin: 0 });
     const id = await streamedId(await first.fetch(request("/message:stream", "go")));

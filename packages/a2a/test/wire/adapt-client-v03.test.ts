@@ -21,7 +21,7 @@ const taskWith = (state: TaskState, ...texts: string[]): Task => ({
   artifacts: [{ artifactId: "a", parts: texts.map((text) => ({ text })) }],
 });
 
-/** A service whose task is what the next of these is whenever it is asked for. */
+/** A service that returns the next of these tasks for each request. */
 function given(...tasks: (Task | Error)[]) {
   const inner = new ScriptedService();
   let asked = 0;

@@ -20,7 +20,7 @@ const { JSONRPC: wire, "HTTP+JSON": rest } = codecV03.bindings;
 
 const plain = (value: unknown): unknown => structuredClone(value);
 
-/** What arrives when `value` is written and read again. */
+/** The value after it was written and read again. */
 const throughEvent = (event: StreamResponse): StreamResponse =>
   wire.decodeEvent(JSON.parse(wire.encodeEvent({ payload: new Payload(event) })));
 
