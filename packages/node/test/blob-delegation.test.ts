@@ -51,7 +51,7 @@ const reader = agentOf(async (turn) => {
 describe("a message that is delegated with its files", () => {
   it.each([
     ["as bytes", 1 << 20, ["bytes", "bytes"]],
-    ["as links where they do not fit into a message", 5 << 20, ["bytes", "link"]],
+    ["as links if they do not fit into a message", 5 << 20, ["bytes", "link"]],
   ])("has them %s for the other agent", async (_name, size, kinds) => {
     const other = await connect((await start(reader)).url);
     const { url } = await start(

@@ -22,7 +22,7 @@ async function start(agent: Agent, options: Partial<ServeOptions>): Promise<Clie
   return connect(server.url);
 }
 
-/** Where something waits for ever, and the test hears of it. */
+/** Halts a call for ever, and notifies the test. */
 function halted(): { readonly waits: Promise<void>; readonly halt: () => Promise<never> } {
   let arrived: () => void = () => {};
   const waits = new Promise<void>((resolve) => (arrived = resolve));
@@ -117,7 +117,7 @@ describe("a lost run", () => {
     expect((await files.list({ prefix: "", limit: 10 })).blobs).toHaveLength(3);
   });
 
-  it("may have remembered a file: it is kept from when a record refers to it", async () => {
+  it("may have remembered a file, which is kept once a record refers to it", async () => {
     const store = memoryStore();
     const files = fileBlobs(await folderOfTest());
     const rendering = (wait: () => Promise<void>): Agent =>

@@ -95,7 +95,7 @@ async function send(server: Server, ask: Ask = {}, ...parts: Part[]): Promise<Ta
 
 const isLink = /^http:\/\/[^/]+\/\.well-known\/parley\/file\?link=[\w.%+-]+$/;
 
-/** The parts of a task whose link is tested apart: each is another one. */
+/** Removes the links of a task, which differ each time and are tested separately. */
 function withoutLinks(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replace(/"http[^"]*\/parley\/file\?link=[^"]*"/g, '"LINK"'));
 }
@@ -309,7 +309,7 @@ describe("a link to a file", () => {
     for (const name of files) for (const segment of name.split("/")) expect(url).not.toContain(segment);
     expect(files.join()).not.toContain("example");
     const [key = ""] = files.filter((name) => name.split("/").length === 4);
-    // Nobody knows what the log contains. Suppose somebody did: neither a part nor data gets a link.
+    // The content of the log is secret. Even if it leaked, neither a part nor data gets a link.
     const ref = `parley-blob:0123456789abcdef.${size}/${key}:e30`;
     await expect(send(server, { token: tokens.bob }, { url: ref })).rejects.toThrow(
       "must not have a scheme of the server",

@@ -77,7 +77,7 @@ describe("the option console", () => {
     ["another host", { host: "0.0.0.0", publicUrl: "http://agents.example", insecure: true }],
     ["a proxy of this machine", { publicUrl: "https://agents.example" }],
     ["a trusted proxy", { trustProxy: ["127.0.0.1"] }],
-  ])("is refused without an authenticator where other machines reach it: %s", async (_, options) => {
+  ])("is refused without an authenticator if other machines can reach it: %s", async (_, options) => {
     await expect(start({ console: true, ...options })).rejects.toThrow(/console can be reached .* no authenticator/);
   });
 

@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { connect } from "@parley/a2a";
 import { CannotMakeKey, developmentKey } from "../src/development-key.ts";
 
-/* A key for webhooks in development that stays when the process does not (docs/push.md). */
+/* A key for webhooks in development that outlives its process (docs/push.md). */
 
 const script = fileURLToPath(new URL("support/webhook-child.mjs", import.meta.url));
 /** A busy machine may take long. */
@@ -134,7 +134,7 @@ describe("links and folders of others", () => {
   });
 
   it.each([0o777, 0o1777, 0o702])(
-    "a folder in which all may write gets no key, and none in it is used: %o",
+    "a folder that anyone may write gets no key, and a key in it is not used: %o",
     async (mode) => {
       const folder = join(await temporaryFolder(), ".parley");
       await mkdir(folder);
@@ -148,7 +148,7 @@ describe("links and folders of others", () => {
     },
   );
 
-  it("what others put beside it, such as half of a key, is neither used nor in the way", async () => {
+  it("files of others beside it, such as half of a key, are not used and do no harm", async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, "development-key.0123456789abcdef.new"), "x");
     await symlink("/etc/passwd", join(folder, "development-key.fedcba9876543210.new"));

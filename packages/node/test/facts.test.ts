@@ -60,12 +60,12 @@ function shown(certificate: Certificate, authorized: boolean, ...names: readonly
     subject: { CN: names[0] },
     names: names.map((name) => `DNS:${name}`),
     expires: Date.parse(validTo),
-    // It has signed itself.
+    // Self-signed.
     ...(authorized && { authorities: [] }),
   };
 }
 
-it("reports no header that was not sent, such as names of members of every object", async () => {
+it("reports only headers that were sent, also for names of members of every object", async () => {
   const names = ["constructor", "__proto__", "tostring", "hasOwnProperty", "x-sent"];
   const seen: (string | undefined)[][] = [];
   const handle: UniversalHandler = (request) => {

@@ -74,7 +74,7 @@ function connectTo(port: number): Promise<unknown> {
   });
 }
 
-/** A store whose reads of `head` are the test's. */
+/** A store whose `head` the test defines. */
 function storeWith(head: (store: Store) => Store["head"]): Store {
   const store = memoryStore();
   return Object.create(store, {
@@ -258,7 +258,7 @@ describe("readiness", () => {
     let done = false;
     void waiting.then(() => (done = true));
     await expect.poll(() => (clock.advance(900), done)).toBe(true);
-    // A store that has much to do is given some seconds. Then it does not work, and no probe waits for it any more.
+    // A busy store gets a few seconds. After that it counts as broken, and probes no longer wait for it.
     clock.advance(5_000);
     expect(await many()).toEqual(Array(50).fill(unavailable));
     expect(reads).toBe(2);
@@ -287,7 +287,7 @@ describe("readiness", () => {
     waiting.shift()?.();
   });
 
-  it("is the store's own status in words that everybody may read: no reason, and no text of the store", async () => {
+  it("is the store's status without its reason and other texts of the store", async () => {
     const clock = fakeClock();
     const lines: unknown[] = [];
     const logger: Logger = { ...silentLogger, warn: (_, fields) => void lines.push(fields) };

@@ -129,7 +129,7 @@ describe("a message with a large file", () => {
       }
     }
     expect(tasks.size).toBe(1);
-    // Two of each own message, and one of that which was repeated: what repetitions have brought is deleted.
+    // Two for each new message, and one for the repeated message: files of repetitions are deleted.
     await expect.poll(async () => (await keysOf(files)).length).toBe(6 * 2 + 1);
   });
 
@@ -180,7 +180,7 @@ describe("files of rejected messages", () => {
   it.each([
     ["JSON that is broken after the file", `{"message":{"messageId":"b","parts":[{"raw":"${base64}"}]`, "INVALID"],
     ["a message that is not valid", JSON.stringify({ message: { ...messageOf([part]), role: "X" } }), "role"],
-    ["a task that is not there", JSON.stringify({ message: messageOf([part], { taskId: "none" }) }), "TASK_NOT_FOUND"],
+    ["a missing task", JSON.stringify({ message: messageOf([part], { taskId: "none" }) }), "TASK_NOT_FOUND"],
     [
       "a media type that the agent does not read",
       JSON.stringify({ message: messageOf([{ ...part, mediaType: "image/png" }]) }),
@@ -203,7 +203,7 @@ describe("files of rejected messages", () => {
       "scheme",
     ],
     [
-      "a file that is too large for a file",
+      "a file above the limit of a file",
       JSON.stringify({ message: messageOf([part, { raw: base64 + base64 }]) }),
       "larger than 500000 bytes",
     ],
@@ -234,7 +234,7 @@ describe("files of rejected messages", () => {
     await until(() => isEmpty(files));
   });
 
-  it("are what is rejected there: an equally large body without any is read like others up to `limits.bodyBytes`", async () => {
+  it("are the reason to reject: an equally large body without files is read up to `limits.bodyBytes`", async () => {
     const { server } = await start({ limits: { bodyBytes: 12 << 20 } });
     const params = { id: "x", note: "a".repeat(11 << 20) };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "GetTask", params });

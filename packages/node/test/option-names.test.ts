@@ -3,7 +3,7 @@ import { memoryStore } from "@parley/server";
 import { serve, type ServeOptions } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/* Options that there are not, as JavaScript can pass them: nothing is opened, and the error names the one that was meant. */
+/* Unknown options, which JavaScript can pass: nothing is opened, and the error suggests the right name. */
 
 it.each([
   [{ prt: 4000 }, "prt is not an option of serve(): did you mean port?"],

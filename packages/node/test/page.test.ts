@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { expressMount } from "../src/express.ts";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 
-/* The page for browsers at the addresses of agents: as HTTP has it. test/browser shows it in a browser. */
+/* The page for browsers at the addresses of agents, over HTTP. test/browser shows it in a browser. */
 
 const running: Server[] = [];
 afterEach(async () => {

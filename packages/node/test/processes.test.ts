@@ -10,7 +10,7 @@ import { anyText, channelWakeup, wakingStore, type WakeupChannel } from "../src/
 
 /** The parts of `processes`. The processes themselves: test/cluster/processes.test.ts. */
 
-/** Passes texts on to all others, as the process does that starts them. */
+/** Passes texts on to all others, like the process that starts them. */
 function hub(): () => WakeupChannel {
   const channels = new Map<object, (text: string) => void>();
   return () => {
@@ -104,7 +104,7 @@ describe("a process that does not read", () => {
   });
 });
 
-/** A process, as far as connections go. */
+/** A process that takes connections. */
 class Taker {
   readonly sent: Socket[] = [];
   send(_port: number, socket: Socket): void {

@@ -170,7 +170,7 @@ describe("an address to listen on", () => {
     ["::", false, "http://[::]:4000"],
     ["::ffff:10.0.0.1", false, "http://[::ffff:10.0.0.1]:4000"],
     ["192.168.1.5", false, "http://192.168.1.5:4000"],
-  ])("of %s is this machine's alone: %s", async (host, alone, url) => {
+  ])("of %s is only for this machine: %s", async (host, alone, url) => {
     expect(isLoopback(await addressOf(host))).toBe(alone);
     expect(urlOf(host, 4000, false)).toBe(url);
   });

@@ -57,10 +57,10 @@ describe("a request for an upgrade", () => {
 
   it.each([
     ["of a path that nobody upgrades", asking("/"), "405"],
-    ["of a path where nothing is", asking("/nothing"), "404"],
+    ["of an unknown path", asking("/nothing"), "404"],
     ["to another protocol", asking("/shout", "h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"), "426"],
     ["of a page of another origin", asking("/shout", "shout", "Origin: https://evil.example\r\n"), "403"],
-  ])("%s is answered as if it were none, and the connection continues", async (_what, asked, status) => {
+  ])("%s is answered like an ordinary request, and the connection continues", async (_what, asked, status) => {
     using client = await start(shouting());
     for (const round of [1, 2]) {
       client.socket.write(asked);
