@@ -9,10 +9,7 @@ import { parleyHere } from "./support/in-process.ts";
 import { parley, start } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
 
-/**
- * Every command against a server of our own, with the real binary. What only prepares a test, or is another option of a command that a
- * test has run so, runs in this process.
- */
+/** Every command against a server of our own, with the real binary. Setup, and further options of a tested command, run in this process. */
 
 let server: Server;
 let url = "";

@@ -63,7 +63,7 @@ describe("the report", () => {
   test("shows level, section, binding, expected and actual result; a failed MUST exits with 1", async () => {
     const { code, out, err } = await conform("must", ["--binding", "JSONRPC"]);
     expect({ code, err }).toEqual({ code: 1, err: "" });
-    // Which other bindings there are is not what this is about.
+    // The other bindings do not matter here.
     expect(out.replace(/\n.* was not run: .*\n/g, "")).toBe(`ACTS agent at ${server.url}
 
 jsonrpc 1.0 at ${server.url}

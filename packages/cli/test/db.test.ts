@@ -246,7 +246,7 @@ describe("parley db export and erase, with --files", () => {
     expect((await db(path, ["export", "--owner", owner, "--files", module])).out.length).toBe(exported.out.length);
     const bare = await db(path, ["export", "--owner", owner]);
     expect(bare.out).toContain("parley-blob:");
-    // What a server that was killed has left of a message whose agent was not known yet.
+    // Left by a killed server, from a message whose agent was not known yet.
     const [, ofOwner = ""] = (await keys())[0]?.split("/") ?? [];
     const incoming = `~${Buffer.from("~~incoming").toString("base64url")}`;
     await fileBlobs(where).put(`${incoming}/${ofOwner}/task/file`, (async function* () {})());

@@ -323,7 +323,7 @@ describe("parley doctor", () => {
     ]);
   });
 
-  test("finds an invalid card, and one of an older version only", async () => {
+  test("finds an invalid card, and a card of only an older version", async () => {
     const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
     expect((await doctor(page)).found).toMatchObject([
       { subject: "card", verdict: "broken", cure: expect.stringContaining("agent-card.json") },

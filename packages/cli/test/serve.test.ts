@@ -16,8 +16,8 @@ import { recordedIo, type RecordedIo } from "./support/io.ts";
 import { parley, start, type Running } from "./support/parley.ts";
 
 /**
- * `parley serve`. What is about the process, its signals and streams, and how it loads TypeScript, starts the binary. The rest serves in
- * this process.
+ * `parley serve`. Tests of the process, its signals and streams, and of loading TypeScript start the binary. The others serve in this
+ * process.
  */
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
