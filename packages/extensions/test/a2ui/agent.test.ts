@@ -118,7 +118,7 @@ describe.each(versions)("A2UI %s", (version) => {
     // A whole task repeats earlier content: nothing of it is applied twice, and what was removed stays removed.
     const again = reduceSurfaces(third.surfaces, (await client.getTask(taskId)).ext(ui) ?? []);
     expect(again).toMatchObject({ problems: [], surfaces: { byId: new Map(), bytes: 0 } });
-    // Who reads the task later folds the same.
+    // Later readers of the task get the same result.
     const task = await client.getTask(taskId);
     const read = task.ext(ui);
     expect(read?.problems).toEqual([]);

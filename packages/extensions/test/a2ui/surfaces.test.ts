@@ -148,7 +148,7 @@ describe("surfaces of 0.9", () => {
     expect([...after.surfaces.byId.keys()]).toEqual(["main", "other"]);
     expect(after.surfaces.bytes).toBe(counted(after.surfaces));
     expect(reduceSurfaces(after.surfaces, event(whole, true)).surfaces).toEqual(after.surfaces);
-    // Who has nothing yet gets all of it.
+    // A new reader gets all of it.
     expect(main(reduceSurfaces(noSurfaces, event(whole, true)).surfaces).dataModel).toEqual({ a: 1, b: 2, c: 3 });
   });
 
@@ -325,7 +325,7 @@ describe("an update only costs its changes", () => {
     const { surfaces, problems } = reduceSurfaces(noSurfaces, messages);
     expect(surfaces.byId.size).toBe(1000);
     expect(problems[0]).toMatchObject({ index: 1000, surfaceId: "s1000", message: expect.stringContaining("1000") });
-    // Room that is made can be used, and those that are there continue.
+    // Freed space can be used, and existing surfaces continue.
     const after = reduceSurfaces(surfaces, [
       { version, deleteSurface: { surfaceId: "s0" } },
       create(2000),
@@ -359,7 +359,8 @@ test("the data equals that of the A2UI project's renderer, after any messages", 
       const theirs = new MessageProcessor([basicCatalog]);
       let surfaces = noSurfaces;
       for (const message of messages) {
-        // Theirs makes the containers on the way to what is not there to be removed. "The key at `path` is removed" is all there is to do.
+        // Their renderer creates missing containers on the way to a removed key. The specification only says "The key at `path` is
+        // removed".
         if (removesNothing(surfaces, message)) continue;
         const after = reduceSurfaces(surfaces, [message]);
         let fits = true;

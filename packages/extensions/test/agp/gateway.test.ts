@@ -395,7 +395,7 @@ describe("older announcements do not replace newer ones", () => {
     expect(await gateway.announce(announced("vm", "p", { cost: 3, sequence: 3 }), squad)).toEqual({ accepted: false });
     expect(await costs()).toBe(undefined);
     expect(await outcomeOf(gateway, "vm")).toBe("routeNotFound");
-    // Another announcer, and one who numbers nothing, are not concerned.
+    // Other announcers, and those without numbers, are not affected.
     await gateway.announce(announced("vm", "p", { cost: 9, sequence: 1 }), other);
     await gateway.announce(announced("vm", "p", { cost: 5 }), squad);
     expect((await costs())?.toSorted()).toEqual([5, 9]);

@@ -13,7 +13,7 @@ import { testAgent, type TestAgent } from "@parley/testing";
 
 /* The specification: a2aproject/a2a-samples, extensions/timestamp/v1/spec.md. "Samples" are its Python, JS and Go code. */
 
-/** As code has it, and as the specification has it. */
+/** The key in the samples' code, and the key in the specification. */
 const key = "github.com/a2aproject/a2a-samples/extensions/timestamp/v1/timestamp";
 const specifiedKey = "github.com/a2aproject/a2a-samples/samples/extensions/timestamp/v1/timestamp";
 
@@ -52,7 +52,7 @@ describe("the server adds timestamps to the agent's output", () => {
     const events = await eventsOf(client.sendStreamingMessage("hi"));
     const messages = events.flatMap(({ statusUpdate }) => statusUpdate?.status.message ?? []);
     expect(messages.map(stampOf)).toEqual([now, now]);
-    // A chunk that is added does not create the artifact: it would have two times of creation.
+    // An added chunk does not create the artifact, which would otherwise have two creation times.
     expect(
       events.flatMap(({ artifactUpdate }) => artifactUpdate ?? []).map(({ artifact }) => stampOf(artifact)),
     ).toEqual([now, undefined]);

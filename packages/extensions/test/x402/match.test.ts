@@ -37,7 +37,7 @@ describe("a payment is compared with its task's offer (v0.2 §5.1, §9.1)", () =
     ["another payee", "INVALID_SIGNATURE", paymentOf({ to: "0xMallory" })],
     ["less", "INVALID_AMOUNT", paymentOf({ value: "48239999" })],
     ["more", "INVALID_AMOUNT", paymentOf({ value: "48240001" })],
-    ["an amount below nothing", "INVALID_SIGNATURE", paymentOf({ value: "-48240000" })],
+    ["a negative amount", "INVALID_SIGNATURE", paymentOf({ value: "-48240000" })],
     ["an amount with an exponent", "INVALID_SIGNATURE", paymentOf({ value: "4824e4" })],
     ["an authorization that has expired", "EXPIRED_PAYMENT", paymentOf({ validBefore: String(now / 1000) })],
     ["one that is not valid yet", "INVALID_SIGNATURE", paymentOf({ validAfter: String(now / 1000 + 1) })],
