@@ -96,7 +96,7 @@ export class Rescue {
     }
   }
 
-  /** Rows that processes have claimed which are gone. Resolves to where the next poll continues. */
+  /** Releases rows claimed by processes that are gone. Resolves to where the next poll continues. */
   async #releaseLost(from: number | undefined): Promise<number | undefined> {
     const { clock, append, holders } = this.#host;
     if (holders === undefined) return undefined;

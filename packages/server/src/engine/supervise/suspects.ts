@@ -130,7 +130,7 @@ interface Crashes {
   readonly all: number;
   /** How many of them came right after its start, so that it may have caused them. */
   readonly count: number;
-  /** Whether it had been started alone the last time. */
+  /** Whether its last start was alone. */
   readonly alone: boolean;
 }
 
