@@ -10,7 +10,7 @@ import { bound } from "../../server/test/engine/support.ts";
 import { telemetry } from "../src/index.ts";
 import { agentOf, registered, Spans } from "./support.ts";
 
-/** What comes later, as it happens: the outbox posts to a receiver, and another node takes over a run that was lost. */
+/** Work after the call: the outbox posts to a receiver, and another node takes over a lost run. */
 
 registered();
 
@@ -71,7 +71,7 @@ describe("a node that takes over a run", () => {
       await open;
       yield turn.artifact({ parts: [{ text: "done" }] });
     };
-    // Nothing more of the first node is stored once it is cut off.
+    // From here on, the first node stores nothing.
     const cut: Store = {
       ...bound(store),
       append: (items) => (isAlive ? store.append(items) : new Promise(() => {})),
@@ -85,7 +85,7 @@ describe("a node that takes over a run", () => {
         lease: { holder, isGone: (other) => other === "lost" },
         observer: telemetry({ tracerProvider: spans.provider }),
       });
-      // What the lost node still stores never ends.
+      // The lost node would wait forever for its store.
       onTestFinished(() => void handler.close());
       const fetch = (url: string, init: RequestInit): Promise<Response> => handler.fetch(new Request(url, init));
       return connect(publicUrl, { fetch, binding: "JSONRPC" });
