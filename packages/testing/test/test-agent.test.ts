@@ -63,7 +63,7 @@ describe("testAgent", () => {
     await expect(client.sendMessage({ message: { parts: [] } })).rejects.toMatchObject({ code: "InvalidParams" });
   });
 
-  it("sends JSON: what JSON cannot carry does not arrive", async () => {
+  it("sends JSON: values such as undefined and NaN do not arrive", async () => {
     let seen: unknown;
     const { client } = await given({
       onMessage(turn) {
@@ -146,7 +146,7 @@ describe("testAgent", () => {
     expect(texts(await client.getTask(task!))).toEqual(["real"]);
   });
 
-  it("advances automatically until something is done, as far as agents wait for it and no further", async () => {
+  it("advances until a promise settles, by no more than its agents wait for", async () => {
     const { client, clock } = await given({
       idleTimeout: 60_000,
       async *onMessage(turn) {
@@ -218,7 +218,7 @@ describe("testAgent().crash()", () => {
     expect(tasks[0]?.status.message?.parts[0]?.text).toContain("interrupted");
   });
 
-  it("drops what was not stored, and stores nothing more of a dead process", async () => {
+  it("a killed process loses unstored work and stores nothing more", async () => {
     let goOn = (): void => undefined;
     const { client, crash, restart, problems } = await given({
       resumable: true,
@@ -239,7 +239,7 @@ describe("testAgent().crash()", () => {
     expect(problems.join("\n").match(/Error: reached the end/g)).toBe(null);
   });
 
-  it("survives several crashes, in a store of the test", async () => {
+  it("survives several crashes with the store of the test", async () => {
     const store = memoryStore();
     const calls: number[] = [];
     const { client, clock, crash, restart } = await given(counter(calls), { store });
@@ -295,7 +295,7 @@ describe("callers and logs of testAgent", () => {
       await expect(other.getTask(task!)).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it("has callers with what the card requires, and asks the authenticator of the options about others (A2A 1.0 §7.4)", async () => {
+  it("creates callers with the credentials that the card requires; the given authenticator checks others (A2A 1.0 §7.4)", async () => {
     const demands = [{ schemes: { key: { list: ["read"] } } }];
     const { client, as, connect } = await given(
       {
