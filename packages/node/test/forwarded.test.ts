@@ -10,7 +10,7 @@ import {
   Proxies,
 } from "../src/http/proxies.ts";
 
-/** What proxies write into requests, read from its end. */
+/** The forwarding headers of proxies, read from their end. */
 
 function hops(headers: ForwardedHeaders, values: Readonly<Record<string, string>>): readonly Hop[] {
   return [...hopsOf(headers, (name) => values[name])];

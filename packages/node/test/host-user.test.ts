@@ -360,7 +360,7 @@ describe("the card with hostUser()", () => {
     }
   });
 
-  it("needs a scheme, because no client can guess what the framework reads", () => {
+  it("needs a scheme, because no client can guess the framework's credentials", () => {
     expect(() => hostUser({} as HostUserOptions)).toThrow("The option scheme of hostUser() is required");
   });
 });

@@ -231,7 +231,7 @@ describe("a server that closes a kept connection when the next request arrives",
   });
 });
 
-it("never has bytes that it sent after an answer taken for the next answer", async () => {
+it("bytes after an answer are never taken for the next answer", async () => {
   const answer = (text: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   const server = await listen(
     createTcpServer((socket) => {

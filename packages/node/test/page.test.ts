@@ -143,7 +143,7 @@ describe("the page of an agent", () => {
     expect(await answer.text()).not.toContain("MARK-for-known-callers");
   });
 
-  it("is where JSON-RPC is, and at the base if nothing else is", async () => {
+  it("is at the path of JSON-RPC, and at the base unless something else is there", async () => {
     const server = await start([{ agent: named("Oracle"), interfaces: { JSONRPC: "/rpc" } }]);
     for (const path of ["", "/", "/rpc", "/rpc/"]) expect((await get(server.url + path, browser)).status).toBe(200);
     const rest = await start(named("Oracle"), { bindings: [restBinding()] });

@@ -50,7 +50,7 @@ describe("the holder of a lease", () => {
     told.clear();
     expect(lease.isGone(named("another"))).toBe(true);
     expect(lease.isGone(JSON.stringify([place, ended, start, random]))).toBe(true);
-    // A process that lives has the number of one that ended.
+    // A live process has the number of an ended one.
     told.set(process.ppid, "killed");
     expect(lease.isGone(JSON.stringify([place, process.ppid, start, random, "one"]))).toBe(false);
   });

@@ -18,9 +18,9 @@ import { echoAgent } from "./support/agents.ts";
 import { certificateFor } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** A server behind proxies that it knows, and one behind proxies that it does not. */
+/** Servers behind trusted and untrusted proxies. */
 
-/** What a server knows of the client of one request from `peer`, which has these headers. */
+/** The facts that a server has about a client, for a request from `peer` with these headers. */
 async function factsOf(
   trustProxy: TrustProxy | undefined,
   headers: Readonly<Record<string, string>>,

@@ -143,7 +143,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
     await expect(missing).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it.each(faces)("%s: are rejected if the server sends none, also with a message (§3.3.4)", async (face) => {
+  it.each(faces)("%s: are rejected if the server has no push, also within a message (§3.3.4)", async (face) => {
     const server = await start();
     const client = await clientOf(server, face);
     // The client would reject it by the card.

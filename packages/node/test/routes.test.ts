@@ -33,7 +33,7 @@ const mirror = async (request: Request): Promise<Response | undefined> => {
 };
 
 describe("an application's routes", () => {
-  it("answer what belongs to no agent, over HTTP/1.1 and HTTP/2", async () => {
+  it("answer requests for no agent, over HTTP/1.1 and HTTP/2", async () => {
     const server = await start(mirror);
     const answer = await fetch(`${server.url}/own/a%20b?x=1`, {
       method: "PUT",
@@ -112,7 +112,7 @@ describe("an application's routes", () => {
     await Promise.all([left.promise, canceled.promise]);
   });
 
-  it("get what the server knows of the client, and no header that claims it", async () => {
+  it("get the client's address from the server, not from a header", async () => {
     const server = await start((_request, { remoteAddress, secure }) => Response.json({ remoteAddress, secure }));
     const answer = await fetch(`${server.url}/own`, { headers: { "x-forwarded-for": "192.0.2.1" } });
     expect(await answer.json()).toEqual({ remoteAddress: "127.0.0.1", secure: false });
@@ -205,7 +205,7 @@ describe("the server's rules hold for an application's routes", () => {
     expect((await fetch(`${server.url}/kept`)).status).toBe(500);
   });
 
-  it("an error is a 500 without details, and is logged; so is what is not a Response", async () => {
+  it("an error, or a result that is not a Response, is logged and answered with 500 without details", async () => {
     const causes: string[] = [];
     const logger: Logger = {
       ...silentLogger,

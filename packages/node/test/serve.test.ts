@@ -250,7 +250,7 @@ describe("close", () => {
     await closing;
   });
 
-  it("stops what takes longer, and ends the streams so their clients continue elsewhere", async () => {
+  it("aborts runs that take longer, and ends their streams so that clients continue elsewhere", async () => {
     const { agent, begun, aborted } = slowAgent();
     const store = memoryStore();
     const server = await start(agent, { store });
@@ -266,7 +266,7 @@ describe("close", () => {
     expect(await client.ended()).not.toContain("TASK_STATE_COMPLETED");
   });
 
-  it("lets a call over HTTP/2 finish within the grace, and ends what takes longer", async () => {
+  it("lets a call over HTTP/2 finish within the grace, and ends calls that take longer", async () => {
     const { agent, begun, finish } = slowAgent();
     const server = await start(agent);
     using client = await Http2Client.to(server.url);
