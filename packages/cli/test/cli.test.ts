@@ -46,7 +46,7 @@ async function started(text: string): Promise<{ id: string; contextId: string }>
 }
 
 describe("parley card", () => {
-  test("shows what the agent is, can do, and where", async () => {
+  test("shows what the agent is, what it can do, and its addresses", async () => {
     const { code, out, err } = await parley(["card", url]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toContain("Scripted 1.2.3\nDoes what it is told.\n");

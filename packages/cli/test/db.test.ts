@@ -74,7 +74,7 @@ async function db(path: string, args: readonly string[], answer?: string) {
 }
 
 describe("parley db purge", () => {
-  test("counts first, deletes what it counted while the file is in use, and keeps active tasks", async () => {
+  test("counts first, then deletes the counted tasks while the file is in use, and keeps active tasks", async () => {
     const { path, left } = await given();
     const args = ["purge", "--before", "1d", "--json"];
     expect(await db(path, [...args, "--dry-run"])).toMatchObject({
@@ -236,7 +236,7 @@ describe("parley db export and erase, with --files", () => {
     return { path, where, owner: owner?.owner ?? "", keys };
   }
 
-  test("accept the folder, or what a module exports: files are in the export, and deleted", async () => {
+  test("accept the folder, or a module: files are exported and deleted", async () => {
     const { path, where, owner, keys } = await withFile();
     const module = join(folder, "files.mjs");
     const source = JSON.stringify(import.meta.resolve("@parley/node"));

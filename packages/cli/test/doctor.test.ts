@@ -147,7 +147,7 @@ describe("parley doctor", () => {
     expect(code).toBe(1);
   });
 
-  test("finds an address that does not answer, and one where something else answers", async () => {
+  test("finds an address that does not answer, and an address of another server", async () => {
     const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
     const gone = createServer();
     const nowhere = await listen(gone);
@@ -304,7 +304,7 @@ describe("parley doctor", () => {
     });
   });
 
-  test("names the agents of a server that has none at its root, or says what to add to the URL", async () => {
+  test("lists the agents of a server without an agent at its root, or says what to add to the URL", async () => {
     const mounts = ["/planner", "/booker"].map((path) => ({ agent: slow, path }));
     const { url } = keep(await serve(mounts, { port: 0, logger: false }));
     const cure = `Pass the URL of an agent: ${url}/planner or ${url}/booker`;

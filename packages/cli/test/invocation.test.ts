@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-/** How users really type a command. The program prints the command that runs it again, mostly as it was typed. */
+/** Users start the program in many ways. The commands that it suggests begin as the user's command did. */
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);

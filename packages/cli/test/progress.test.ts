@@ -131,7 +131,7 @@ describe("a stream on a terminal", () => {
     expect(asked.err).toContain("The agent is waiting for your answer");
   });
 
-  test("a peer that sends no snapshot, or appends to what it never began, is understood", async () => {
+  test("a stream without a snapshot, or that appends to an unknown artifact, is understood", async () => {
     const { code, out } = await shown([chunk("a", "x", true), chunk("a", "y", true), status("TASK_STATE_COMPLETED")]);
     expect({ code, out }).toEqual({ code: 0, out: "xy\n" });
   });
@@ -158,7 +158,7 @@ describe("the exit code", () => {
   });
 });
 
-describe("what to do next", () => {
+describe("the next step", () => {
   test("a question names the command that answers it, with the flags that are needed and no secret", async () => {
     const { err } = await shown([task("TASK_STATE_WORKING"), status("TASK_STATE_INPUT_REQUIRED", "Which?")], {
       hints: hintsFor("http://a?x=1", { token: "s3cret", header: ["X-Key: s3cret"], binding: "HTTP+JSON" }),

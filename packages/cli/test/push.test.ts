@@ -159,7 +159,7 @@ describe("parley push show", () => {
     );
   });
 
-  test("says where else to look for a task without any", async () => {
+  test("suggests other places to look if a task has no webhooks", async () => {
     const { file, push } = await given({ idle: {} });
     expect(await push("show", "nothing")).toEqual({
       code: 1,

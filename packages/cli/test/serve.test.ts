@@ -127,7 +127,7 @@ describe("parley serve", () => {
     expect(refused.err).toContain("--processes needs a shared database");
   });
 
-  test("shows the developer on standard error what the caller does not learn, in the requested format and level", async () => {
+  test("logs the details that callers do not see to standard error, in the requested format and level", async () => {
     const texts = await Promise.all(
       [[], ["--log-format", "text"], ["--log-level", "off"]].map(async (options) => {
         const { recorded, urls, stop } = await servingHere([fixture("agent.ts"), "--store", "memory", ...options]);
