@@ -26,14 +26,14 @@ async function serving(agent: Agent): Promise<TestAgent> {
 
 const about = { name: "Weather", description: "Tells the weather", version: "1", skills: [] };
 
-/** A text that shows the degrees, as the version writes it. */
+/** A text component that shows the degrees, in the format of this version. */
 function root(version: A2uiVersion): object {
   return version === "0.8"
     ? { id: "root", component: { Text: { text: { path: "/now/degrees" } } } }
     : { id: "root", component: "Text", text: { path: "/now/degrees" } };
 }
 
-/** It shows the weather, and again on request. Without surfaces it says it in text. */
+/** Shows the weather, and updates it on request. Answers with text if the client has no surfaces. */
 function weather<Version extends A2uiVersion>(ui: A2ui<Version>): Agent {
   return defineAgent({
     ...about,
@@ -64,7 +64,7 @@ interface Shown {
   readonly problems: readonly unknown[];
 }
 
-/** What a renderer has after a stream. */
+/** The state of a renderer after a stream. */
 async function shown(stream: AsyncIterable<ReceivedEvent<A2ui>>, ui: A2ui, before = noSurfaces): Promise<Shown> {
   let surfaces = before;
   let taskId: string | undefined;

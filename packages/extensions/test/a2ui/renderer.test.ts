@@ -109,7 +109,7 @@ test.each(["0.9", "0.9.1"] as const)(
   },
 );
 
-test("the renderer of 0.8 shows what our agent sends", async () => {
+test("the renderer of 0.8 shows our agent's surfaces", async () => {
   const version: A2uiVersion = "0.8";
   const ui = a2ui({ version });
   const top = { id: "top", component: { Text: { text: { path: "/user/name" }, usageHint: "h1" } } };

@@ -35,7 +35,7 @@ async function outcomeOf(gateway: AgentGateway, capability: string, via: readonl
   );
 }
 
-describe("who may announce what", () => {
+describe("permission to announce", () => {
   test("is decided per caller and path; by default nobody may", async () => {
     const gateway = agentGateway({ name: "G", policy });
     expect(await gateway.announce(announced("vm", "Engineering/vm"), squad)).toMatchObject({ accepted: true });
@@ -401,7 +401,7 @@ describe("older announcements do not replace newer ones", () => {
     expect((await costs())?.toSorted()).toEqual([5, 9]);
   });
 
-  test("only until it would have expired: a clock jump back locks nobody out", async () => {
+  test("only until it would have expired, even if the clock jumps back", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
     await gateway.announce(announced("vm", "p", { sequence: 1e15 }), squad);

@@ -134,18 +134,21 @@ describe("both spellings of the URI", () => {
   test.each([
     [timestampUri, key],
     [timestampSpecificationUri, specifiedKey],
-  ])("a caller who asks for %s gets only its key, also for content made under the other one", async (uri, written) => {
-    const under = await serving(echo, [timestamp, specifiedTimestamp]);
-    const client = await under.connect({ extensions: [uri] });
-    const { task } = await client.sendMessage("hi");
-    expect(Object.keys(task?.artifacts?.[0]?.metadata ?? {})).toEqual([written]);
-    const other = await under.connect({
-      extensions: [uri === timestampUri ? timestampSpecificationUri : timestampUri],
-    });
-    const read = await other.getTask(task as Task);
-    const { [key]: one, [specifiedKey]: two } = read.artifacts?.[0]?.metadata ?? {};
-    expect([one, two]).toEqual([expect.any(String), one]);
-  });
+  ])(
+    "a caller who requests %s gets only its key, also for content that was stored with the other key",
+    async (uri, written) => {
+      const under = await serving(echo, [timestamp, specifiedTimestamp]);
+      const client = await under.connect({ extensions: [uri] });
+      const { task } = await client.sendMessage("hi");
+      expect(Object.keys(task?.artifacts?.[0]?.metadata ?? {})).toEqual([written]);
+      const other = await under.connect({
+        extensions: [uri === timestampUri ? timestampSpecificationUri : timestampUri],
+      });
+      const read = await other.getTask(task as Task);
+      const { [key]: one, [specifiedKey]: two } = read.artifacts?.[0]?.metadata ?? {};
+      expect([one, two]).toEqual([expect.any(String), one]);
+    },
+  );
 
   test("a caller of both gets the same time under both keys", async () => {
     const under = await serving(echo, [timestamp, specifiedTimestamp]);

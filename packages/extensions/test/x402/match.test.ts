@@ -94,7 +94,7 @@ describe("a payment has a unique name, so it is used once (v0.2 §10)", () => {
     expect(new Set(await Promise.all(others.map(nameOf))).size).toBe(3);
   });
 
-  test("which is that of the transaction, if the scheme signs one", async () => {
+  test("which is the transaction's, if the scheme signs one", async () => {
     const signed = (payload: PaymentPayload["payload"]): PaymentPayload => ({ ...paymentOf(), payload });
     const name = await nameOf(signed({ transaction: "AQID" }));
     expect(await nameOf(signed({ transaction: "AQID", note: "again" }))).toBe(name);
@@ -102,7 +102,7 @@ describe("a payment has a unique name, so it is used once (v0.2 §10)", () => {
     expect(await nameOf(signed({ transaction: "AQIE" }))).not.toBe(name);
   });
 
-  test("which is that of the signature otherwise: unsigned members change nothing", async () => {
+  test("which is otherwise the signature's: unsigned members change nothing", async () => {
     const signed = (payload: PaymentPayload["payload"]): PaymentPayload => ({ ...paymentOf(), payload });
     const name = await nameOf(signed({ signature: "0xAB", permit: { amount: "1" } }));
     expect(await nameOf(signed({ permit: { amount: "1" }, signature: "0xab", note: "again" }))).toBe(name);
