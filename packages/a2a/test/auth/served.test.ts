@@ -105,7 +105,7 @@ describe("the requirements of a skill (A2A 1.0 §4.4.5)", () => {
     expect(await ask("", { token: "writer", body, headers: { "a2a-version": "0.3" } })).toMatchObject({ status: 200 });
   });
 
-  test("are those of the skill that the server's own function finds", async () => {
+  test("are the skill's, if the server's `skillOf` finds one", async () => {
     const ask = serving(tokens, [{ agent }], { skillOf: ({ message }) => message.parts[0]?.text });
     expect(await ask("/message:send", { token: "reader", body: send({}, "pay") })).toMatchObject({ status: 403 });
     expect(await ask("/message:send", { token: "reader", body: send({}, "tell") })).toMatchObject({ status: 200 });
@@ -149,7 +149,7 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
     onMessage: (turn) => turn.reply("yes"),
   });
 
-  test("are those of the agent if it has its own", async () => {
+  test("are the agent's, if it has its own", async () => {
     const ask = serving(tokens, [{ agent: strict, path: "/strict" }, { agent }]);
     expect(await ask("/strict/message:send", { token: "reader", body: send() })).toMatchObject({ status: 403 });
     expect(await ask("/strict/tasks", { token: "reader" })).toMatchObject({ status: 403 });

@@ -26,7 +26,7 @@ beforeAll(async () => {
   trust = { keys: [{ keySet: await cardKeySet([key]) }] };
 });
 
-/** What a client with this trust acts on; `undefined` if it rejects the card. */
+/** The card as a client with this trust reads it; `undefined` if it rejects the card. */
 async function usedOf(document: unknown): Promise<unknown> {
   try {
     return meaning((await connect(document as AgentCard, { trust: trustCards(trust) })).card);

@@ -85,7 +85,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     ]);
   });
 
-  it("hold after another serializer wrote the card: other order, no empty lists", async () => {
+  it("hold after another serializer has changed the order and dropped empty lists", async () => {
     const signed = await signCard({ ...fullCard, skills: [], defaultInputModes: [] }, key());
     const { skills: _, defaultInputModes: __, ...rest } = signed;
     const reordered = Object.fromEntries(Object.entries(rest).reverse());
@@ -104,7 +104,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
       "a security scheme",
       (card) => (card["securitySchemes"] = { oauth: { httpAuthSecurityScheme: { scheme: "Basic" } } }),
     ],
-    ["the requirements, which are gone", (card) => delete card["securityRequirements"]],
+    ["the requirements, which are removed", (card) => delete card["securityRequirements"]],
     [
       "the requirements, with one that needs nothing",
       (card) => (card["securityRequirements"] = [{}, ...(fullCard.securityRequirements ?? [])]),
@@ -221,12 +221,12 @@ describe("a card of both versions", () => {
     expect((await verifyCard(only03, trust)).signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "valid"]);
     const { security: _, ...downgraded } = only03;
     expect((await verifyCard(downgraded, trust)).trusted).toBe(false);
-    // Readers of 0.3 know the schemes of 1.0 as well, so those are not part of a card that is signed as one of 0.3.
+    // Readers of 0.3 know the schemes of 1.0 as well, so a 0.3 signature does not cover a card that has them.
     expect((await verifyCard({ ...only03, securitySchemes: schemes }, trust)).trusted).toBe(false);
   });
 });
 
-describe("what a card says about its keys is only a hint (A2A 1.0 §8.4.3)", () => {
+describe("the keys that a card names are only a hint (A2A 1.0 §8.4.3)", () => {
   it("a signature by an unknown key under a trusted name is invalid", async () => {
     const stranger = { ...(await makeCardKey()), kid: key().kid ?? "" };
     const { trusted, signatures } = await verifyCard(await signCard(fullCard, stranger), await trustIn(key()));

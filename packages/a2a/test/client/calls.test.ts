@@ -40,7 +40,7 @@ async function bothClients(listener: Listener, options: ConnectOptions = {}): Pr
   return [await connect(cardOf([jsonRpcAt(url)]), once), await connect(cardOf([restAt(url)]), once)];
 }
 
-describe("what a send accepts", () => {
+describe("the forms of a message to send", () => {
   const message = { messageId: expect.stringMatching(/^[0-9a-f-]{36}$/), role: "ROLE_USER", parts: [{ text: "hi" }] };
 
   test.each([
@@ -294,7 +294,7 @@ describe("HTTP errors", () => {
   });
 });
 
-describe("what the card does not declare (A2A 1.0 §3.3.4)", () => {
+describe("a capability that the card does not declare (A2A 1.0 §3.3.4)", () => {
   test("is rejected with the error of an agent, before a request is sent", async () => {
     const { client, server } = await agent(() => undefined, {}, { streaming: false });
     const streams = [client.sendStreamingMessage("hi"), client.subscribeToTask("t1")];

@@ -70,7 +70,7 @@ const echo = (call: RpcCall, ...uris: readonly string[]): void => void call.resp
 
 const done = (metadata?: JsonObject) => taskOf("TASK_STATE_COMPLETED", metadata && { metadata });
 
-describe("what a client reads (A2A 1.0 §4.6)", () => {
+describe("extensions that a client reads (A2A 1.0 §4.6)", () => {
   test("an answer, an event and a task have `ext`, which is not in the JSON", async () => {
     const task = done({ [at]: "noon" });
     const { client } = await agent([uri], [stamp], (call) => {
@@ -170,18 +170,18 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
   });
 });
 
-describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
+describe("extensions that a client requests (A2A 1.0 §3.2.6, §4.6)", () => {
   const a = defineExtension({ uri: "urn:a", requires: ["urn:b"] });
   const b = defineExtension({ uri: "urn:b", requires: ["urn:c", "urn:a"] });
 
-  test("extensions that it requires, directly or not, also if extensions require each other", async () => {
+  test("with all that they require, even if they require each other", async () => {
     const { client, asked } = await agent(["urn:a", "urn:b", "urn:c"], [a, b], (call) => call.answer({ task: done() }));
     await client.sendMessage("Go");
     await client.getTask("t1").catch(() => {});
     expect(asked()).toEqual(["urn:a,urn:b,urn:c", "urn:a,urn:b,urn:c"]);
   });
 
-  test("only what the card declares, with its requirements, unless it is given as a URI", async () => {
+  test("only if the card declares them and all that they require, unless given as a URI", async () => {
     const { client, asked, log } = await agent(["urn:a", "urn:b", uri], [a, b, stamp, "urn:z"], (call) =>
       call.answer({ task: done() }),
     );
@@ -193,7 +193,7 @@ describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
     ]);
   });
 
-  test("what the extended card declares, after it was read (A2A 1.0 §3.1.11)", async () => {
+  test("also those of the extended card, once it was read (A2A 1.0 §3.1.11)", async () => {
     const { client, asked } = await agent([], [stamp], (call) => {
       const { capabilities, ...card } = cardOf([jsonRpcAt("http://127.0.0.1:1")]);
       call.answer(

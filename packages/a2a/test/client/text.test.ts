@@ -82,7 +82,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     expect(printed(read)).toBe("It is certain, and so.");
   });
 
-  test("of a snapshot after a reconnection has only what is new", async () => {
+  test("of a snapshot after a reconnection has only the new text", async () => {
     const parts: Part[] = [{ text: "It is " }, { text: "so" }];
     const read = await pieces([
       taskEvent(),

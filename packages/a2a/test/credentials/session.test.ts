@@ -225,7 +225,7 @@ describe("an extended card (A2A 1.0 §3.1.11)", () => {
     expect(headers).not.toHaveProperty("authorization");
   });
 
-  it("without requirements, or with ones that cannot be met, leaves what works", async () => {
+  it("keeps the working credentials if the extended card requires none, or some that the user does not have", async () => {
     for (const name of ["none", "mtls"]) {
       const schemes = name === "none" ? {} : { securitySchemes: { mtls: { mtlsSecurityScheme: {} } } };
       const securityRequirements = name === "none" ? [] : [{ schemes: { mtls: { list: [] } } }];

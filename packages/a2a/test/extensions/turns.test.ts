@@ -143,7 +143,7 @@ describe("onTurnStart and onTurnEnd", () => {
     expect(attempts).toEqual([1, 2]);
   });
 
-  test("onTurnEnd gets what the agent has thrown; what it throws itself is logged", async () => {
+  test("onTurnEnd gets the agent's error; an error that it throws is logged", async () => {
     const ends: TurnEnd[] = [];
     const made = extended(
       async function* (turn) {

@@ -236,7 +236,7 @@ describe("references", () => {
     expect(deliveries[0]).toMatchObject({ fetched: "reference" });
   });
 
-  test("are passed on as they are, if there is no client", async () => {
+  test("are passed on unchanged if there is no client", async () => {
     const { send, events } = receive();
     await send(reference, { sequence: 1 });
     expect(events).toEqual([reference]);

@@ -7,7 +7,7 @@ import { webhookReceiver } from "../../src/webhooks.ts";
 import { publicJwk, signWebhookToken, webhookKey } from "../../src/webhooks/index.ts";
 import { otherSecret, reasonOf, receive, secret, status, textLogger, url } from "./support.ts";
 
-/* Who is believed: `accept`, and the token. */
+/* Which webhooks a receiver trusts: `accept`, and the token. */
 
 const event = status("TASK_STATE_WORKING");
 const keySetUrl = "https://agents.example.com/.well-known/jwks.json";

@@ -216,7 +216,7 @@ describe("a custom binding that fails when a server is created is named:", () =>
   });
 });
 
-test("an invalid binding is named also if a handler makes the card of its agent first", () => {
+test("an invalid binding is named even if the handler creates the card first", () => {
   const agent = defineAgent({
     name: "a",
     description: "a",

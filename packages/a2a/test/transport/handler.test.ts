@@ -42,7 +42,7 @@ const send = (handler: Handler, url: string, headers: Record<string, string> = {
   handler.fetch(new Request(url, { method: "POST", headers: { ...json, ...headers }, body: sendBody() }));
 
 describe("createHandler", () => {
-  test("names what is wrong with a store", () => {
+  test("explains an invalid store", () => {
     expect(() => serve(agent(), { store: undefined as never })).toThrow("store is required");
     expect(() => serve(agent(), { store: { ...memoryStore() } })).toThrow(
       "store has no method append(). A copy of a store",
@@ -198,7 +198,7 @@ describe("createHandler", () => {
     expect((await send(stripped, "http://inside/a2a/message:send")).status).not.toBe(200);
   });
 
-  test("declares the extensions of this server where they are active", () => {
+  test("declares the server's extensions on the cards of agents that use them", () => {
     const urisOf = (handler: Handler) => handler.agents[0]?.card.capabilities.extensions?.map(({ uri }) => uri);
     expect(urisOf(serve(agent()))).toEqual([resumeExtension, idempotentSendExtension]);
     expect(urisOf(serve(agent(), { dedupe: false }))).toEqual([resumeExtension]);

@@ -111,7 +111,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     expect(await post(handler, rpc("GetTask", params))).toMatchObject({ json: { error: { code: -32602 } } });
   });
 
-  test("accepts absent and null params where all of them are optional", async () => {
+  test("accepts absent and null params if all fields are optional", async () => {
     const { handler, service } = withService();
     const value = { tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 };
     service.script = () => ({ payload: new Payload(value) });
