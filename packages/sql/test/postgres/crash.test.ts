@@ -80,7 +80,7 @@ describe("a server that restarts behind PgBouncer", () => {
 });
 
 describe("a node behind a pooler, and one that is not", () => {
-  test("the one that listens learns at once what the other stores", async () => {
+  test("a process that listens learns at once of the other's tasks", async () => {
     const pooler = await startPooler(server.url, "transaction");
     opened.push(pooler);
     const [behind, direct] = [await open(pooler.url, "mixed"), await open(server.url, "mixed")];

@@ -62,7 +62,7 @@ describe("owners whose names are attacks", () => {
     expect(await store.upkeep?.owners({ limit: 99 })).toEqual([]);
   });
 
-  test("keep what is written during a purge that is interrupted and repeated", async () => {
+  test("keep rows that are written while a purge is interrupted and repeated", async () => {
     const store = await pooled("hostile_purge");
     const owner = "alice'; --";
     await store.append(Array.from({ length: 200 }, (_, at) => over(owner, `old${at}`)));

@@ -87,7 +87,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
     expect(verdicts(await store.append([making("back")]))).toEqual(["ok"]);
   });
 
-  test("rejects what it cannot store, and stores the appends of others that share its transaction", async () => {
+  test("rejects an append that it cannot store, and stores the others of its transaction", async () => {
     const store = await opened({ database: database().url, schema: "poison" });
     await store.append([making("t")]);
     const broken = { ...making("broken"), records: [{ ...(making("broken").records[0] as object), time: NaN }] };

@@ -124,7 +124,7 @@ describe("a pool of the store", () => {
 });
 
 describe("time limits", () => {
-  test("0 means none, also for a standalone statement: it runs once", async () => {
+  test("0 means no limit, also for a standalone statement", async () => {
     const silences: unknown[] = [];
     const query = vi.spyOn(pg.Client.prototype, "query");
     const db = await connect({ database: database().url, statementTimeout: 0 });

@@ -109,7 +109,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect([wakeup.isConnected, state.listens]).toEqual([true, 1]);
   });
 
-  it("ignore what others send, and stay separate on other channels", async () => {
+  it("ignore other senders, and stay separate on other channels", async () => {
     const { told } = await node({ channel: 'Odd "channel"' });
     const { wakeup: elsewhere } = await node();
     elsewhere.publish(["elsewhere"]);

@@ -123,7 +123,7 @@ it("a number that this release reuses after 0.1.0 deleted its task has only the 
   expect(textsOf(old, "sailboat")).toBe(0);
 });
 
-it("what 0.1.0 has deleted while the search was off is not found when it is switched on again", async () => {
+it("a task that 0.1.0 deleted while the search was off is not found when it is on again", async () => {
   const { old, store } = await both();
   await store.search?.use(false);
   deleteAs010(old, goes);

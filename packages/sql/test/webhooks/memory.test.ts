@@ -73,7 +73,7 @@ describe("a memory of webhooks in a file", () => {
     await next.close?.();
   });
 
-  test("has what was remembered before the process was killed", async () => {
+  test("keeps its deliveries after the process was killed", async () => {
     const path = newFile();
     const program = join(folder, "program.mjs");
     const source = new URL("../../dist/sqlite/index.js", import.meta.url).href;
