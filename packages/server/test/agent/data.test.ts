@@ -405,7 +405,7 @@ describe("turn.data()", () => {
     });
   });
 
-  it("does not blame the caller for what another agent rejects", async () => {
+  it("does not blame the caller if another agent rejects its data", async () => {
     const other = await given(reader(expense));
     const { client } = await given({
       async *onMessage(turn) {

@@ -55,7 +55,7 @@ describe("turn.file()", () => {
     expect(sent[0]?.bytes).toBe(10_000);
   });
 
-  it("opens, appends and closes: only the last event has lastChunk, also if the size is a multiple of a chunk", async () => {
+  it("opens, appends and closes: only the last event has lastChunk, even if the last chunk is full", async () => {
     const { stream } = harness(async function* (turn) {
       yield* turn.file(bytes(6000), { name: "a.bin", chunkBytes: 3001 });
     });

@@ -121,7 +121,7 @@ describe("mirrorArtifactText", () => {
     expect(await shown({ onMessage, mirrorArtifactText: undefined as never })).toBeUndefined();
   });
 
-  it("is the same after a crash: the resumed run does not repeat what the lost run stored", async () => {
+  it("is the same after a crash: the resumed run does not repeat the stored text of the lost run", async () => {
     const attempts: number[] = [];
     const agent = await given({
       resumable: true,

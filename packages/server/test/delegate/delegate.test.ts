@@ -124,7 +124,7 @@ describe("the result", () => {
   });
 });
 
-describe("what callers see of the other agent", () => {
+describe("the other agent's progress and artifacts", () => {
   const chatty: OnMessage = async function* (turn) {
     yield turn.working("One");
     yield turn.artifact({ artifactId: "a", name: "A", parts: [text("a")] });
@@ -132,13 +132,13 @@ describe("what callers see of the other agent", () => {
     yield turn.working("Two");
   };
 
-  test("is nothing with progress: false and artifacts: false, and the result is complete", async () => {
+  test("are hidden by progress: false and artifacts: false, and the result is complete", async () => {
     const { events, result } = await through(chatty, { progress: false, artifacts: false });
     expect(events).toEqual(["task SUBMITTED", "COMPLETED"]);
     expect(result.artifacts.map(({ artifactId }) => artifactId)).toEqual(["a", "b"]);
   });
 
-  test("is what the functions return", async () => {
+  test("are shown as the functions return them", async () => {
     const { events } = await through(chatty, {
       progress: ({ parts }) => (parts[0]?.text === "One" ? undefined : `Clerk: ${parts[0]?.text}`),
       artifacts: ({ artifactId, ...rest }) => (artifactId === "a" ? undefined : { ...rest, parts: [text("B")] }),

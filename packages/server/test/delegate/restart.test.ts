@@ -153,7 +153,7 @@ describe("a delegation", () => {
     expect(served.requests).toHaveLength(before);
   });
 
-  test("of an agent that is not resumable does not save what the function does after it", async () => {
+  test("of an agent that is not resumable does not save the function's later work", async () => {
     const { served, wait } = poet();
     wait.open();
     const client = await served.client();
@@ -289,7 +289,7 @@ describe("a delegation", () => {
   });
 });
 
-/** A store whose process dies between the commit of a question and that of the end of its run, which may be one commit elsewhere. */
+/** A store whose process dies after the commit of a question, before the end of the run is committed. */
 function diesAtQuestion(store: Store, died: () => void, over: Promise<void>): Store {
   let isDead = false;
   const append: Store["append"] = async (items) => {
@@ -512,7 +512,7 @@ describe("two agents with the same name and message", () => {
     one.wait.open();
     two.wait.open();
     const sent = async () => expect(one.got).toHaveLength(1);
-    // The other one may be the same agent with another address, whose list of tasks is not complete yet: it is not asked.
+    // It may be the same agent at another address, whose list of tasks is not complete yet, so it is not called.
     const said = await asking({ first: [a], second: [other, a], until: sent });
     expect(said).toBe(joins ? "two and one" : "uncertain and one");
     expect([one.got, two.got]).toEqual([["Go"], joins ? ["Go"] : []]);

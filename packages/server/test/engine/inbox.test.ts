@@ -34,7 +34,7 @@ describe("messages to a task with a run", () => {
     expect(await get(id)).toEqual(done);
   });
 
-  it("go to the streams that are open", async () => {
+  it("go to the open streams", async () => {
     const { opened, open } = gate();
     const { stream, subscribe, send } = harness(async function* (turn) {
       yield turn.working(turn.text);

@@ -111,7 +111,7 @@ describe("a process that resumes its heartbeats while its tasks are being taken 
     const heads = async () =>
       (await shared.claimable({ now: Number.MAX_SAFE_INTEGER, agents: ["agent"], limit: 100 })).heads;
     await eventually(async () => (await heads()).filter(({ holder }) => holder === "b").length === 40);
-    // The first claims of the other process take long, and the process that it took for dead beats meanwhile.
+    // The other process is slow to claim, and the process that it took for dead sends a heartbeat meanwhile.
     const slow = gate();
     let claims = 0;
     const store: Store = {

@@ -177,7 +177,7 @@ describe("a process that has not polled for half of lease.ttl", () => {
   });
 });
 
-describe("what does not make a process dead", () => {
+describe("a process stays alive through", () => {
   it("a clock jump of the database, forward and back", async () => {
     const { gone, pass, database, diedAt } = cluster();
     await pass(1_500, true);
@@ -186,14 +186,14 @@ describe("what does not make a process dead", () => {
     database.jump = -3_600_000;
     await pass(3_000, true);
     expect(gone).toEqual([]);
-    // And it keeps no process alive.
+    // Nor does a jump keep a dead process alive.
     database.jump = -7_200_000;
     await pass(3_000, false);
     expect(gone).toHaveLength(1);
     expect((gone[0] ?? 0) - diedAt()).toBeLessThan(ttl + interval + 50);
   });
 
-  it("an outage of the database, and a pause of the observing process: it counts anew", async () => {
+  it("an outage of the database, and a pause of the observer, which then counts anew", async () => {
     const { clock, gone, absent, pass, database } = cluster();
     await pass(1_500, true);
     database.isAway = true;

@@ -379,7 +379,7 @@ describe("the context that an observer opens", () => {
 });
 
 describe("gauges", () => {
-  test("report what a process does and what waits in the store, and end with the server", async () => {
+  test("report the work of a process and the waiting tasks of the store, and end with the server", async () => {
     let gauges: Gauges | undefined;
     let closed = 0;
     const release = new Map<string, () => void>();

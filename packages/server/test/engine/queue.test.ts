@@ -4,7 +4,7 @@ import { memoryStore, queueFeature, type Store, type TaskAppend } from "../../sr
 import { agentOf, asked, posted, rest, serving } from "../intask/support.ts";
 import { bound, eventually, gate, gist, harness, messageOf, type OnMessage } from "./support.ts";
 
-/* `limits.runs`: a process runs so many tasks, and the others wait in the store as `TASK_STATE_SUBMITTED` (A2A 1.0 §4.1.3). */
+/* A process runs up to `limits.runs` tasks. The others wait in the store as `TASK_STATE_SUBMITTED` (A2A 1.0 §4.1.3). */
 
 const immediately = { configuration: { returnImmediately: true } };
 

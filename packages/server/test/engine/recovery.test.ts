@@ -206,10 +206,10 @@ describe("a lost run", () => {
   });
 
   it.each([
-    ["and says that it is done", true],
+    ["and completes", true],
     ["and returns", false],
   ])(
-    "repeats what the first run wrote after a second one wrote less, %s: the artifact is that of the last run",
+    "has the artifact of the third run, which repeats the first after a shorter second run, %s",
     async (_how, says) => {
       const shared = memoryStore();
       const clock = fakeClock();
@@ -258,7 +258,7 @@ describe("a lost run", () => {
     },
   );
 
-  it("restores an artifact once: mirrored as it ends, in events within limits.eventBytes, and not extended again", async () => {
+  it("is restored once, in events within limits.eventBytes: mirrored when it ends, and not extended again", async () => {
     const shared = memoryStore();
     const clock = fakeClock();
     const { opened } = gate();

@@ -148,7 +148,7 @@ describe("turn.step()", () => {
     }
   });
 
-  it("rejects names that are empty or too long, and what is not a function", async () => {
+  it("rejects names that are empty or too long, and values that are not functions", async () => {
     const texts: string[] = [];
     const on = harness(async function* (turn) {
       yield turn.working();
@@ -167,7 +167,7 @@ describe("turn.step()", () => {
     expect(texts.at(-1)).toContain("has no function");
   });
 
-  it("throws what its function throws, remembers nothing of it, and may be called again", async () => {
+  it("throws its function's error, stores nothing then, and may be called again", async () => {
     const on = harness(async function* (turn) {
       const fails = turn.step("book", () => Promise.reject(new Error("no room")));
       yield turn.working(await fails.catch((error: unknown) => String(error)), { keep: true });

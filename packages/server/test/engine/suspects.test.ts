@@ -126,7 +126,7 @@ describe("a kill from outside", () => {
     expect(crashesOf({ run, holder: "gone" }, self)).toMatchObject({ all: 9, count: 1 });
   });
 
-  it("undoes only what was counted for the trial, not the earlier crash", () => {
+  it("undoes only the count of the trial, not the earlier crash", () => {
     const run: StoredRun = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true };
     expect(crashesOf({ run, holder: "gone" }, self)).toEqual({ all: 2, count: 2, alone: true });
     expect(crashesOf({ run, holder: "killed" }, self)).toEqual({ all: 2, count: 1, alone: false });

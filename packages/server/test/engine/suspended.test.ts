@@ -270,8 +270,8 @@ describe("a task that makes its process crash when it is resumed", () => {
   });
 
   it.each([
-    { moves: true, what: "is not suspended while each attempt repeats more stored events than the one before" },
-    { moves: false, what: "is suspended where each attempt repeats the same stored events" },
+    { moves: true, what: "is not suspended while each attempt repeats more stored events than the attempt before" },
+    { moves: false, what: "is suspended if each attempt repeats the same stored events" },
   ])("$what", async ({ moves }) => {
     const { start, shared } = processes(async function* (turn) {
       const last = turn.attempt === 1 ? 8 : moves ? turn.attempt : 2;
@@ -361,7 +361,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     await eventually(async () => (await runs()).every((run) => run?.suspended === true));
   });
 
-  it("outlives its start also without capacity for another lost one", async () => {
+  it("is recovered without capacity for another lost task", async () => {
     const { start, shared, clock } = processes(async function* (turn) {
       yield turn.working();
       await never;
@@ -403,7 +403,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       for (let turns = 0; turns < 4; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
     }
     expect(tries).toBeGreaterThan(1);
-    // What fails beside others is appended once more, alone.
+    // An item that fails beside others is appended once more, alone.
     expect(tries).toBeLessThan(10);
     const lines = log.filter(({ message }) => message.startsWith("Failed to take over a lost task"));
     expect(lines).toMatchObject([{ level: "error", taskId: broken }]);

@@ -140,7 +140,7 @@ describe("waits are matched", () => {
     expect(await over(on, id)).toBe("COMPLETED attempt 3");
   });
 
-  it("from where the function begins to wait, so an earlier checkpoint changes nothing", async () => {
+  it("from the place where the function begins to wait, so an earlier checkpoint changes nothing", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {

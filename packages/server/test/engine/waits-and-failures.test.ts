@@ -113,7 +113,7 @@ describe("a step that is under way", () => {
   });
 });
 
-describe("what a later attempt does not repeat", () => {
+describe("an event that a later attempt does not repeat", () => {
   it("is not stored again with each wait", async () => {
     const clock = fakeClock();
     const on = harness(
@@ -300,13 +300,13 @@ describe("a stop of the server", () => {
 });
 
 describe("a crash", () => {
-  it("of a turn after one with a leftover wait fails a task whose agent is not resumable", async () => {
+  it("fails a task of an agent that is not resumable, even if an earlier turn left a wait", async () => {
     let calls = 0;
     const working = gate();
     const { clock, start, gone } = lives(async function* (turn) {
       calls += 1;
       if (turn.number === 1) {
-        // Nothing awaits this wait to its end: the question comes from beside it.
+        // This wait never ends: the turn asks a question instead.
         const wait = turn.waitFor("never");
         await wait.next();
         return yield turn.inputRequired("Which city?");
@@ -328,7 +328,7 @@ describe("a crash", () => {
 });
 
 describe("a task on trial, which may have caused a crash", () => {
-  it("is alone: no task is woken meanwhile whose crash would be counted for it", async () => {
+  it("runs alone: no other task is woken meanwhile, whose crash would count against it", async () => {
     const attempts = { suspect: 0, sleeper: 0 };
     const { clock, start, gone } = lives(
       async function* (turn) {
@@ -388,7 +388,7 @@ describe("a long loop of waits with checkpoints", () => {
     expect(most).toBeLessThan(4);
   });
 
-  it("takes what it remembers from the memory of its server", async () => {
+  it("uses memory for its results only while it runs", async () => {
     const held: number[] = [];
     const on = harness(
       async function* (turn: Turn) {

@@ -68,7 +68,7 @@ function cluster(rate: RateLimits, servers = 2) {
 const count = (statuses: readonly number[], status: number): number =>
   statuses.filter((each) => each === status).length;
 
-/** Lets the event loop turn until what was begun has happened, however late a busy machine is. Time does not pass. */
+/** Waits until the event loop has finished its pending work. The clock stands still. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
 }
@@ -162,7 +162,7 @@ describe("limits.rate.principal over several servers", () => {
     gate.resolve();
     await settled();
     expect(count(await list(10), 200)).toBe(0);
-    // The call took effect after its second. What was allowed meanwhile is reported, and nothing twice: 101 in all.
+    // The call took longer than a second. The requests allowed meanwhile are reported, none twice: 101 in all.
     clock.advance(100);
     await settled();
     const key = rates.calls[0]?.[0]?.key ?? "";

@@ -50,7 +50,7 @@ describe("requests to an origin", () => {
   });
 });
 
-describe("what another process has learned of an origin", () => {
+describe("another process's report on an origin", () => {
   const fail = (origin: Origin<string>, elapsed: number) =>
     origin.ended({ health: "dead", took: 5 }, { since: elapsed - 5, most, elapsed, wall: elapsed, random });
   const repeat = 60_000;

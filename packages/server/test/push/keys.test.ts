@@ -49,7 +49,7 @@ describe("keys of a server (RFC 5869, RFC 8037)", () => {
     expect([seal.extractable, sign.extractable]).toEqual([false, false]);
   });
 
-  test("open only what they sealed themselves", async () => {
+  test("open only their own sealed values", async () => {
     const [first, second] = await pushKeyring([one, two])();
     const iv = new Uint8Array(12);
     const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, first.seal, one);
