@@ -31,7 +31,7 @@ function suitesOf(...tests: readonly string[]): ReturnType<typeof parseSuites> {
 }
 
 describe("a report", () => {
-  test("has verdict, bindings, suites, tests, requirements, and where a test failed", async () => {
+  test("has the verdict, bindings, suites, tests, requirements, and the place where a test failed", async () => {
     const suites = suitesOf(
       `spec_ref: "§8.2", requirements: [5.2-declared], tags: [one], ${card}`,
       "steps: [{ id: card, operation: get_agent_card, expect: { body: { skills: { items: { id: other } } } } }]",

@@ -347,7 +347,7 @@ describe("memory for requests", () => {
     const body = frameOf(cancelOf(900_000));
     stalled.write(body.subarray(0, 200_000));
     await vi.waitFor(() => expect(unfinished.used).toBeGreaterThan(900_000));
-    // The other half of the budget's large share is not enough for a second one.
+    // The rest of the budget for large messages is too small for a second one.
     const other = exchange(client, [body], { ":path": cancelPath });
     await vi.waitFor(() => expect(unfinished.queue.used).toBeGreaterThan(0));
     for (let second = 0; second < 5; second++) clock.advance(1_000);

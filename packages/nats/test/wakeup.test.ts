@@ -107,7 +107,7 @@ describe("wake-ups over NATS", () => {
     await expect(natsWakeup({ servers: server.url, subject })).rejects.toMatchObject({ code: "Unavailable" });
   });
 
-  it("tell clusters apart by their subject, and ignore what others publish there", async () => {
+  it("separate clusters by subject, and ignore other publishers' messages", async () => {
     const one = await natsWakeup({ servers: server.url, subject: "one" });
     const other = await natsWakeup({ servers: server.url, subject: "other" });
     const stranger = await connect({ servers: server.url });
