@@ -20,7 +20,7 @@ function after(clock: { after(ms: number, run: () => void): unknown }, ms: numbe
   return new Promise((resolve) => clock.after(ms, resolve));
 }
 
-/** Counts to `to`, one number a minute, with a checkpoint for each. `calls` is what it does to the world. */
+/** Counts to `to`, one number a minute, with a checkpoint for each. `calls` records its side effects. */
 function counter(calls: number[], ended: string[] = []): Partial<AgentDefinition> & Pick<AgentDefinition, "onMessage"> {
   return {
     resumable: true,
@@ -75,7 +75,7 @@ describe("testAgent", () => {
     expect(seen).toEqual({ nan: null });
   });
 
-  it("stands still until its clock is moved, so no time limit ends a slow test", async () => {
+  it("stands still until it is advanced, so no time limit ends a slow test", async () => {
     const { client, clock } = await given({
       idleTimeout: 1_000,
       async *onMessage(turn) {
@@ -256,7 +256,7 @@ describe("testAgent().crash()", () => {
     expect(calls.toSorted((one, other) => one - other)).toEqual(calls);
   });
 
-  it("restarts gracefully without a crash, also with another version of the agent", async () => {
+  it("restarts gracefully without a crash, even with another version of the agent", async () => {
     const calls: number[] = [];
     const kinds: (string | undefined)[] = [];
     const { client, clock, restart } = await given({
@@ -281,7 +281,7 @@ describe("testAgent().crash()", () => {
 });
 
 describe("callers and logs of testAgent", () => {
-  it("has clients of different callers, who do not see each other's tasks (A2A 1.0 §13.1)", async () => {
+  it("creates clients for different callers, who do not see each other's tasks (A2A 1.0 §13.1)", async () => {
     const { client, as } = await given({
       async *onMessage(turn) {
         yield turn.completed(turn.principal.subject);
@@ -330,7 +330,7 @@ describe("callers and logs of testAgent", () => {
     expect(await said(await connect({ headers: { "x-key": "secret-of-ada-0123456789" } }))).toBe("by-key may not pay");
   });
 
-  it("says why an agent failed, which its client does not learn", async () => {
+  it("shows why an agent failed, which its client does not see", async () => {
     const agent = await given({
       async *onMessage(turn) {
         yield turn.working();
