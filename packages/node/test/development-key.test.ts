@@ -37,7 +37,7 @@ describe("the file of the key", () => {
     expect(await readFile(join(folder, "development-key"), "utf8")).toBe(`${key}\n`);
   });
 
-  it("is the same for all who create it at once", async () => {
+  it("is the same for processes that create it at once", async () => {
     const folder = join(await temporaryFolder(), ".parley");
     const keys = await Promise.all(Array.from({ length: 50 }, () => developmentKey(folder)));
     expect(new Set(keys).size).toBe(1);
@@ -72,7 +72,7 @@ describe("the file of the key", () => {
     expect(await readFile(path, "utf8")).toBe(content);
   });
 
-  it("that cannot be read is rejected, and so is one of another user", async () => {
+  it("that cannot be read or belongs to another user is rejected", async () => {
     const folder = await temporaryFolder();
     await developmentKey(folder);
     const path = join(folder, "development-key");
@@ -241,7 +241,7 @@ describe("a server in development", () => {
     expect(log().includes("ends with this process")).toBe(!("PARLEY_KEYS" in env));
   });
 
-  it("does not start if the file cannot be used, nor behind a proxy without keys, and says what to do", async () => {
+  it("does not start if the file cannot be used, or behind a proxy without keys, and says what to do", async () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, ".parley"), { mode: 0o700 });
     await expect(start(folder, { publicUrl: "https://agents.example.com" }).url).rejects.toThrow("push.keys");

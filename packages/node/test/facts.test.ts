@@ -38,7 +38,7 @@ function noting(): { readonly handle: UniversalHandler; readonly seen: RequestFa
 
 const plain = { remoteAddress: "127.0.0.1", certificate: undefined, user: undefined };
 
-/** Options of TLS that ask clients for certificates, and trust those of `known`. */
+/** TLS options that request client certificates, and trust `known`. */
 const mutual = (server: Certificate, known: Certificate) =>
   ({ ...server, ca: known.cert, requestCert: true, rejectUnauthorized: false }) as const;
 

@@ -20,7 +20,7 @@ import { plainRule, underRule } from "../src/http/tls.ts";
 import { Proxies } from "../src/http/proxies.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 
-/* What the probes of orchestrators and load balancers get. */
+/* Answers to probes of orchestrators and load balancers. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -147,7 +147,7 @@ describe("the probes of a server", () => {
     expect(await probe(server, "/healthz")).toEqual(alive);
   });
 
-  it("are answered behind the proxies of a server without TLS, which answers nothing else to their sender", async () => {
+  it("are answered without TLS too, while all other requests of their sender are refused", async () => {
     const { handle, isProbe } = handlerWith({ health: true });
     const guarded = underRule(handle, plainRule(new Proxies(["10.0.0.0/8"]), silentLogger), isProbe);
     const ask = async (url: string) => {
@@ -190,7 +190,7 @@ describe("the probes of a server", () => {
 
   it.each([
     ["the path of an agent", [{ agent: echoAgent(), path: "/healthz" }], true, "The probe health.live"],
-    ["a path below which an agent is", [{ agent: echoAgent(), path: "/readyz/echo" }], true, "The probe health.ready"],
+    ["a path with an agent below it", [{ agent: echoAgent(), path: "/readyz/echo" }], true, "The probe health.ready"],
     ["an address of REST", [{ agent: echoAgent() }], { ready: "/tasks" }, "The probe health.ready"],
     ["one path twice", [{ agent: echoAgent() }], { live: "/up", ready: "/up" }, "twice"],
     ["no path", [{ agent: echoAgent() }], { live: "healthz" }, "health.live"],
@@ -258,7 +258,7 @@ describe("readiness", () => {
     let done = false;
     void waiting.then(() => (done = true));
     await expect.poll(() => (clock.advance(900), done)).toBe(true);
-    // A busy store gets a few seconds. After that it counts as broken, and probes no longer wait for it.
+    // A store may take a few seconds. Then it counts as broken, and probes no longer wait for it.
     clock.advance(5_000);
     expect(await many()).toEqual(Array(50).fill(unavailable));
     expect(reads).toBe(2);

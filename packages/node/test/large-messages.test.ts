@@ -159,12 +159,12 @@ describe("a message with a large file", () => {
       if (event.artifactUpdate) expect(event.artifactUpdate.artifact.parts[0]?.text).toBe(known);
     }
     const keys = await keysOf(files);
-    // Each belongs to its task, the follow-up to that of the first message.
+    // Each file belongs to its task, and the follow-up's to the first task.
     expect(keys.filter((key) => key.includes(`/${task.id}/`))).toHaveLength(2);
     expect(keys).toHaveLength(3);
   });
 
-  it("reaches the agent that its tenant names, whose files are its own", async () => {
+  it("reaches the agent of its tenant, with separate files", async () => {
     const mounts = ["one", "two"].map((tenant) => ({ agent, tenant }));
     const { server, files } = await start({}, mounts);
     const [, answer] = await post(server, JSON.stringify({ tenant: "two", message: messageOf([part]) }));
@@ -197,11 +197,7 @@ describe("files of rejected messages", () => {
       JSON.stringify({ message: messageOf([part, { text: "a".repeat(100_001) }]) }),
       "without its large files",
     ],
-    [
-      "a reference of its own",
-      JSON.stringify({ message: messageOf([part, { url: "parley-blob:a.1/b:c" }]) }),
-      "scheme",
-    ],
+    ["a forged reference", JSON.stringify({ message: messageOf([part, { url: "parley-blob:a.1/b:c" }]) }), "scheme"],
     [
       "a file above the limit of a file",
       JSON.stringify({ message: messageOf([part, { raw: base64 + base64 }]) }),
@@ -226,7 +222,7 @@ describe("files of rejected messages", () => {
     expect([status, text]).toEqual([413, expect.stringContaining("200000")]);
   });
 
-  it("are deleted: an operation without files, in which a placeholder would be read as something else", async () => {
+  it("are deleted if the operation allows no files, where a placeholder would be misread", async () => {
     const { server, files } = await start();
     const params = { id: "x", message: { parts: [part] } };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "GetTask", params });

@@ -31,14 +31,14 @@ const named = (name: string, more: Partial<Agent> = {}): Agent => ({
   ...more,
 });
 
-/** What browsers send. */
+/** The headers of browsers. */
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 
 const get = (url: string, accept?: string, method = "GET"): Promise<Response> =>
   fetch(url, { method, headers: accept === undefined ? {} : { accept } });
 
 describe("the page of an agent", () => {
-  it("shows what the public card says, and how to call the agent at its public address", async () => {
+  it("shows the public card, and how to call the agent at its public address", async () => {
     const server = await start(
       named("Oracle", { provider: { organization: "Delphi", url: "https://delphi.example" } }),
       {
@@ -109,7 +109,7 @@ describe("the page of an agent", () => {
     expect(answer.headers.get("content-type")).toBe("application/json");
   });
 
-  it("is not for POST, which calls the agent, whatever it accepts", async () => {
+  it("does not answer POST, which calls the agent, whatever the request accepts", async () => {
     const server = await start(named("Oracle"));
     const answer = await fetch(server.url, {
       method: "POST",
@@ -177,7 +177,7 @@ describe("the page of several agents", () => {
     expect((await get(server.url)).status).toBe(404);
   });
 
-  it("is that of the agent at the root, if there is one", async () => {
+  it("is the root agent's, if any", async () => {
     const server = await start([{ agent: named("Root") }, { agent: named("Weather"), path: "/weather" }]);
     expect(await (await get(server.url, browser)).text()).toContain('<h1 dir="auto">Root</h1>');
   });
@@ -216,7 +216,7 @@ describe("the command for curl", () => {
       ),
       ["Bearer $TOKEN", "--cookie &quot;sid=$API_KEY&quot;"],
     ],
-  ])("sends %s as the card requires", async (_name, authenticator, parts) => {
+  ])("shows how to send %s as the card requires", async (_name, authenticator, parts) => {
     const server = await start(named("Oracle"), { authenticator });
     const text = await (await get(server.url, browser)).text();
     for (const part of parts) expect(text).toContain(part);

@@ -24,7 +24,7 @@ describe("the holder of a lease", () => {
     ["that lives and belongs to the system", () => [place, 1, start, random], false],
     ["on another machine", () => ["elsewhere", deadPid(), start, random], false],
     ["of a thread, which cannot tell when its process began", () => [place, pid, 0, random], false],
-    ["that nobody can read", () => "not JSON", false],
+    ["that is malformed", () => "not JSON", false],
   ])("%s: gone is %s", (_name, make, gone) => {
     const made = make();
     expect(isGone(typeof made === "string" ? made : JSON.stringify(made))).toBe(gone);

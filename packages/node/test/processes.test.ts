@@ -53,7 +53,7 @@ describe("the store of several processes", () => {
     expect(made?.ok).toBe(true);
     await expect.poll(() => told).toEqual(["t"]);
     const fence = made?.ok === true && "fence" in made ? made.fence : 0;
-    // Rejected, so nobody is notified.
+    // A rejected append notifies nobody.
     await store.append([{ task: { ...task, taskId: "no" }, records: [], effects: [run] }]);
     await store.append([{ task, fence, records: [], effects: [{ effect: "lease", op: "release" }] }]);
     await expect.poll(() => told).toEqual(["t", "t", freeRuns]);
@@ -65,7 +65,7 @@ describe("the store of several processes", () => {
     await store.close();
   });
 
-  it("is left unchanged if it wakes other machines itself", () => {
+  it("is left unchanged if it notifies other machines itself", () => {
     const own = channelWakeup(hub()());
     const withWakeup = (isConnected: boolean): Store =>
       Object.assign(memoryStore(), { wakeup: { ...own, isConnected } });

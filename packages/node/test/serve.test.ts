@@ -175,7 +175,7 @@ describe("an address to listen on", () => {
     expect(urlOf(host, 4000, false)).toBe(url);
   });
 
-  it("may be a name, which is judged by its address", async () => {
+  it("may be a name, which is checked by its address", async () => {
     expect(isLoopback(await addressOf("localhost"))).toBe(true);
     expect(urlOf("localhost", 4000, true)).toBe("https://localhost:4000");
   });
@@ -345,7 +345,7 @@ describe("close", () => {
     await closing;
   });
 
-  it("says what a store is if it got a URL, without showing the URL", async () => {
+  it("rejects a URL as the store, and suggests how to open one without repeating the URL", async () => {
     const starting = serve(echoAgent(), { port: 0, signals: false, store: "postgres://ada:secret@db/x" as never });
     await expect(starting).rejects.toThrow(/^The option `store` must be a store, or a function that opens one: .*url/);
     await expect(starting).rejects.not.toThrow("secret");
