@@ -45,7 +45,7 @@ async function put(store: Store, taskId: string, state: TaskState, age: number, 
   await store.append([{ task: { agent: "/", owner, taskId }, create: { contextId: "c" }, records: [record] }]);
 }
 
-/** A file that stays open, as that of a running server. */
+/** A file that stays open, like a running server's. */
 async function given() {
   const path = join(folder, `${(files += 1)}.db`);
   const store = await sqliteStore({ path, thread: false });
@@ -123,7 +123,7 @@ describe("parley db purge", () => {
     const purge = ["purge", "--before", "0d", "--yes", "--json"];
     expect(JSON.parse((await db(path, purge)).out)).toMatchObject({ found: 4, deleted: 4, conversations: 251 });
     expect(JSON.parse((await db(path, purge)).out)).toMatchObject({ found: 0, deleted: 0, conversations: 0 });
-    // What remains has unfinished tasks.
+    // The rest has unfinished tasks.
     const contexts = (await store.upkeep?.contexts(talked, { limit: 999 })) ?? [];
     expect(contexts.map(({ contextId }) => contextId)).toEqual(["c"]);
   });
@@ -141,7 +141,7 @@ describe("parley db purge", () => {
 });
 
 describe("parley db export and erase", () => {
-  test("write all data of an owner into a file, then delete it, including its name", async () => {
+  test("write all data of an owner into a file, then delete the data and the owner's name", async () => {
     const { path, left, store } = await given();
     const out = join(folder, `${files}.jsonl`);
     expect(await db(path, ["export", "--subject", "ada", "--out", out])).toMatchObject({ code: 0, out: "", err: "" });

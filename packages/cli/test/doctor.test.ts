@@ -26,7 +26,7 @@ function keep<T extends { close(): unknown }>(each: T): T {
   return each;
 }
 
-/** An agent whose task takes as long as told, with a report at each tenth. */
+/** An agent whose task takes the requested time, with ten progress reports. */
 const slow = defineAgent({
   name: "Slow",
   description: "Takes its time.",
@@ -200,7 +200,7 @@ describe("parley doctor", () => {
     expect(code).toBe(0);
   });
 
-  test("calls gRPC with TLS if the other addresses of the card use it, also on this machine", async () => {
+  test("calls gRPC with TLS if the card's other addresses use it, even on this machine", async () => {
     const first: number[] = [];
     const server = createTcpServer((socket) => {
       socket.once("data", (bytes) => (first.push(bytes[0] ?? 0), socket.destroy())).on("error", () => {});

@@ -48,7 +48,7 @@ const definition: Parameters<typeof defineAgent>[0] = {
 };
 
 let server: Server;
-/** The same agent, which does not stream. */
+/** The same agent, without streaming. */
 let polled: Server;
 beforeAll(async () => {
   server = await startServer(defineAgent(definition));
@@ -80,7 +80,7 @@ describe.each([
 ])("parley send fills the form of a question, with %s", (_, options) => {
   const send = (lines: readonly string[]) => typed(["send", server.url, "Book", ...options], lines);
 
-  test("field by field: it shows what each may be, checks it, and offers defaults", async () => {
+  test("field by field: it shows each field's constraints, checks the input, and offers defaults", async () => {
     const wrong = ["", "B", "Bern", "2026-02-31x", "2026-02-28", "1.5", "10", "", "free", "0", "1000.5", "70"];
     const more = ["third", "second", "perhaps", "y", "nobody", "", "", ""];
     const { code, questions, left, out, err } = await send([...wrong, ...more]);
@@ -284,7 +284,7 @@ describe("a form", () => {
     required,
   });
 
-  test("is found by its media type, and as the member `form` of data", () => {
+  test("is found by its media type, and in the member `form` of data", () => {
     const schema = object({ a: { type: "string" } });
     expect(isForm({ data: schema as JsonObject })).toBe(false);
     expect(isForm({ data: schema as JsonObject, mediaType: "application/schema+json; charset=utf-8" })).toBe(true);

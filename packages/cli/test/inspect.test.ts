@@ -8,7 +8,7 @@ import { parleyHere } from "./support/in-process.ts";
 import { recordedIo } from "./support/io.ts";
 import { startServer } from "./support/server.ts";
 
-/* Which credentials `parley inspect` sends to whom. */
+/* The credentials that `parley inspect` sends to each agent. */
 
 interface Recorded {
   readonly url: string;

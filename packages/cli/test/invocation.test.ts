@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What a command line of a shell prints. */
+/** The output of a command line in a shell. */
 async function typed(command: string): Promise<string> {
   const { npm_config_user_agent: _, npm_lifecycle_event: __, npm_package_json: ___, ...rest } = process.env;
   // As in a shell that no package manager has started.

@@ -64,7 +64,7 @@ describe("a stream on a terminal", () => {
     expect(both).toBe("task t1, context c1\n● working\n◆ a\na1 \n◆ b\nb1 \n◆ a\na2\n✓ completed\n");
   });
 
-  test("a snapshot in the middle, as after a reconnect, shows only what is new", async () => {
+  test("a snapshot in the middle, as after a reconnect, shows only the new text", async () => {
     const { out, err } = await shown([
       task("TASK_STATE_WORKING"),
       chunk("a", "one "),
@@ -151,7 +151,7 @@ describe("the exit code", () => {
     expect((await shown(events)).code).toBe(code);
   });
 
-  test("of a failed task comes with the reason", async () => {
+  test("of a failed task has the reason", async () => {
     const { out, err } = await shown([task("TASK_STATE_WORKING"), status("TASK_STATE_FAILED", "The disk is full.")]);
     expect(err).toContain("✗ failed: The disk is full.\n");
     expect(out).toBe("");

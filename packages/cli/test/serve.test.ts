@@ -191,7 +191,7 @@ describe("parley serve", () => {
     expect(shown.out).toContain("violets are blue.");
   });
 
-  test("requires the given tokens, each of its own subject", async () => {
+  test("requires the given tokens, each with its own subject", async () => {
     const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", "--token", "a1=alice"], {
       PARLEY_TOKENS: "b2=bob, c3",
     });
@@ -212,7 +212,7 @@ describe("parley serve", () => {
     expect(await whoami()).toBe(1);
   });
 
-  test("accepts API keys, for which hashes suffice, and tokens of an issuer", async () => {
+  test("accepts API keys, given by their hashes, and tokens of an issuer", async () => {
     const provider = await startProvider();
     try {
       const { key, hash } = JSON.parse((await parleyHere(["key", "--json"])).out) as { key: string; hash: string };
@@ -324,7 +324,7 @@ describe("parley serve", () => {
   });
 });
 
-describe("a file without an agent reports what is wrong with it", () => {
+describe("a file without an agent is rejected with the reason", () => {
   test.each([
     ["no-agent.ts", /exports no agent: it has no default export\. Write "export default defineAgent/],
     ["not-an-agent.js", /exports no agent: its default export is of type object/],
