@@ -102,7 +102,7 @@ describe.each(versions)("A2UI %s", (version) => {
       const part = ui.action({ name, surfaceId: "weather", sourceComponentId: "again", context: { degrees: 23 } });
       return shown(client.sendStreamingMessage({ message: { taskId, parts: [part] } }), ui, before);
     };
-    // What the user has typed meanwhile stays, although the stream of the next message begins with the whole task.
+    // The user's typed text stays, although the next stream begins with the whole task.
     const typed = { surfaceId: "weather", path: "/typed", value: "Oslo" };
     const entry = { surfaceId: "weather", path: "/typed", contents: [{ key: "city", valueString: "Oslo" }] };
     const local = version === "0.8" ? { dataModelUpdate: entry } : { version: "v0.9", updateDataModel: typed };
@@ -115,7 +115,7 @@ describe.each(versions)("A2UI %s", (version) => {
     });
     const third = await press("close", second.surfaces);
     expect(third.surfaces).toMatchObject({ byId: new Map(), bytes: 0 });
-    // A whole task repeats earlier content: nothing of it is applied twice, and what was removed stays removed.
+    // A whole task repeats earlier content, which is neither applied twice nor restored after its removal.
     const again = reduceSurfaces(third.surfaces, (await client.getTask(taskId)).ext(ui) ?? []);
     expect(again).toMatchObject({ problems: [], surfaces: { byId: new Map(), bytes: 0 } });
     // Later readers of the task get the same result.
@@ -278,7 +278,7 @@ describe("invalid content", () => {
   });
 
   test("in an answer of an agent is a problem, never an error", async () => {
-    // This server knows nothing of A2UI: it sends what a hostile one could.
+    // This server does not implement A2UI: it sends hostile content.
     const bad = [good, { version: "v0.9", updateComponents: { surfaceId: "main", components: [{}] } }, 5];
     const agent = defineAgent({
       ...about,
@@ -340,7 +340,7 @@ describe("a surface", () => {
     ]);
   });
 
-  test("streams its updates as one artifact, which a resumed run repeats", async () => {
+  test("streams its updates as one artifact, repeated by a resumed run", async () => {
     const ui = a2ui({ version: "0.9", catalogs: [catalog] });
     const agent = defineAgent({
       ...about,

@@ -59,7 +59,7 @@ describe("surfaces of 0.9", () => {
     const second = reduceSurfaces(first.surfaces, [update]);
     expect(main(second.surfaces).isReady).toBe(true);
     expect([...main(second.surfaces).components.values()]).toEqual([text("a", "B"), text("root", "R")]);
-    // What a renderer had is as it was.
+    // The first state is unchanged.
     expect([...main(first.surfaces).components.values()]).toEqual([text("a", "A")]);
     expect([...first.problems, ...second.problems]).toEqual([]);
   });
@@ -228,7 +228,7 @@ describe("surfaces of 0.8", () => {
 });
 
 describe("surfaces are limited in bytes", () => {
-  test("a message beyond the limit is left out, and the count stays exact", () => {
+  test("a message beyond the limit is left out, and the count of bytes stays exact", () => {
     const value = "x".repeat(900);
     const messages = Array.from({ length: 20 }, (_, n) => set(`/${n}`, value));
     const { surfaces, problems } = reduceSurfaces(noSurfaces, made(...messages), { maxBytes: 10_000 });
@@ -295,7 +295,7 @@ describe("an update only costs its changes", () => {
         let expected = new Map<string, unknown>();
         for (const [id, what, goesBack] of changes) {
           had.push([surfaces, expected]);
-          // A renderer may also continue with what it had before.
+          // A renderer may also continue with its earlier state.
           if (goesBack)
             [surfaces, expected] = had[what % had.length] as (typeof had)[number] as [A2uiSurfaces, typeof expected];
           expected = new Map(expected).set(`c${id}`, text(`c${id}`, `${what}`));

@@ -65,7 +65,7 @@ describe("the server adds timestamps to the agent's output", () => {
     expect(stampOf(message)).toBe(new Date(under.clock.now()).toISOString());
   });
 
-  test("so that a task goes out with stamps in its artifacts, its status and the agent's messages of its history", async () => {
+  test("so a task has stamps in its artifacts, its status and the agent's messages of its history", async () => {
     const under = await serving(echo);
     const client = await under.connect(asked);
     const { task } = await client.sendMessage("hi");
@@ -81,7 +81,7 @@ describe("the server adds timestamps to the agent's output", () => {
     }
   });
 
-  test("but not for callers who did not activate it (A2A 1.0 §4.6)", async () => {
+  test("but not for callers who did not activate the extension (A2A 1.0 §4.6)", async () => {
     const under = await serving(echo);
     const client = await under.connect({ extensions: [] });
     expect(JSON.stringify(await eventsOf(client.sendStreamingMessage("hi")))).not.toContain("timestamp/v1");

@@ -74,7 +74,7 @@ describe("a trace in the shape of the sample", () => {
 });
 
 describe("a trace in the shape of the specification", () => {
-  test("has the members of its proto: step actions, whole numbers, and attributes of text", () => {
+  test("has the members of the proto: step actions, whole numbers, and text attributes", () => {
     const { steps } = writeTrace(trace, "specification") as { steps: readonly object[] };
     expect(steps[0]).toEqual({
       step_id: "step-1",
