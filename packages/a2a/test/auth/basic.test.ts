@@ -128,7 +128,7 @@ describe("basic() (RFC 7617)", () => {
     expect(() => basic({ ada: { password } })).not.toThrow(password || "never");
   });
 
-  test("rejects a password in place of a user, which JavaScript can pass", () => {
+  test("rejects a password in place of a user (untyped JavaScript)", () => {
     expect(() => basic({ ada: "secret" as never })).toThrow(/users\["ada"\] must have the hash of a password/);
     expect(() => basic({ ada: {} as never })).toThrow(/users\["ada"\] must have the hash of a password/);
     expect(() => basic(undefined as never)).toThrow(/users must be an object/);

@@ -47,7 +47,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await answer(either, { ...withKey("wrong"), ...withToken() })).toMatchObject({ subject: "ada" });
   });
 
-  test("checks further credentials only for required schemes, and adds only those of the same caller", async () => {
+  test("checks further credentials only for required schemes, and only of the same caller", async () => {
     const checked: string[] = [];
     const scheme = (name: string, principal: Principal): Authenticator =>
       defineScheme({
@@ -151,7 +151,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await answer(anyOf(anyOf(own, key), anyone()))).toBe(anonymous);
   });
 
-  test("lists the requirements of its members one after the other", () => {
+  test("lists the requirements of its members in order", () => {
     expect(anyOf(key, token, anyone())).toMatchObject({
       securitySchemes: { apiKey: key.securitySchemes["apiKey"], bearer: token.securitySchemes["bearer"] },
       securityRequirements: [

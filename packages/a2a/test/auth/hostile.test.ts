@@ -124,8 +124,8 @@ describe("an authenticator that does not return a caller", () => {
     ["bearer()", (found) => bearer((() => found) as VerifyToken)],
     ["apiKey()", (found) => apiKey((() => found) as VerifyToken)],
     ["anyOf()", (found) => anyOf(custom(found), bearer({}))],
-    ["one of its own", custom],
-  ])("accepts nobody, and the log says why: %s", async (_, make) => {
+    ["a custom authenticator", custom],
+  ])("an invalid caller is rejected, and the log says why: %s", async (_, make) => {
     for (const found of [{}, { subject: "" }, { subject: 7 }, { id: "ada" }, true, "ada"]) {
       const logger = new LinesLogger();
       const handler = createHandler(agent, {

@@ -38,7 +38,7 @@ describe("the canonical form (A2A 1.0 §8.4.1)", () => {
     );
   });
 
-  it("has no signatures, no defaults of members that are neither required nor optional, and all unknown members", () => {
+  it("has all unknown members, no signatures, and no defaults of members with implicit presence", () => {
     const card = {
       ...copyOf(fullCard),
       signatures: [{ protected: "a", signature: "b" }],
@@ -131,11 +131,11 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     change(signed);
     const { trusted, signatures } = await verifyCard(signed, await trustIn(key()));
     expect(trusted).toBe(false);
-    // Only what the SDKs leave out of their signatures is distinguished from other changes.
+    // "unsupported": some SDKs leave an empty requirement out of their signatures.
     expect(signatures[0]?.outcome).toBe(what.endsWith("needs nothing") ? "unsupported" : "invalid");
   });
 
-  it("have a signature for each reading of empty required members, and each alone suffices", async () => {
+  it("have a signature for each reading of empty required members; each one suffices", async () => {
     const signed = await signCard(emptyCard, key());
     expect(signed.signatures).toHaveLength(2);
     const trust = await trustIn(key());
@@ -202,7 +202,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
 });
 
 describe("a card of both versions", () => {
-  it("has a signature for each, which holds for the card of that version only", async () => {
+  it("has a signature for each version, valid only for the card of that version", async () => {
     const old = {
       protocolVersion: "0.3.0",
       url: "https://agents.example.com/weather",

@@ -203,7 +203,7 @@ describe("answers that do not follow the protocol", () => {
     }
   });
 
-  test("a list whose page names itself as the next one", async () => {
+  test("a page that names itself as the next", async () => {
     const { client } = await agent((call) =>
       call.answer({ tasks: [], nextPageToken: "again", pageSize: 1, totalSize: 9 }),
     );
@@ -501,7 +501,7 @@ describe("limits of a call", () => {
   });
 
   test.each(["before", "waiting", "reading", "pausing"] as const)(
-    "an abort %s is Aborted, and leaves no timer",
+    "an abort (%s) throws Aborted and leaves no timer",
     async (when) => {
       const clock = new HandClock();
       const controller = new AbortController();
@@ -562,7 +562,7 @@ describe("REST", () => {
     ]);
   });
 
-  test.each([405, 404])("subscribes with the other method after %i to the first, and remembers it", async (status) => {
+  test.each([405, 404])("after %i, subscribes with the other HTTP method, now and later", async (status) => {
     const methods: string[] = [];
     const url = await listen((request, response) => {
       methods.push(request.method as string);

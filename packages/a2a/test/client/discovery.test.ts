@@ -64,7 +64,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     expect(await refused(`${url}/typo`)).toMatchObject({ code: "InvalidResponse", metadata: { httpStatus: "404" } });
   });
 
-  test("explains what is wrong with an address, a page or a card", async () => {
+  test("explains problems of an address, a page or a card", async () => {
     expect(await refused("localhost")).toMatchObject({
       code: "InvalidParams",
       message: expect.stringContaining("localhost"),

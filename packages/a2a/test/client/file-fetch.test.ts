@@ -71,7 +71,7 @@ describe(`links of an agent (FUZZ_SEED=${seed})`, () => {
     expect(await named.read("https://elsewhere.example/file")).toBe("own");
   });
 
-  test("to this machine share one origin under all of its names, but not on another port", async () => {
+  test("treat all names of this machine as one origin, but not another port", async () => {
     const { own, others, read } = await reading("http://127.0.0.1:4000");
     for (const host of ["localhost", "[::1]", "127.0.0.1"]) expect(await read(`http://${host}:4000/f`)).toBe("own");
     expect(await read("http://localhost:4001/f")).toBe("other");

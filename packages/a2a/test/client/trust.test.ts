@@ -12,7 +12,7 @@ import { connect, type CachedCard, type ConnectOptions } from "../../src/client/
 import { fakeClock } from "@parley/testing";
 import { cardOf, jsonRpcAt, listen } from "./support.ts";
 
-/** What a client does with signed cards (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */
+/** Signed cards at a client (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */
 
 let key: PrivateCardKey;
 let stranger: PrivateCardKey;

@@ -81,7 +81,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(stateOf(watched)).toBe("TASK_STATE_COMPLETED");
   });
 
-  test("starts with the task that it was given, and ignores what the agent repeats", async () => {
+  test("starts with the given task, and ignores repeated events", async () => {
     const { client } = await agent((call) => {
       call.events.send(taskEvent("TASK_STATE_WORKING", { metadata: JSON.parse('{ "__proto__": {}, "a": [1] }') }));
       call.events.send(statusEvent("TASK_STATE_COMPLETED"));

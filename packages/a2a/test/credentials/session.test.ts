@@ -10,7 +10,7 @@ import type { AgentCard } from "../../src/model/index.ts";
 import { cardOf, jsonRpcAt, listen, restAt } from "../client/support.ts";
 import { agentWith, errorOf, refuse } from "./support.ts";
 
-/** Where credentials are sent, and what happens if they are rejected (A2A 1.0 §7.3). */
+/** Where credentials are sent, and how rejected ones are handled (A2A 1.0 §7.3). */
 
 const secret = "secret-of-a-test-0123456789";
 const bearerScheme = { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } };
@@ -151,7 +151,7 @@ describe("a rejection", () => {
     expect(agent.calls.at(-1)?.headers.authorization).toBe("Bearer two");
   });
 
-  it("is not repeated for ever by a function that returns another secret each time", async () => {
+  it("is repeated only once, even if the function returns another secret each time", async () => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
     let count = 0;
     const client = await connect(agent.url, { credentials: [bearerToken(() => `token-${count++}`)] });

@@ -11,8 +11,8 @@ const secret = "secret-of-a-test-0123456789";
 const token = "token-of-a-test-0123456789";
 const client: OAuthOptions = { clientId: "app", clientSecret: secret };
 
-describe("a login whose request is pushed (RFC 9126)", () => {
-  it("opens a page with the state, which the redirect has to match", async () => {
+describe("a login with a pushed request (RFC 9126)", () => {
+  it("opens a page with a state, which the redirect must repeat", async () => {
     const server = await authorizationServer((path, _form, issuer) => {
       if (path === "/par")
         return (to: ServerResponse) =>

@@ -4,7 +4,7 @@ import { bodyOf, cardOf, errorOf as thrownBy, jsonRpcAt, listen, taskOf } from "
 
 /* Misbehaving agents and authorization servers of third parties. */
 
-/** An agent that answers as the test decides with `answer`, else by default. */
+/** An agent that answers with `answer`, else by default. */
 export interface StrangeAgent {
   readonly url: string;
   readonly card: AgentCard;

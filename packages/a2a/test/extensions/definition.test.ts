@@ -56,7 +56,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     ["one that is not text", 5],
     ["a relative one", "extensions/toy"],
     ["one without a scheme", "//example.com/toy"],
-    ["one with a comma, which would be two in a header", "https://example.com/a,b"],
+    ["a URI with a comma, which would be two in a header", "https://example.com/a,b"],
     ["one with a space", "https://example.com/a b"],
     ["one with a line break", "https://example.com/a\r\nx: y"],
     ["one with a character that is not ASCII", "https://example.com/ä"],
@@ -114,7 +114,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     ],
     ["data without a media type", { data: { form: { schema } } }, "data.form"],
     ["data without a schema", { data: { form: { mediaType: "a/b" } } }, "data.form.schema"],
-    ["what is not a media type", { data: { form: { mediaType: "form", schema } } }, "data.form.mediaType"],
+    ["a text that is not a media type", { data: { form: { mediaType: "form", schema } } }, "data.form.mediaType"],
     [
       "two data parts with one media type",
       { data: { a: { mediaType: "a/b", schema }, b: { mediaType: "A/B", schema } } },
@@ -209,7 +209,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     });
   });
 
-  test("rejects what is not an object at all", () => {
+  test("rejects values that are not objects", () => {
     expect(Object.keys(refusal(null as never))).toEqual(["uri"]);
   });
 
@@ -246,7 +246,7 @@ describe("the extensions of a server", () => {
   const base: AnyExtension = { uri: "urn:example:base", description: "Base", params: { a: 1 } };
   const above: AnyExtension = { uri: "urn:example:above", requires: [base.uri], required: true };
 
-  test("are on the cards of their agents, once, and those of the server on all cards", () => {
+  test("are on the cards of their agents, once; the server's are on all cards", () => {
     const shown = { uri: base.uri, description: "Base", params: { a: 1 } };
     expect(serve([[base], []])).toEqual([[shown], []]);
     expect(serve([[base], []], [base])).toEqual([[shown], [shown]]);
@@ -276,7 +276,7 @@ describe("the extensions of a server", () => {
     ],
     ["two values with one URI, at an agent and the server", [[base]], [{ uri: base.uri }], /urn:example:base has two/],
     [
-      "one whose dependency only another agent has",
+      "an extension whose dependency only another agent has",
       [[above], [base]],
       [],
       /urn:example:above, which requires urn:example:base: the agent "Agent 0" has no such extension$/,

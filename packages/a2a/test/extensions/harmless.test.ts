@@ -34,7 +34,7 @@ const result: OnMessage = async function* (turn) {
   yield turn.artifact({ parts: [{ text: "result" }] });
 };
 
-/** What hooks return in place of an event. */
+/** Invalid results of hooks. */
 const returned: Readonly<Record<string, (event: AppendedEvent) => unknown>> = {
   nothing: () => undefined,
   null: () => null,

@@ -14,7 +14,7 @@ const limit = 5_000;
 /** Never settles. */
 const never = new Promise<never>(() => {});
 
-/** An agent with an extension whose `hook` has been called, and does not settle. */
+/** An agent with an extension whose `hook` never settles. */
 function hanging(kind: ExtensionKind, hook: Partial<AnyExtension> & object, limits = { hookTimeout: limit }) {
   const clock = fakeClock();
   let timers = 0;
@@ -114,7 +114,7 @@ describe("a promise of onTurnStart that never settles", () => {
     const task = await sent;
     expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "without"]);
     expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onTurnStart" }]);
-    // It began, so it may close what it opened.
+    // onTurnEnd is still called, so the extension can clean up.
     expect(ended).toEqual(["end"]);
   });
 

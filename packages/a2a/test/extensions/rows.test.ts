@@ -191,7 +191,7 @@ const deliveries: Extension = {
   },
 };
 
-/** One poll for work. `deliver` throws if it cannot; the row is then due again after a second. */
+/** One poll for work. If `deliver` throws, the row is due again after a second. */
 async function work(store: Store, now: number, deliver: (task: TaskKey, seq: number) => Promise<void>): Promise<void> {
   for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now, limit: 10 })) {
     const claimed = await change(store, row, row.value, now + longest);
@@ -206,7 +206,7 @@ async function work(store: Store, now: number, deliver: (task: TaskKey, seq: num
         await deliver(row.task, seq);
         done = String(seq);
       }
-      // An event that arrived meanwhile makes this stale, and the row is checked again at once.
+      // If an event arrived meanwhile, this change fails, and the row is due at once.
       const idle = await change(store, claimed, done, undefined, head?.seq);
       if (idle === undefined) await change(store, claimed, done, now);
     } catch {
@@ -469,7 +469,7 @@ describe("a task without space for the rows of an extension (docs/extension-api.
     expect(await keysOf(made, task.id)).toEqual(["message go 0", "a 0", "b 0"]);
   });
 
-  test("fails however few bytes are left: rows are dropped until its end fits", async () => {
+  test("fails even with few bytes left: rows are dropped until its last event fits", async () => {
     const hundred: Extension = {
       uri,
       onAppend(event, { rows }) {

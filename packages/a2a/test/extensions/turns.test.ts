@@ -12,7 +12,7 @@ function extended(onMessage: OnMessage, ...extensions: readonly AnyExtension[]):
   return harness(onMessage, { extensions });
 }
 
-/** What an agent gets of the extension, whose type this file does not need. */
+/** The agent's access to the extension, untyped. */
 function ext(turn: Parameters<OnMessage>[0], of = uri): unknown {
   return (turn as { ext(extension: AnyExtension): unknown }).ext({ uri: of });
 }

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { deferred } from "../../src/base/index.ts";
 import { reasonOf, receive, secret, status, url } from "./support.ts";
 
-/* The forms of bodies, and what is not a webhook. */
+/* The forms of bodies, and requests that are not webhooks. */
 
 const event = status("TASK_STATE_WORKING");
 
@@ -127,7 +127,7 @@ describe("challenges", () => {
     expect(await response.json()).toEqual(challenge);
   });
 
-  test("need the token, if the receiver has one", async () => {
+  test("need the receiver's token, if any", async () => {
     const { send } = receive({ token: "s3cret" });
     expect((await send(challenge, { key: undefined, headers: token })).status).toBe(200);
     const refused = await send(challenge, { key: undefined });
@@ -140,7 +140,7 @@ describe("challenges", () => {
 });
 
 describe("subscriptions", () => {
-  test("have their own token, whose deliveries go to their listener", async () => {
+  test("have their own tokens; deliveries with a token go to its listener", async () => {
     const { receiver, send, events } = receive();
     const seen: string[] = [];
     const subscription = receiver.subscribe((_event, { taskId }) => void seen.push(taskId));

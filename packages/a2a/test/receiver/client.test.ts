@@ -106,7 +106,7 @@ describe("waiting by webhook", () => {
     await expect(waiting).rejects.toMatchObject({ code: "Timeout" });
   });
 
-  test("polls with growing delays while no webhook comes, and starts over after each webhook", async () => {
+  test("polls with growing delays while no webhook comes, and resets the delay after each webhook", async () => {
     const { own, client, methods } = await agent();
     const polls = (): number => methods().filter((method) => method === "GetTask").length;
     const clock = fakeClock();
@@ -148,8 +148,8 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
   const brought: StreamResponse = { task: taskOf("TASK_STATE_COMPLETED", { metadata: { [stampedAt]: "noon" } }) };
 
   test.each([
-    ["as the delivery says that it is active", undefined, { "a2a-extensions": stampUri }, "noon"],
-    ["as an older sender says it", undefined, { "x-a2a-extensions": stampUri }, "noon"],
+    ["as active, if the delivery says so", undefined, { "a2a-extensions": stampUri }, "noon"],
+    ["as active, if an older sender says so", undefined, { "x-a2a-extensions": stampUri }, "noon"],
     ["not if another extension is active", undefined, { "a2a-extensions": "urn:other" }, undefined],
     ["not if the delivery says nothing", undefined, {}, undefined],
     ["if it only adds data, and the delivery says nothing", "data", {}, "noon"],

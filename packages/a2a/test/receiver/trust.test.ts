@@ -12,7 +12,7 @@ import { otherSecret, reasonOf, receive, secret, status, textLogger, url } from 
 const event = status("TASK_STATE_WORKING");
 const keySetUrl = "https://agents.example.com/.well-known/jwks.json";
 
-/** A key pair of Ed25519: what signs, what verifies, and the key for a key set. */
+/** A key pair of Ed25519: its private key, its public key, and its key for a key set. */
 async function pair() {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);

@@ -135,7 +135,7 @@ describe("createHandler", () => {
     "https://a.example/?x=1",
     "https://a.example/#x",
     "https://u:p@a.example",
-  ])("rejects the publicUrl %j, and says what it needs", (publicUrl) => {
+  ])("rejects the publicUrl %j, and says what is required", (publicUrl) => {
     expect(() => serve(agent(), { publicUrl: publicUrl as string })).toThrow(
       /publicUrl is (required|not valid)\. .*https:\/\/agents\.example/,
     );
@@ -146,7 +146,7 @@ describe("createHandler", () => {
     ["a value that defineAgent() did not return", { name: "Echo", onMessage: () => undefined }],
     ["a list of agents", [agent()]],
     ["a mount without an agent", [{ path: "/echo" }]],
-  ])("rejects serving %s, and says what it needs", (_, agents) => {
+  ])("rejects serving %s, and says what is required", (_, agents) => {
     expect(() => serve(agents as never)).toThrow(
       "agent must be an agent, as defineAgent() returns it, or a list of mounts",
     );

@@ -219,7 +219,7 @@ describe("JSON-RPC over HTTP", () => {
     ["PermissionDenied", 403, {}, {}],
     ["TooManyRequests", 429, { retryAfter: 1.2 }, { "retry-after": "2" }],
     ["Unavailable", 503, { retryAfter: 5 }, { "retry-after": "5" }],
-  ] as const)("reports %s by HTTP too, because JSON-RPC has no code for it", async (code, status, options, headers) => {
+  ] as const)("reports %s as an HTTP error too: JSON-RPC has no code", async (code, status, options, headers) => {
     const { handler, service } = withService();
     service.script = () => {
       throw new A2AError(code, undefined, options);
@@ -321,7 +321,7 @@ describe("an error of a streaming call (§9.4.2, §9.5)", () => {
     }
   });
 
-  test("is the only event also if the request itself is invalid, or its method unknown", async () => {
+  test("is the only event, even if the request is invalid or its method unknown", async () => {
     const { handler, service } = withService();
     for (const [body, id, code] of [
       [rpc("SendStreamingMessage", { message: {} }, 7), 7, -32602],

@@ -60,7 +60,7 @@ describe("the memory of large messages", () => {
 });
 
 describe("a large body without a length", () => {
-  /** Begins to read one, of which 300 KiB have arrived and more will. Files have no memory before `open` resolves. */
+  /** Begins to read a body of which 300 KiB have arrived. Files have no memory before `open` resolves. */
   function reading(unfinished: Unfinished, open: FileReceiver["open"]): Promise<string> {
     const piece = new Uint8Array(10 * kib).fill(0x20);
     const request = {

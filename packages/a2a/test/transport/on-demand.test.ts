@@ -68,7 +68,7 @@ async function streamedId(response: Response): Promise<string> {
   }
 }
 
-/** A platform: what was passed to `waitUntil`, and how much of it is over. */
+/** A platform that records the promises passed to `waitUntil`, and how many have settled. */
 function platform() {
   const passed: (readonly unknown[])[] = [];
   let over = 0;
@@ -176,7 +176,7 @@ describe("wake", () => {
     const found = gated();
     found.open();
     const second = serve(found.agent, { store, clock, waitUntil: () => {} });
-    // The lease holds for 30 s. That is when something is due.
+    // The next work is due when the lease expires, after 30 s.
     expect(await second.wake()).toEqual({ next: clock.now() + 30_000 });
     expect(found.attempts).toEqual([]);
     clock.advance(30_001);

@@ -4,7 +4,7 @@ import { anonymous, Payload, type CallContext, type StreamReply } from "../../sr
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { ScriptedService, status } from "../transport/support.ts";
 
-/** What a client makes of A2A 0.3 servers whose subscriptions do not begin with the task. */
+/** A client of A2A 0.3 servers whose subscriptions do not begin with the task. */
 
 const context: CallContext = { principal: anonymous, version: "0.3", extensions: [] };
 
