@@ -40,7 +40,7 @@ describe("the check of the store", () => {
     await expect.poll(() => conditionOf(blind)).toEqual({ writable: true, changes: "polled" });
   });
 
-  test("detects that a listening session was ended: polled, then notified again", async () => {
+  test("detects that its listening session was ended, polls, and is soon notified again", async () => {
     const store = await open("ended");
     expect((await conditionOf(store))?.changes).toBe("told");
     const seen = new Set<unknown>();
@@ -52,7 +52,7 @@ describe("the check of the store", () => {
         async () => {
           const { changes } = (await conditionOf(store)) ?? {};
           seen.add(changes);
-          // It listens again within milliseconds, which a busy machine may not see.
+          // It listens again within milliseconds, so the state may be missed.
           if (!seen.has("polled")) await database().run(listening);
           return changes === "told" && seen.has("polled");
         },

@@ -53,7 +53,7 @@ describe("the cost of an append", () => {
     before = driver.exchanges;
     const items = names("t", 50).map((id) => ({ task: keyOf(id), records: [chunk(id, "x", false), done(id)] }));
     await store.append(items);
-    // Locked and read, then written: the log, the tasks, the contexts, the counts.
+    // Two statements lock and read; the others write the log, tasks, contexts and counts.
     expect(driver.taken().length).toBeLessThanOrEqual(6);
     expect(driver.exchanges - before).toBe(3);
   });
@@ -92,7 +92,7 @@ describe("the cost of an append", () => {
     expect(await explain(seq - 2)).toBeLessThanOrEqual(2 * near + 4);
   });
 
-  test("is one transaction for everything that is appended while one is in flight", async () => {
+  test("of many callers during a transaction are stored together in the next one", async () => {
     const { store, driver } = await counted("groups");
     await store.append(lives(["warm"]));
     const before = driver.exchanges;
@@ -118,7 +118,7 @@ test("the conversation before a turn is read in a few statements, however long t
   expect(driver.taken().filter((statement) => statement.includes("actor > 0")).length).toBeLessThanOrEqual(3);
 });
 
-test("counts, which all appends of an agent need, are the last writes of a transaction", async () => {
+test("counts, which all appends of an agent update, are written last in a transaction", async () => {
   const { store, driver } = await counted("counters");
   await store.search?.use(true);
   const isCounts = (statement: string): boolean => statement.includes('INSERT INTO "counters".counts');

@@ -2,7 +2,7 @@ import pg from "pg";
 import type { Connection, PostgresDriver } from "../../src/postgres/driver.ts";
 import { poolDriver } from "../../src/postgres/pool.ts";
 
-/** A driver that records what it sends. */
+/** A driver that records its statements. */
 export interface CountingDriver extends PostgresDriver {
   /** Returns the statements since the last call, without those that begin and end transactions. */
   taken(): readonly string[];

@@ -5,7 +5,7 @@ import { startPooler } from "../../../../test/postgres/pooler.ts";
 import { startPostgres, type PostgresServer } from "../../../../test/postgres/server.ts";
 import { alice, making } from "./given.ts";
 
-/** A server of this file, which it crashes. A commit waits for others, so many are in progress. */
+/** A separate server, to be crashed. Its commits wait for each other, so many are in progress. */
 let server: PostgresServer;
 const opened: { close(): Promise<unknown> }[] = [];
 

@@ -43,7 +43,7 @@ async function table(db: Database, ...ids: readonly number[]): Promise<string> {
   return name;
 }
 
-/** The table that records the outcome of a commit, as the store has it. */
+/** The store's table that records the outcome of a commit. */
 async function witnessing(db: Database): Promise<void> {
   await db.query(
     "CREATE TABLE IF NOT EXISTS witnesses (id uuid PRIMARY KEY, token bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())",
@@ -110,7 +110,7 @@ describe("a transaction", () => {
     expect((await db.query(`SELECT count(*) FROM ${name}`)).rows).toEqual([[0]]);
   });
 
-  test("fails with its first failed statement, whatever the body does with it", async () => {
+  test("fails with its first failed statement, even if the body catches the error", async () => {
     const db = await open();
     const name = await table(db, 1);
     const body = db.transaction(write, async (tx) => {
@@ -155,7 +155,7 @@ describe("a transaction", () => {
     expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[2], [2]]);
   });
 
-  test("runs a bounded number of times if it always conflicts, then is Unavailable", async () => {
+  test("runs a bounded number of times if it always conflicts, then throws Unavailable", async () => {
     const db = await open();
     let runs = 0;
     const body = db.transaction(write, (tx) => {
@@ -254,7 +254,7 @@ describe("a lost connection", () => {
         );
         if (!commits) return result;
         lost += 1;
-        // Both are lost at once: neither runs again before that.
+        // Neither runs again before both are lost.
         if (lost === 1) await bothLost.promise;
         else {
           await plain.query(`UPDATE ${name} SET n = 0; UPDATE witnesses SET token = token - 1`);

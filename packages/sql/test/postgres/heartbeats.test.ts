@@ -7,7 +7,7 @@ import { postgresStore, type PostgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startProxy } from "../../../../test/postgres/proxy.ts";
 
-/* A process whose database is busy still beats in time; otherwise others take its tasks. */
+/* A process with a busy database still sends heartbeats in time, or others would take its tasks. */
 
 const database = useDatabase();
 const opened: { close(): Promise<void> }[] = [];
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** Wake-ups that come by another way: no connection listens. */
+/** Wake-ups without the database, so no connection listens. */
 const elsewhere: Wakeup = {
   isConnected: true,
   publish: () => undefined,
@@ -59,7 +59,7 @@ const within = 5_000;
 describe("a heartbeat of a process whose pool is full", () => {
   test.each([
     ["that listens for wake-ups", "listens", undefined],
-    ["of its own, if none listens", "own", elsewhere],
+    ["for heartbeats, if none listens", "own", elsewhere],
   ])("uses a connection %s", async (_which, schema, wakeup) => {
     const { store, pool } = await storeOver(`full_${schema}`, 3, wakeup);
     await store.nodes?.beat("a", within);

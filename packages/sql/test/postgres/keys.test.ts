@@ -30,7 +30,7 @@ test("an expired key that two nodes reuse at once belongs to the first task on b
   }
 });
 
-test("a valid key is answered while another process has it locked", async () => {
+test("a repeated key is recognized while another process has locked it", async () => {
   const schema = "locked";
   const store = await postgresStore({ database: database().url, schema });
   const other = new pg.Client({ connectionString: database().url });

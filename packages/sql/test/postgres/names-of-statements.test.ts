@@ -39,7 +39,7 @@ describe("a statement", () => {
     expect(await prepared(db)).toEqual([plusOne]);
   });
 
-  test("has no name behind a pooler, whose next transaction may be in a session that does not know it", async () => {
+  test("has no name behind a pooler, because the next transaction may be in another session", async () => {
     const pooler = await startPooler(database().url, "transaction");
     opened.push(pooler);
     const db = await open(pooler.url, 4);
@@ -57,7 +57,7 @@ describe("a statement", () => {
     expect(await prepared(db)).toEqual([]);
   });
 
-  test("in a transaction whose plan is older than a table change runs again with a new plan", async () => {
+  test("runs again with its transaction if a table change has made its plan invalid", async () => {
     const db = await open(database().url);
     await db.query("CREATE TABLE changing (id bigint, name varchar(9))");
     await db.query("INSERT INTO changing VALUES (1, 'one')");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 
-/** What the reads of operators cost (docs/decisions/operators.md). */
+/** The cost of operators' reads (docs/decisions/operators.md). */
 
 const database = useDatabase();
 

@@ -30,7 +30,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
       for (const [at, each] of settled.entries()) {
         const found = await Promise.all(["a", "b"].map((half) => store.head(alice, `${round}${ids[at]}-${half}`)));
         expect(new Set(found.map((head) => head !== undefined)).size).toBe(1);
-        // The error of an append that may be committed says so.
+        // The error says if the append may have been committed.
         if (each.status === "fulfilled") expect(found[0]).toBeDefined();
         else expect((each.reason as A2AError).code).toBe("Unavailable");
       }

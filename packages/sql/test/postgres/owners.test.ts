@@ -65,7 +65,7 @@ describe("deleting an owner", () => {
     expect((await made.upkeep?.owners({ limit: 9 }))?.map(({ owner }) => owner)).toEqual(["bob", "carol"]);
   });
 
-  test("waits for running appends that create data of the owner, which is then deleted or created anew", async () => {
+  test("waits for running appends that create the owner's data, which is then deleted or created anew", async () => {
     const schema = "forgets_all";
     const made = await store(schema);
     await made.append([context(alice, "c")]);

@@ -56,7 +56,7 @@ async function limitedTo(schema: string, body: (url: string) => Promise<void>): 
   }
 }
 
-/** Makes tasks look as if they had been created so many weeks ago. */
+/** Makes tasks look this many weeks old. */
 async function age(schema: string, ids: readonly string[], weeks: number): Promise<string> {
   const now = Math.floor(Date.now() / 86_400_000 / 7);
   const name = `log_${now - weeks}`;
@@ -102,7 +102,7 @@ describe("retention", () => {
     expect((await one.list(alice, { limit: 9, artifacts: false })).total).toBe(0);
   });
 
-  test("keeps a partition as long as one of its tasks stays, and deletes the records of the others", async () => {
+  test("keeps a partition while one of its tasks stays, and deletes the records of its other tasks", async () => {
     const schema = "keeps";
     const one = await store(schema);
     await over(one, "old");
@@ -112,7 +112,7 @@ describe("retention", () => {
     expect(await partitions(schema)).toContain(name);
     const { rows } = await database().run(`SELECT count(*)::int AS records FROM ${schema}.log`);
     expect(rows).toEqual([{ records: 1 }]);
-    // Once it is terminal too, the partition is dropped, here by a second node, which does not know the first one's results.
+    // Once this task is terminal too, the partition is dropped, here by a second node that knows nothing of the first sweep.
     await one.append([{ task: keyOf("running"), records: [done("running", 2000)] }]);
     const two = await store(schema);
     expect((await two.sweep({ now: 0, deleteBefore: Date.now(), limit: 10 })).deleted).toBe(1);
@@ -159,7 +159,7 @@ describe("retention", () => {
     expect((await partitions(schema)).filter((name) => weeks.includes(name))).toEqual([]);
   });
 
-  test("drops nothing that somebody else has detached", async () => {
+  test("drops no partition that somebody else has detached", async () => {
     const schema = "archive";
     const one = await store(schema);
     await over(one, "a", "b");
@@ -197,11 +197,11 @@ describe("retention", () => {
     expect(driver.taken().filter((statement) => statement.includes("relpartbound")).length).toBeLessThanOrEqual(4);
   });
 
-  test("creates the missing weeks, beside those of another length", async () => {
+  test("creates the missing weeks beside partitions of another length", async () => {
     const schema = "lengths";
     const one = await store(schema);
     const first = Math.floor(Date.now() / 86_400_000 / 7);
-    // The third and the fourth week have partitions of another release: the second half of one, and the first half of the other.
+    // Another release has created a partition from the middle of the third week to the middle of the fourth.
     await database().run(`DROP TABLE ${schema}.log_${first + 2}, ${schema}.log_${first + 3}, ${schema}.log_${first + 4};
       CREATE TABLE ${schema}.other PARTITION OF ${schema}.log
         FOR VALUES FROM (${(first + 2) * week + week / 2}) TO (${(first + 3) * week + week / 2})`);

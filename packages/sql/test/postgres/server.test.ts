@@ -13,7 +13,7 @@ import type { Database } from "../../src/postgres/database.ts";
 import { probed } from "./serving.ts";
 import { recorder } from "./logs.ts";
 
-/** A server of this file, which it stops and changes. */
+/** A separate server, to be stopped and changed. */
 let server: PostgresServer;
 let certificate: string;
 const opened: { close(): Promise<unknown> }[] = [];
@@ -75,7 +75,7 @@ async function admin(text: string): Promise<void> {
 }
 
 describe("a database that restarts", () => {
-  test.each(["stop", "crash"] as const)("after a %s, calls wait for it, and take effect once", async (way) => {
+  test.each(["stop", "crash"] as const)("after a %s, calls wait, and take effect once", async (way) => {
     const db = await open();
     await db.query(`CREATE TABLE ${way}_t (id bigint)`);
     await server[way]();
@@ -89,7 +89,7 @@ describe("a database that restarts", () => {
     expect((await db.query(`SELECT count(*) FROM ${way}_t`)).rows).toEqual([[1]]);
   });
 
-  test("and does not come back within the limit is Unavailable; closing does not wait", async () => {
+  test("and is not back within the limit: calls throw Unavailable, and closing does not wait", async () => {
     const db = await open({ outageTimeout: 100 });
     const patient = await open({ outageTimeout: 600_000 });
     await server.stop();

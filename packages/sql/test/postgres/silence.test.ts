@@ -50,7 +50,7 @@ describe("a network that loses every packet", () => {
       }
     }
     proxy.isSilent = false;
-    // The connections that were started meanwhile are closed first.
+    // Connections that were opened during the silence are closed first.
     await expect.poll(() => store.append([making("v")]).then(verdicts, () => undefined)).toEqual(["ok"]);
     // A rejected append is not stored later, either.
     expect(await store.head(alice, "u")).toBeUndefined();
@@ -64,7 +64,7 @@ describe("a network that loses every packet", () => {
       if (text.includes("COMMIT\0") && (commits += 1) === 1) proxy.forget();
       return undefined;
     };
-    // The server has it, and its answer is lost.
+    // The server commits it, but its answer is lost.
     expect(verdicts(await store.append([making("u")]))).toEqual(["ok"]);
     expect(commits).toBe(1);
     expect(await store.head(alice, "u")).toBeDefined();

@@ -36,7 +36,7 @@ describe("the contract of wake-ups, by LISTEN and NOTIFY", () => {
   wakeupContract({ describe, it, expect }, { open: () => open(), disconnect: () => database().disconnectAll() });
 });
 
-/** A node whose notifications a test may swallow. `pooled`: it believes that it is behind a pooler. */
+/** A node whose notifications a test can drop. `pooled`: it believes that it is behind a pooler. */
 async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; readonly pooled?: boolean } = {}) {
   const { deaf = false, pooled = false, ...more } = options;
   const db = await connect({ database: database().url });
@@ -61,7 +61,7 @@ async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; re
   return { db, wakeup, state, lines, told };
 }
 
-/** How many sessions listen, and what they hold. */
+/** The number of listening sessions, and their locks. */
 async function listeners(db: Database): Promise<unknown> {
   const { rows } = await db.query(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SET idle_session_timeout%'",
@@ -76,7 +76,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(lines).toEqual([expect.stringContaining("notifications do not arrive")]);
     state.deaf = false;
     await expect.poll(() => wakeup.isConnected).toBe(true);
-    // What was published meanwhile is not known.
+    // It does not know what was published meanwhile, so any task may have changed.
     expect(told).toEqual([undefined]);
     expect(lines[1]).toContain("notifications arrive again");
   });
@@ -185,7 +185,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     try {
       const { db, wakeup, lines } = await node();
       expect(await listeners(db)).toBe(1);
-      // The others of the pool end meanwhile.
+      // The pool's other connections end meanwhile.
       const idle = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle'";
       await expect.poll(async () => (await database().run(idle)).rows).toEqual([{ count: "1" }]);
       expect([wakeup.isConnected, lines]).toEqual([true, []]);

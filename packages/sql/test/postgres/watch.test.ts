@@ -36,7 +36,7 @@ const lost: Wakeup = {
 };
 
 describe("watch", () => {
-  test("reports which task another node has changed, and nothing of its own", async () => {
+  test("reports the tasks that another node has changed, and no changes of its own", async () => {
     const { one, two, told, own } = await nodes("wakes");
     expect(two.wakeup.isConnected).toBe(true);
     await one.append([making("t")]);
@@ -121,7 +121,7 @@ async function quiet(told: unknown[]): Promise<void> {
     .toBe(0);
 }
 
-/** A `Watch` whose polls a test answers: `last`, the finished transactions, and the next one. */
+/** A `Watch` whose polls the test answers: `last`, the finished transactions, and the next id. */
 function watching() {
   vi.useFakeTimers();
   const asked: { resolve(result: Result): void; reject(error: Error): void }[] = [];
@@ -152,10 +152,10 @@ function watching() {
 describe("polls", () => {
   afterEach(() => void vi.useRealTimers());
 
-  test("count the transactions of this node by the places that they took, whatever they were begun for", async () => {
+  test("subtracts this node's transactions by their ids, whatever their purpose", async () => {
     const { watch, look } = watching();
     expect(await look([10, 100, 100])).toBe(1);
-    expect(await look([10, 100, 100])).toBe(1); // What had begun before the first look is over now.
+    expect(await look([10, 100, 100])).toBe(1); // Transactions from before the first look have ended.
     expect(await look([10, 100, 100])).toBe(0);
     watch.took(11);
     watch.took(12);

@@ -8,7 +8,7 @@ import { callContext, inProcess, type InProcessOptions } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 
-// What a process does with the file of a process that ended.
+// A process takes over the file of a process that ended.
 
 const mebi = 1 << 20;
 

@@ -18,7 +18,7 @@ import { openDriver } from "./drivers.ts";
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What `sweep` of 0.1.0 does to a task that is deleted. */
+/** Deletes a task as `sweep` of 0.1.0 does. */
 function deleteAs010(driver: Driver, number: number): void {
   driver.transaction("write", () => {
     for (const sql of [
