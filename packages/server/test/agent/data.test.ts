@@ -122,7 +122,7 @@ describe("turn.data()", () => {
     expect((await client.sendMessage(parts)).message?.parts).toEqual([{ text: "1 for a" }]);
   });
 
-  it("accepts texts and files whose media type is JSON, and guesses at no others", async () => {
+  it("accepts texts and files only if their media type is JSON", async () => {
     const { client } = await given(reader(expense));
     const json = JSON.stringify({ amount: 3, purpose: "tea" });
     for (const mediaType of ["application/json", "application/JSON; charset=utf-8", "application/vnd.form+json"]) {
@@ -186,7 +186,7 @@ describe("turn.data()", () => {
     ]);
   });
 
-  it("asks again within a task, and takes its next message (A2A 1.0 §3.4.3)", async () => {
+  it("asks again within a task, and reads the answer from the task's next message (A2A 1.0 §3.4.3)", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         if (turn.number === 1) {
@@ -330,7 +330,7 @@ describe("turn.data()", () => {
     expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("leaves an earlier question of the agent open", async () => {
+  it("does not close an earlier question of the agent", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         yield turn.inputRequired("First question");
@@ -341,7 +341,7 @@ describe("turn.data()", () => {
     expect(task?.status.message?.parts).toEqual([{ text: "First question" }]);
   });
 
-  it("runs the agent's finally, and keeps what it stored before", async () => {
+  it("runs the agent's finally, and keeps its earlier events", async () => {
     const ended: string[] = [];
     const { client } = await given({
       async *onMessage(turn) {
@@ -460,7 +460,7 @@ describe("dataOf()", () => {
     artifacts: [1, 2].map((amount) => ({ artifactId: String(amount), parts: [{ data: { ...good, amount } }] })),
   };
 
-  it("takes the newest matching artifact of a task, then the message of its status", async () => {
+  it("reads the newest matching artifact of a task, or else the message of its status", async () => {
     expect((await dataOf(task, expense)).amount).toBe(2);
     expect((await dataOf({ ...task, artifacts: [] }, expense)).amount).toBe(3);
     expect((await dataOf(task, z.object({ amount: z.literal(1) }))).amount).toBe(1);

@@ -151,7 +151,7 @@ describe("turn.file()", () => {
 });
 
 describe("turn.files()", () => {
-  /** What an agent sees of the files of a message. */
+  /** The files of a message as an agent sees them. */
   async function seen(parts: readonly Part[], options?: FilesOptions) {
     const files: unknown[] = [];
     const { send } = harness(

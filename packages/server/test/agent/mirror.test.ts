@@ -69,7 +69,7 @@ describe("mirrorArtifactText", () => {
       [{ text: "A" }],
     ],
     [
-      "of several artifacts, without their files, as they are at the end",
+      "of the final state of several artifacts, without files",
       async function* (turn) {
         yield turn.artifact({ artifactId: "a", parts: [text("draft")] });
         yield turn.artifact({ artifactId: "b", parts: [file(new Uint8Array(3)), text("B1")], open: true });
@@ -157,7 +157,7 @@ describe("mirrorArtifactText", () => {
     expect(agent.problems).toEqual([]);
   });
 
-  it("repeats only the artifacts of its own turn, and leaves an earlier question a question", async () => {
+  it("repeats only the artifacts of its own turn, and leaves an earlier question unchanged", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         yield turn.artifact({ parts: [text(`Answer ${turn.number}`)] });

@@ -99,7 +99,7 @@ describe("the result", () => {
     expect(events).toEqual(["task SUBMITTED", "COMPLETED"]);
   });
 
-  test("of a task has the data of its artifacts, with its type, or a clear error", async () => {
+  test("of a task has the typed data of its artifacts, or a clear error", async () => {
     const { result } = await through(async function* (turn) {
       yield turn.artifact({ parts: [data({ degrees: 21 })] });
     });
@@ -166,7 +166,7 @@ describe("the other agent's progress and artifacts", () => {
 });
 
 describe("the conversation with the other agent", () => {
-  test("is one per conversation of this agent, and a new one with contextId: false", async () => {
+  test("is the same for each conversation of this agent, and always new with contextId: false", async () => {
     const contexts: string[] = [];
     const client = await serving(
       agentOf(async function* (turn) {

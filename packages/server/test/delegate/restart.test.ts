@@ -110,7 +110,7 @@ describe("a delegation", () => {
       await vi.waitFor(() =>
         expect(served.requests.filter((name) => name === "SubscribeToTask")).toHaveLength(life - 1),
       );
-      // A run that only waits is not blamed for the end of its process, however long the other agent is silent.
+      // A run that only waits is not blamed for a crash, however long the other agent is silent.
       await vi.waitFor(async () => {
         clock.advance(1000);
         expect((await store.head({ agent: "/" }, taskId))?.run).toMatchObject({ attempt: life });
@@ -416,12 +416,12 @@ describe("two agents with the same name and message", () => {
   }
 
   interface Lives {
-    /** The agents that the first process asks, one after the other. */
+    /** The agents that the first process delegates to, in order. */
     readonly first: readonly DelegateClient[];
     readonly second: readonly DelegateClient[];
-    /** The first process ends once this holds. */
+    /** The first process dies once this resolves. */
     readonly until: (store: Store, taskId: string) => Promise<unknown>;
-    /** When the second process runs. */
+    /** Called when the second process runs. */
     readonly afterwards?: () => void;
     readonly options?: DelegateOptions;
   }
@@ -520,7 +520,7 @@ describe("two agents with the same name and message", () => {
 
   test.each([
     ["nothing is sent", {}, "uncertain and one", []],
-    ["the other one is asked with onUncertain: resend", { onUncertain: "resend" }, "two and one", ["Go"]],
+    ["the message is sent again with onUncertain: resend", { onUncertain: "resend" }, "two and one", ["Go"]],
   ] as const)("if one has replied without a task: %s", async (_, options, heard, got) => {
     const [one, two] = [worker("one", true), worker("two", true)];
     const [a, b] = [await one.served.client(), await two.served.client()];

@@ -4,7 +4,7 @@ import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 import { callContext } from "@parley/testing";
 import { gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
 
-/** A value with so many levels of arrays. */
+/** A value with this many levels of arrays. */
 function nested(depth: number): JsonValue {
   let value: JsonValue = 1;
   for (let at = 0; at < depth; at += 1) value = [value];
@@ -79,7 +79,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect((await get(task?.id ?? "")).status.message?.parts).toEqual([{ text: "A late reply" }]);
   });
 
-  it("answers with a direct Message that comes in time, also for returnImmediately", async () => {
+  it("answers with a direct Message that arrives in time, even for returnImmediately", async () => {
     const { ask } = harness((turn) => turn.reply("quick"));
     const { message } = await ask("Go", { configuration: { returnImmediately: true } });
     expect(message?.parts).toEqual([{ text: "quick" }]);

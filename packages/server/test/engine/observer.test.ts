@@ -364,7 +364,7 @@ describe("the context that an observer opens", () => {
         throw new Error("no collector");
       },
     ],
-  ])("runs an agent once, also with a context %s", async (_, run) => {
+  ])("runs an agent once, even with a context %s", async (_, run) => {
     let runs = 0;
     const { ask } = harness(
       (turn) => {

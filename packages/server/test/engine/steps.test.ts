@@ -216,7 +216,7 @@ describe("turn.step()", () => {
     expect(times.map((time, at) => time - (times[at - 1] ?? time))).toEqual([0, 1000, 2000, 3000]);
   });
 
-  it("rejects results that are not JSON, and larger than a result may be", async () => {
+  it("rejects results that are not JSON or too large", async () => {
     const circle: Record<string, unknown> = { list: [{}] };
     (circle["list"] as Record<string, unknown>[])[0] = { own: circle };
     let deep: unknown = [];
@@ -352,7 +352,7 @@ describe("turn.step()", () => {
     let calls = 0;
     const on = harness(async function* (turn) {
       async function* part(name: string) {
-        // Either may be called first.
+        // Their order does not matter.
         const got = await turn.step(`book ${name}`, () => ((calls += 1), name));
         yield turn.artifact({ parts: [text(got)] });
         return got;

@@ -140,7 +140,7 @@ export function short(state: string): string {
   return state.replace("TASK_STATE_", "").toLowerCase();
 }
 
-/** A promise that a test resolves. Agents wait for it instead of a time. */
+/** A promise that a test resolves, so agents need no timer. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => (open = resolve));

@@ -8,7 +8,7 @@ import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.
 
 /** Steps and waits beside stops, crashes and failures of the store: docs/decisions/waiting.md. */
 
-/** What the user reads in the history. */
+/** The texts of the history. */
 async function said(on: Pick<ReturnType<typeof harness>, "get">, id: string): Promise<readonly unknown[]> {
   return (await on.get(id)).history?.map(({ parts }) => parts[0]?.text) ?? [];
 }
@@ -89,7 +89,7 @@ describe("a step that is under way", () => {
     expect(await over(on, id)).toContain("FAILED");
   });
 
-  it("does not begin in a finally if the turn waits, which is TurnAborted and not a failure", async () => {
+  it("does not begin in a finally while the turn waits: it throws TurnAborted, and the task does not fail", async () => {
     const clock = fakeClock();
     const released: string[] = [];
     const on = harness(
@@ -134,7 +134,7 @@ describe("an event that a later attempt does not repeat", () => {
     expect(await said(on, id)).toEqual(["Go", "x", "y"]);
   });
 
-  it("is not stored again if generators race, nor are chunks that replaced others", async () => {
+  it("is not stored again if generators race and the order of chunks changes", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -160,7 +160,7 @@ describe("an event that a later attempt does not repeat", () => {
     expect(log?.records).toHaveLength(6);
   });
 
-  it("is known beside a checkpoint, whichever of them comes first", async () => {
+  it("is recognized before and after a checkpoint", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {

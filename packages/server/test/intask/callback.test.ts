@@ -29,7 +29,7 @@ const withToken = (request: AuthorizationRequest, token: string): AuthorizationR
 };
 const approve = { decision: "approve" };
 
-/** Status and body of an answer: what its sender learns. */
+/** The status and body of an answer. */
 async function answerOf(
   served: Served,
   request: AuthorizationRequest,

@@ -23,7 +23,7 @@ const agent = defineAgent({
 const minute = 60_000;
 const hundred = { requests: 100, per: minute };
 
-/** Servers on one store, and functions that list tasks at one of them. `checked`: what each check of a credential waits for. */
+/** Servers on one store, and functions that list tasks at one of them. `checked`: a promise that each check of a credential awaits. */
 function cluster(rate: RateLimits, servers = 2) {
   const clock = fakeClock();
   const rates = testRates(clock);
@@ -74,7 +74,7 @@ async function settled(): Promise<void> {
 }
 
 describe("limits.rate.principal over several servers", () => {
-  test("100 a minute hold, with an excess of up to a fiftieth a server, which is paid back", async () => {
+  test("100 a minute are exceeded by at most a fiftieth for each server, and the excess is paid back", async () => {
     const { clock, list } = cluster({ principal: hundred });
     const first = count(await list(200), 200);
     expect(first).toBeGreaterThanOrEqual(100);
@@ -127,7 +127,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls).toEqual([]);
   });
 
-  test("while the store fails, each server limits on its own and logs it once; then all of it counts", async () => {
+  test("while the store fails, each server limits on its own and logs it once; later all requests count", async () => {
     const { clock, rates, log, list } = cluster({ principal: hundred });
     rates.before = () => Promise.reject(new A2AError("Unavailable"));
     expect(count(await list(300), 200)).toBe(200);
@@ -157,7 +157,7 @@ describe("limits.rate.principal over several servers", () => {
     clock.advance(1_000);
     await waiting;
     expect(answered).toBe(50);
-    // The call is still under way, and nothing waits for it.
+    // The call is still pending, but nothing waits for it.
     expect(count(await list(100), 200)).toBe(51);
     gate.resolve();
     await settled();
@@ -178,7 +178,7 @@ describe("limits.rate.principal over several servers", () => {
 });
 
 describe("limits.rate.failures over several servers", () => {
-  test("100 guesses a minute hold, however many arrive at once, with an excess of up to a tenth a server", async () => {
+  test("100 guesses a minute are exceeded by at most a tenth for each server, however many arrive at once", async () => {
     const shared = cluster({ failures: hundred });
     const statuses = await shared.list(400, "wrong");
     expect(count(statuses, 401)).toBeGreaterThanOrEqual(100);
@@ -189,9 +189,9 @@ describe("limits.rate.failures over several servers", () => {
     expect(await shared.list(2)).toEqual([429, 429]);
   });
 
-  test("a failure at one server counts at the other before that has checked a tenth of the limit", async () => {
+  test("a failure at one server counts at the other before the other has checked a tenth of the limit", async () => {
     const { list } = cluster({ failures: { requests: 10, per: minute } });
-    // One after the other, at both in turn.
+    // One at a time, at both in turn.
     let failed = 0;
     for (let at = 0; at < 20; at += 1) failed += count(await list(2, "wrong"), 401);
     expect(failed).toBeGreaterThanOrEqual(10);
@@ -259,7 +259,7 @@ test("with more callers than can be reported, each is limited locally, and none 
 });
 
 describe("a request that waits for a shared limit", () => {
-  /** Limiters on a store whose calls take this many milliseconds. */
+  /** Limiters on a store with this latency in milliseconds. */
   function slow(ms: number) {
     const clock = fakeClock();
     const rates = testRates(clock);
@@ -315,7 +315,7 @@ describe("a request that waits for a shared limit", () => {
     for (let at = 0; at < 9; at += 1) ask(`${at}`);
     await advance(2_000);
     expect(answered.filter((each) => each.endsWith("continues"))).toHaveLength(10);
-    // The others that came at the same time.
+    // The other concurrent requests.
     expect(answered).toHaveLength(11);
   });
 });

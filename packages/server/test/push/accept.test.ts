@@ -9,7 +9,7 @@ import { callContext, fakeClock } from "@parley/testing";
 import { harness, type Harness } from "../engine/support.ts";
 import { dialerTo, settingsOf, testKey } from "./config-support.ts";
 
-/* Which configs can be stored, on their own and with a message. The error names each invalid member. */
+/* Configs are checked, alone and in a message. The error names each invalid member. */
 
 const url = "https://hooks.example.org/parley";
 const ada = callContext({ subject: "ada" });
@@ -258,7 +258,7 @@ describe("the challenge", () => {
     expect(bodies.join()).not.toMatch(/the-token|the-credentials/);
   });
 
-  test("is sent to at most as many receivers at a time as the server posts to", async () => {
+  test("is sent to as many receivers at a time as the server's limit for posts", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     const dialer: Dialer = {
@@ -275,7 +275,7 @@ describe("the challenge", () => {
     expect((await Promise.allSettled(calls)).filter(({ status }) => status === "fulfilled")).toHaveLength(2);
   });
 
-  test("is not sent for somebody else's task", async () => {
+  test("is not sent for another caller's task", async () => {
     const asked: string[] = [];
     const dialer = answering((challenge) => {
       asked.push(challenge);

@@ -99,7 +99,7 @@ describe("the contract of wake-ups fails", () => {
 });
 
 describe("a batch of wake-ups", () => {
-  /** What was sent, call by call. Each call ends when the test says so. */
+  /** A batch, with the ids of each call. A call ends when the test ends it. */
   function batchOf(clock: FakeClock, options: { pendingBytes?: number; messageBytes?: number } = {}) {
     const calls: string[][] = [];
     const errors: unknown[] = [];
