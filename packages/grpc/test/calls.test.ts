@@ -238,7 +238,7 @@ describe("content types and methods", () => {
   });
 });
 
-describe("first calls, which wait until the handler is loaded", () => {
+describe("the first calls, which wait until the handler is loaded", () => {
   test.each([
     ["a message", frameOf(request()), "0"],
     ["nothing", new Uint8Array(0), "3"],
@@ -319,7 +319,7 @@ describe("memory for requests", () => {
   test.each([health, reflection])("anyone may call %s, so it accepts only kilobytes", async (method) => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
-    // The head of a message of 1 MiB; the rest never comes.
+    // The beginning of a message of 1 MiB; its rest never arrives.
     const stream = client.request({ ":method": "POST", ":path": method, "content-type": "application/grpc" });
     stream.on("error", () => {});
     let end: IncomingHttpHeaders = {};
