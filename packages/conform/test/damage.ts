@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 /** Any parsed JSON: each damage knows the members that it changes. */
 export type Json = ReturnType<typeof JSON.parse>;
 
-/** A request on its way to the server, which sees the changes made here. */
+/** A request on its way to the server. Changes are sent. */
 export interface Asked {
   /** The name in JSON-RPC, for every binding; `AgentCard` for the card. */
   readonly operation: string;
@@ -45,9 +45,9 @@ export interface Damage {
   readonly raw?: (event: Json) => Json;
   /** Holds all events until the end, and orders them. */
   readonly gather?: (events: readonly Json[]) => readonly Json[];
-  /** The stream stays open after its end. */
+  /** Keeps the stream open after its last event. */
   readonly hold?: boolean;
-  /** What happens when a client closes a stream. `streams`: the others of the same task. */
+  /** Called when a client closes a stream. `streams`: the task's other streams. */
   readonly closed?: (asked: Asked, streams: readonly ServerResponse[], origin: string) => void;
 }
 

@@ -104,7 +104,7 @@ describe("the tested behaviors", () => {
     { ...skill, id: "other", examples: ["tck-complete-task now", "hello tck-multi-turn"] },
   ];
 
-  test("are those of a card: ids of skills, and the first words of their examples", async () => {
+  test("are the ids of a card's skills, and the first words of their examples", async () => {
     const { bindings } = await conform(await started(ordinary({ skills: offering })), { bindings: ["JSONRPC"] });
     const reasons = bindings["jsonrpc"]?.flatMap(({ skipped }) => (skipped === undefined ? [] : [skipped.reason]));
     expect(reasons).toContain("the agent does not offer the test behavior tck-multi-turn");
@@ -114,7 +114,7 @@ describe("the tested behaviors", () => {
 
   test.each<[string, ConformOptions, readonly string[]]>([
     ["are by default all, if the caller chose the tests", { suites }, ["TCK-CANCEL", "TCK-CAN"]],
-    ["are those of a list", { suites, behaviors: ["tck-can"] }, ["TCK-CAN"]],
+    ["are given by a list", { suites, behaviors: ["tck-can"] }, ["TCK-CAN"]],
     ["none", { suites, behaviors: [] }, []],
     ["all", { suites, behaviors: "all" }, ["TCK-CANCEL", "TCK-CAN"]],
   ])("%s", async (_, options, passed) => {

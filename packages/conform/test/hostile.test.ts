@@ -193,7 +193,7 @@ suites:
       request.on("end", () => {
         const { id, params } = JSON.parse(said) as { id: string; params: { id: string } };
         void (async () => {
-          // Small ones until the receiver accepts no more, then a large one, then the expected one.
+          // Small webhooks until the receiver accepts no more, then a large one, then the expected one.
           for (let status = 200; status === 200; statuses.add(status)) {
             ({ status } = await fetch(params.id, { method: "POST", body: "{}" }));
           }
@@ -275,7 +275,7 @@ describe("a server that never answers", () => {
     await expect.poll(server.open).toBe(0);
   });
 
-  test("before the time limit of the run: the other tests count as not run, not as failed", async () => {
+  test("before the run's time limit: the remaining tests count as not run, not as failed", async () => {
     const server = await start(() => {});
     const report = await conform(server.url, { ...options, timeout: 1_000, concurrency: 1 });
     expect(report.verdict).toMatchObject({
@@ -286,7 +286,7 @@ describe("a server that never answers", () => {
     await expect.poll(server.open).toBe(0);
   });
 
-  test("the time limit also holds for the card", async () => {
+  test("the time limit also applies to the card", async () => {
     const server = await start(
       () => {},
       () => {},

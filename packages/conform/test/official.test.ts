@@ -20,7 +20,7 @@ const everywhere = [
   // It accepts an unknown role (§4.1.5) and a negative historyLength (§3.2.4).
   "CORE-VALID-103",
   "CORE-VALID-108",
-  // It omits a task that changed exactly at the requested time, which the proto includes.
+  // It omits a task that changed exactly at the requested time. The proto includes it.
   "CORE-LIST-106",
   // A repeated message begins a second task, which is allowed (§3.3.1).
   "CORE-TASK-108",

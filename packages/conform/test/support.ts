@@ -6,7 +6,7 @@ import { work as wait } from "./work.ts";
 
 export interface Outcome {
   readonly report: Report;
-  /** The tests by binding; those of other versions than 1.0 by binding and version, such as `jsonrpc 0.3`. */
+  /** The tests by binding, and by version for other versions than 1.0, such as `jsonrpc 0.3`. */
   readonly bindings: Readonly<Record<string, readonly TestReport[]>>;
 }
 
