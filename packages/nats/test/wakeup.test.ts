@@ -76,7 +76,7 @@ describe("wake-ups over NATS", () => {
     }
   });
 
-  it("come back after a server has rejected their credentials for a while", async () => {
+  it("reconnect after a server has rejected their credentials for a while", async () => {
     const port = await reservePort();
     const folder = mkdtempSync(join(tmpdir(), "parley-nats-"));
     const log = join(folder, "log");
