@@ -116,7 +116,7 @@ function readingFindings(card: Readonly<Record<string, unknown>>): CardFinding[]
   return [{ level: "warning", field: "", message }];
 }
 
-/* The rules of `lintCard`, in addition to those of the schema. */
+/* The rules of `lintCard`, in addition to the schema. */
 
 type Rule = (view: CardView) => readonly CardFinding[];
 

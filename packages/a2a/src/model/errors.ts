@@ -334,7 +334,7 @@ export class A2AError extends Error {
   /** How it is sent, if its code does not define this: errors of extensions, and at a client unknown error numbers. */
   declare readonly sentAs: SentAs | undefined;
 
-  /** `message`: for the client. Default: that of the code. */
+  /** `message`: for the client. Default: the message of the code. */
   constructor(code: A2AErrorCode, message?: string, options: A2AErrorOptions = {}) {
     super(
       message ?? (wireErrors as Partial<Record<string, ErrorRow>>)[code]?.message ?? code,

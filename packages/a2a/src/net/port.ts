@@ -1,8 +1,8 @@
 import type { Bytes } from "../base/index.ts";
 
 /**
- * Outgoing requests. A request to an untrusted URL, such as that of a webhook, a card or a file, goes through a `GuardedFetch`. A host
- * that can pin addresses passes a `Dialer` to it.
+ * Outgoing requests. A request to an untrusted URL, such as a webhook's, a card's or a file's, goes through a `GuardedFetch`. A host that
+ * can pin addresses passes a `Dialer` to it.
  */
 
 /** An address that a host name resolved to. */

@@ -17,7 +17,7 @@ export type ByteSource =
 export interface FileInit {
   /** Name of the file, such as `report.pdf`. It is the name of the artifact too. */
   readonly name: string;
-  /** Media type of the file, such as `application/pdf`. Default: that of a `Blob`. */
+  /** Media type of the file, such as `application/pdf`. Default: the type of a `Blob`. */
   readonly mediaType?: string;
   /** Identifier of the artifact, unique in the task. Default: an id that is the same in a resumed run. */
   readonly artifactId?: string;
@@ -71,7 +71,7 @@ export type FileFetch = (url: string, init: { readonly signal?: AbortSignal }) =
 export interface FilesOptions {
   /** Reads files that are given as a URL. Default: such files cannot be read. */
   readonly fetch?: FileFetch;
-  /** Other parts of the task, such as those of an earlier message or of an artifact. Default: those of the message. */
+  /** Other parts of the task, such as an earlier message's or an artifact's. Default: the parts of the message. */
   readonly parts?: readonly Part[];
 }
 

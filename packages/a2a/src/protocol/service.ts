@@ -154,7 +154,7 @@ export interface Outgoing {
 
 /** A large file of a message that is being received. */
 export interface IncomingFile {
-  /** A hash of its bytes, as that of the blobs. */
+  /** A hash of its bytes, as in `blobs`. */
   readonly hash: string;
   /** Size in bytes. */
   readonly size: number;
