@@ -9,7 +9,7 @@ import { int, type Schema } from "./schema.ts";
 const calmer = 10;
 /** The maximum duration of another node's write in milliseconds: all its timeouts together. */
 const longestWrite = 60_000;
-/** The maximum number of own places remembered between two polls. Further places count as those of other nodes. */
+/** The maximum number of own places remembered between two polls. Further places count as other nodes'. */
 const maxPlaces = 100_000;
 
 /**

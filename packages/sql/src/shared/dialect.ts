@@ -24,7 +24,7 @@ export interface LogRange {
   readonly after?: number;
   /** The last record. Default: the last one of the log. */
   readonly upTo?: number;
-  /** Only the records of an index, or those of the agent. Default: all. */
+  /** Only the records of an index, or only the agent's. Default: all. */
   readonly part?: "history" | "artifacts" | "metadata" | "agent";
   /** A further condition. */
   readonly and?: string;
