@@ -59,7 +59,7 @@ const names = {
  *
  * @typeParam Types - The types of what it stores, each optional: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`.
  * Stored values are not checked on reads: if you change a type, old values still have the old type. The agent may also list `extensions`.
- * `turn.ext()` then takes any extension, or only those of the type argument: `extensions: [typeof timestamp]`.
+ * `turn.ext()` then takes any extension, or only the extensions of the type argument: `extensions: [typeof timestamp]`.
  *
  * @throws A2AError `InvalidParams` if a required member of the card is missing (A2A 1.0 §4.4.1).
  *

@@ -97,7 +97,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly since?: string;
     }
   | {
-      /** It waits for an event (`turn.waitFor()`), such as that of a webhook. */
+      /** It waits for an event (`turn.waitFor()`), such as a webhook's. */
       readonly kind: "event";
       readonly wait: string;
       readonly event: string;

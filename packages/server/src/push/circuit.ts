@@ -274,7 +274,7 @@ export class Origins<Job extends Owned> {
     const origin = this.#choose(elapsed);
     const job = origin?.waiting.shift();
     if (origin === undefined || job === undefined) return undefined;
-    // The next turn is that of another origin.
+    // The next turn is another origin's.
     this.#active.delete(origin.name);
     this.#active.set(origin.name, origin);
     return { job, origin, end: this.#begin(origin, job.task.owner, elapsed) };

@@ -205,7 +205,7 @@ function notFound(taskId: string, message?: string): A2AError {
   return new A2AError("TaskNotFound", message, { metadata: { taskId } });
 }
 
-/** The position of a config among those of its task. */
+/** The position of a config among its task's configs. */
 type Position = readonly [created: number, id: string];
 
 function positionOf({ id, stored }: Listed): Position {

@@ -92,7 +92,7 @@ export async function nextEvent(
   }
 }
 
-/** One event again, by its `seq`. The position stays that of the config. */
+/** One event again, by its `seq`. The position of the config stays. */
 export async function eventAgain(
   source: EventSource,
   task: TaskKey,

@@ -17,7 +17,7 @@ export interface PushOptions {
    */
   readonly keys?: readonly string[];
   /**
-   * Which addresses may be called. Default: public ones over HTTPS and HTTP, on the usual ports, and those of this machine if only it
+   * Which addresses may be called. Default: public ones over HTTPS and HTTP, on the usual ports, and addresses of this machine if only it
    * reaches the server. `maxBytes` limits an answer: 64 KiB.
    */
   readonly net?: NetPolicy;

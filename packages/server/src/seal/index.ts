@@ -51,7 +51,7 @@ export function createSeal(keyring: SealKeyring): Seal {
   };
 }
 
-/** Derives keys for one purpose from those of the server, 32 bytes each, with HKDF (RFC 5869): no derived key reveals another. */
+/** Derives keys for one purpose from the server's keys, 32 bytes each, with HKDF (RFC 5869): no derived key reveals another. */
 export function sealKeyring([first, ...others]: readonly [Bytes, ...Bytes[]], purpose: string): SealKeyring {
   let derived: ReturnType<SealKeyring> | undefined;
   const derive = async (bytes: Bytes): Promise<SealKey> => {

@@ -146,7 +146,7 @@ describe("the other agent's progress and artifacts", () => {
     expect(events).toEqual(["task SUBMITTED", "WORKING", "d1-b B.", "WORKING: Clerk: Two", "COMPLETED"]);
   });
 
-  test("is no question with questions: false, and a message with the task answers it", async () => {
+  test("is returned, not passed on, with questions: false; a message with the task's id answers it", async () => {
     const client = await serving(
       agentOf(async function* (turn) {
         if (turn.number === 1) return yield turn.inputRequired("Which?");

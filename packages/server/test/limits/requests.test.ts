@@ -114,7 +114,7 @@ describe("limits.rate.address", () => {
 describe("limits.rate.failures", () => {
   const limits = { rate: { failures: { requests: 3, per: minute } } };
 
-  test("blocks an address that guesses, even with valid credentials, until time has passed", async () => {
+  test("blocks an address after guesses for some time, even with valid credentials", async () => {
     const clock = fakeClock();
     const authenticator = names();
     const { list, send } = serving({ authenticator, clock, limits });
@@ -195,7 +195,7 @@ describe("limits.rate.failures", () => {
       ]);
     });
 
-    test("does not count a token that is valid for another scheme than the first", async () => {
+    test("does not count a token that the first scheme rejects and another accepts", async () => {
       const { audits, list } = await several();
       for (let at = 0; at < 10; at++) {
         expect(await list({ authorization: "Bearer token-of-bob" })).toBe(200);

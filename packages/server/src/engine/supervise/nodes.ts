@@ -113,7 +113,7 @@ export class Nodes {
     return [...this.#told.keys()].filter((name) => (this.silence(name) ?? Infinity) < searchFor);
   }
 
-  /** Sends a heartbeat and reads those of the others. Never rejects. */
+  /** Sends a heartbeat and reads the others' heartbeats. Never rejects. */
   async beat(): Promise<void> {
     if (this.#nodes === undefined || this.#stopped) return;
     await (this.#beating ??= this.#beat(this.#nodes).finally(() => (this.#beating = undefined)));

@@ -86,7 +86,7 @@ export class Takeover {
     const { lease, clock } = this.#deps.settings;
     const time = Math.floor(clock.now());
     const value = takeoverJson.write({ turn, attempt, time, node: lease.holder, ...defined({ from }) });
-    // Attempts are counted anew in each turn, so takeovers of a turn would replace those of the previous one.
+    // Attempts are counted anew in each turn, so takeovers of a turn would replace takeovers of the previous turn.
     const key = String((turn * 5 + attempt) % maxTakeovers);
     return { effect: "feature", op: "set", feature: takeoverFeature, key, value };
   }
