@@ -15,7 +15,7 @@ import { agentOf, registered, Spans } from "./support.ts";
 registered();
 
 describe("the webhooks of a server", () => {
-  test("are posted in the trace of their call with the traceparent of their own span, and retried in a linked trace", async () => {
+  test("are posted in the trace of their call, with their own span as the parent, and retried in a linked trace", async () => {
     const heard: (string | undefined)[] = [];
     const receiver = createServer((request, response) => {
       heard.push(String(request.headers["traceparent"]));
