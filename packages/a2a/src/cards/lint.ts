@@ -17,7 +17,7 @@ const maxFindings = 100;
  * accept, or that have a surprising effect.
  *
  * @param card - The card, parsed from JSON.
- * @returns Every finding, errors first. Of more than 100 findings, the last one has the number of the others.
+ * @returns Every finding, errors first. If there are more than 100, the last one has the number of omitted findings.
  *
  * @example
  * ```ts

@@ -62,7 +62,7 @@ export interface NetPolicy {
  * Fetches a URL under a policy. Returns the same response as `fetch`, with a limited body. Does not follow redirects. It can also be the
  * `fetch` of a client, for agents with an untrusted URL.
  *
- * @throws A2AError `InvalidParams` for a forbidden address or header, `ConnectionFailed`, `Timeout`, `Aborted`,
- * and `InvalidResponse` if the response is too large. Reading the body throws the last four as well.
+ * @throws A2AError `InvalidParams` for a forbidden address or header, `ConnectionFailed`, `Timeout`, `Aborted`, and `InvalidResponse` if
+ * the response is too large. Reading the body may also throw the last four.
  */
 export type GuardedFetch = (url: string, init?: DialInit) => Promise<Response>;

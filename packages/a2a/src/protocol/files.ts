@@ -124,7 +124,7 @@ export interface IncomingFiles {
   store(bytes: AsyncIterable<Bytes>): Promise<Bytes>;
   /** Whether no file was taken out, so the body is as the client wrote it. */
   readonly isEmpty: boolean;
-  /** The request with the URLs of its files in the place of those bytes. */
+  /** The request, with URLs of its files instead of their bytes. */
   resolve(request: SendMessageRequest): SendMessageRequest;
   /** The files, for the context of the call. */
   readonly files: IncomingFilesByUrl;
@@ -148,8 +148,8 @@ export interface TurnFiles {
   ): Promise<{ readonly url: string; readonly size: number }>;
   /** The file at the URL of a part. `undefined`: the URL is not of a stored file. */
   open(url: string): { readonly size: number; bytes(): AsyncIterable<Uint8Array> } | undefined;
-  /** Parts for another agent: with the bytes of files, and with links to those that are too large for a message. */
+  /** Parts for another agent: with the bytes of files, or with links to files too large for a message. */
   sendable(parts: readonly Part[]): Promise<readonly Part[]>;
-  /** Whether some of them are links then, which are different ones each time. */
+  /** Whether that makes some of them links, which differ each time. */
   hasLinks(parts: readonly Part[]): boolean;
 }
