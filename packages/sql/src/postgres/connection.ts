@@ -84,7 +84,7 @@ export function connectionOver(client: PoolClientLike, most: number, { names, li
         gather();
         return run(text, values, silence);
       }
-      // `pg` 8 warns of statements that are sent while another one runs, and `pg` 9 rejects them.
+      // `pg` 8 warns of a statement that is sent while another runs, and `pg` 9 rejects it.
       const next = last.then(() => run(text, values, silence));
       last = next.catch(ignore);
       return next;

@@ -66,7 +66,7 @@ export function grownTask({ row, head }: KnownTask): GrownTask {
   return { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq };
 }
 
-// Groups of columns: those that every append changes, those without an index, those of lists, and those of runs.
+// Groups of columns: changed by every append, without an index, of lists, and of runs.
 export const growing: readonly string[] = ["seq", "generation", "bytes"];
 const running = ["run_attempt", "run_input", "run_deaths", "run_alone"];
 export const plain: readonly string[] = [...growing, "fence", "status_seq", "has_metadata", "holder", ...running];

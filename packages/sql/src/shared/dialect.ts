@@ -100,7 +100,7 @@ function taskSelect(
 
 type HeadSelects = readonly [ofAgent: string, ofOwner: string];
 
-/** Cached, because every read of a task begins with one of these: building the text took 2 % of the read. */
+/** Cached, because every read of a task begins with one of these texts. Building it took 2 % of the read. */
 const known = new WeakMap<Dialect, HeadSelects>();
 
 function headSelects(dialect: Dialect): HeadSelects {
