@@ -35,7 +35,7 @@ export interface DelegateCall {
   readonly trace?: string | undefined;
 }
 
-/** Content of a message, without what the delegation sets. */
+/** Content of a message, without members that the delegation sets. */
 export type DelegatedContent = Omit<Message, "messageId" | "role">;
 
 const maxKeyBytes = 400;

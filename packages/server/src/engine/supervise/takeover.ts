@@ -284,8 +284,8 @@ export class Takeover {
 }
 
 /**
- * Reads what a lost run needs, once this process holds the lease. Rejects if the log lacks it. `undefined`: the task was
- * canceled or taken over meanwhile, so its agent is not called.
+ * Reads the data of a lost run, once this process holds the lease. Rejects if the log lacks it. `undefined`: the task was canceled or taken
+ * over meanwhile, so its agent is not called.
  */
 async function readLostRun(
   store: Store,
