@@ -18,7 +18,7 @@ export interface Desk {
   readonly login: { readonly server: string; readonly clientId: string; readonly clientSecret: string };
   /** Which kind of address the records hold. */
   readonly holds: AddressKind;
-  /** Reads a message: a model, or the scripted one of `scripted.ts`. `known`: what was read before. */
+  /** Reads a message: a model, or the scripted model. `known`: the facts so far. */
   read(message: string, known: Partial<Change>): Promise<Change>;
   /** Changes the record of the token's customer, idempotently. Returns the customer's name. */
   change(accessToken: string, change: Change): Promise<string>;

@@ -20,7 +20,7 @@ export interface Heard {
   readonly videos: readonly Uint8Array[];
 }
 
-/** Understands a message, and watches videos: a model, or the scripted one of `scripted.ts`. `known`: what was understood before. */
+/** Understands a message, and watches videos: a model, or the scripted model. `known`: the facts so far. */
 export type Listen = (heard: Heard, known: Partial<Case>) => Promise<Case>;
 
 /** Makes the shop manager: the agent that customers talk to. The mechanic is another agent. */

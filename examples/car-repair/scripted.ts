@@ -52,7 +52,7 @@ export function watch(video: Uint8Array): Seen | undefined {
   return leak || perSecond > 0 ? { leak, knocks: perSecond } : undefined;
 }
 
-/** The mechanic's model: it scans the car, looks the code up in the manual, raises the car, and reports what the manual says. */
+/** The mechanic's model: it scans the car, looks the code up in the manual, raises the car, and reports the manual's advice. */
 export const think: Think = async ({ vehicle, complaint, leak, knocks }, done) => {
   const result = (name: string) => done.find((each) => each.name === name)?.result;
   const code = result("scan_vehicle_for_error_codes");

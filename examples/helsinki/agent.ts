@@ -1,6 +1,6 @@
 import { data, defineAgent, text, type Agent, type HistoryEntry, type Turn } from "@parley/node";
 
-/** The services that the desk books, each with the one that it builds on. */
+/** The services that the desk books, each with the service that must be booked before. */
 const needs = { flight: undefined, hotel: "flight", snowmobiling: "flight", spa: "hotel" } as const;
 export type Service = keyof typeof needs;
 

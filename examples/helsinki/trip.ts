@@ -8,7 +8,7 @@ async function after({ id, contextId = "" }: Task, request: string, client: Clie
   return task;
 }
 
-/** Books the trip. Each part begins as soon as the one that it builds on is booked. */
+/** Books the trip. Each part begins as soon as the part before it is booked. */
 export async function bookTrip(client: Client): Promise<Readonly<Record<string, Task>>> {
   const { task: flight } = await client.sendMessage("Book a flight to Helsinki.");
   if (flight === undefined) throw new Error("There is no flight");

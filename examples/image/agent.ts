@@ -50,8 +50,8 @@ export function imageAgent(model: ImageModel): Agent {
 }
 
 /**
- * The images that a message can mean: the one that a part or an answer names, or those of referenced tasks, or else the latest version of
- * each image of the conversation. Only this conversation is searched, because the caller wrote the ids in a message.
+ * The images that a message can mean: the image that a part or an answer names, or the images of referenced tasks, or else the latest
+ * version of each image of the conversation. Only this conversation is searched, because the caller wrote the ids in a message.
  */
 async function meantBy({ context, message, task, text: said }: Turn): Promise<readonly HistoryEntry[]> {
   const history = await context.history({ limit: 1000, bytes: 16 * 1024 * 1024 });

@@ -75,7 +75,7 @@ const cars: Expert = {
       : { what: sentences[language].car(days), price: days * 20 },
 };
 
-/** Makes the three. `pause`: how long each of them searches, in milliseconds. */
+/** Creates the three experts. `pause`: how long each one searches, in milliseconds. */
 export function makeExperts(pause: number): Readonly<Record<"flights" | "hotels" | "cars", Agent>> {
   return {
     flights: makeExpert(flights, pause),

@@ -10,7 +10,7 @@ export interface Wish {
   dollars?: number;
 }
 
-/** Reads a message: a model, or the scripted one below. `known`: what was read before. */
+/** Reads a message: a model, or the scripted model below. `known`: the facts so far. */
 export type Read = (message: string, known: Partial<Wish>) => Promise<Wish>;
 
 const questions = {

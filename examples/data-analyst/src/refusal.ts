@@ -17,7 +17,7 @@ export class Refusal extends Error {
 const wanted =
   "I read tables as text: one row a line, fields separated by commas, semicolons, tabs or bars, usually under a row of column names.";
 
-/** The rejection of something that is not CSV. It says what it is, and what to send instead. */
+/** The rejection of something that is not CSV. Names its format, and what to send instead. */
 export function notCsv(what: string, hint: string = wanted): Refusal {
   return new Refusal("rejected", `${what} ${hint}`);
 }

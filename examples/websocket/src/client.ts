@@ -111,7 +111,7 @@ function strange(url: string, what: string, cause?: unknown): A2AError {
   return new A2AError("InvalidResponse", `${url} does not answer in the protocol: ${what}`, { cause });
 }
 
-/** One call, and the frames of its answer that have not been read. The window limits what the server sends. */
+/** One call, and the unread frames of its answer. The window limits what the server sends. */
 class Call {
   id = 0;
   readonly #connection: Connection;

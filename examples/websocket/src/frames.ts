@@ -1,6 +1,6 @@
 import type { OperationName } from "@parley/a2a/protocol";
 
-/** The protocol of the binding. A frame is one text message of WebSocket, and one JSON object. */
+/** The protocol of the binding. A frame is one JSON object in one WebSocket text message. */
 
 /** The name on cards. A custom binding is named by a URI (A2A 1.0 §5.8). */
 export const bindingName = "https://parley.example/bindings/websocket/v1";

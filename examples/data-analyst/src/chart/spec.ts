@@ -74,7 +74,7 @@ interface Drawing {
   readonly group: Grouping | undefined;
   /** The axis of the values. */
   readonly amount: object;
-  /** Channels and settings of the colours, empty if there is one. */
+  /** Channels and settings of the colours, empty for a single colour. */
   readonly color: object;
   readonly fill: object;
   /** Names of the colours if their bars stand side by side, because their sum has no meaning. */
@@ -179,7 +179,7 @@ function places({ values, mark, group, amount, color, fill, beside }: Drawing): 
   };
 }
 
-/** Whether the groups are points of a calendar, so the axis is one of time. */
+/** Whether the groups are points of a calendar, so the axis shows time. */
 function isAlong(group: Grouping): boolean {
   return group.kind === "time" && !group.unit.includes(" of the ");
 }

@@ -55,7 +55,7 @@ export function checkpointOf(turn: AnalystTurn): Checkpoint {
   return turn.checkpoint ?? { steps: 0 };
 }
 
-/** The question that the message of this turn answers: the open one in the last message of the agent, if there is one. */
+/** The question that this turn's message answers: the open question in the agent's last message, if any. */
 export function pendingOf({ task, message }: AnalystTurn): Pending | undefined {
   const history = task?.history ?? [];
   const place = history.findIndex(({ messageId, role }) => role === "ROLE_USER" && messageId === message.messageId);

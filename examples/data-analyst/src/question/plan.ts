@@ -50,7 +50,7 @@ export type Filter =
   | { readonly kind: "value"; readonly column: ColumnRef; readonly value: string }
   | { readonly kind: "year"; readonly column: ColumnRef; readonly format: DateFormat; readonly year: number };
 
-/** The first ones follow the calendar; the others repeat with each day, week or year. */
+/** The first units follow the calendar; the others repeat with each day, week or year. */
 export type TimeUnit =
   | "year"
   | "quarter"
