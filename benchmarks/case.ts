@@ -2,7 +2,7 @@ import type { Bench } from "./bench.ts";
 
 /** The figures of one server under one load. A figure that has no meaning for the case is absent. */
 export interface Figures {
-  /** Operations a second; the case says what an operation is. */
+  /** Operations a second; the case defines an operation. */
   readonly throughput?: number;
   /** Milliseconds. */
   readonly p50?: number;

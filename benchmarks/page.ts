@@ -33,7 +33,7 @@ interface Page {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** The page with new results. If all of them are of separately measured cases, only their parts change. */
+/** The page with new results. If all are of separately measured cases, only their parts change. */
 export function pageOf(
   texts: readonly string[],
   cases: readonly Case[],

@@ -52,7 +52,7 @@ export interface Flow {
   readonly seconds: number;
 }
 
-/** Tasks of one node that stream to clients of another one, or of the same. */
+/** Tasks of one node that stream to clients of another or the same node. */
 export async function flow(
   load: Load,
   [from, to]: readonly [Node, Node],

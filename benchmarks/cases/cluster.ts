@@ -30,7 +30,7 @@ class Cluster {
   }
 }
 
-/** Latencies from one node to the clients of another one. */
+/** Latencies from one node to the clients of another. */
 async function latencies(bench: Bench, { load, tally }: Cluster, [a, b]: readonly [Server, Server]): Promise<Rows> {
   const wanted: Flow = {
     tasks: bench.size(100, 10),
@@ -67,7 +67,7 @@ async function throughputs(bench: Bench, { load }: Cluster, nodes: readonly Serv
     "parley, tasks on SQLite, 2 processes": of([two]),
   });
   await Promise.all([one.stop(), two.stop()]);
-  // The first of several processes does not serve itself, and does not know what the others use.
+  // The first of several processes does not serve itself, and does not know the others' usage.
   const { throughput, p50, p99 } = rows["parley, tasks on SQLite, 2 processes"];
   return { ...rows, "parley, tasks on SQLite, 2 processes": defined({ throughput, p50, p99 }) };
 }

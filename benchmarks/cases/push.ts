@@ -35,7 +35,7 @@ async function still(server: Server): Promise<number> {
   return cpu;
 }
 
-/** One burst of events, and what it costs the server. Without receivers: 0 deliveries. */
+/** One burst of events, and its cost for the server. Without receivers: 0 deliveries. */
 async function burst(server: Server, receivers: Child, wanted: number): Promise<Arrived & { readonly cpu: number }> {
   const before = await still(server);
   await emit(server);

@@ -21,7 +21,7 @@ export interface Sample {
 export interface Arrived extends Latencies {
   /** Deliveries to live receivers since the last look. */
   readonly operations: number;
-  /** From the first to the last of them. */
+  /** From the first delivery to the last. */
   readonly seconds: number;
   readonly sample: Sample;
 }

@@ -105,9 +105,9 @@ async function ended(response: IncomingMessage, patience: number): Promise<void>
 }
 
 export interface FanInLoad {
-  /** The request of each stream; or a list of them, which the streams take in turn. */
+  /** The request of each stream, or a list of requests, which the streams take in turn. */
   readonly request: Request | readonly Request[];
-  /** The request that starts all of them, sent when each stream has its first event. */
+  /** The request that starts all streams, sent when each has its first event. */
   readonly begin: Request;
   readonly streams: number;
   readonly chunks: number;
@@ -175,7 +175,7 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
 }
 
 export interface CrowdLoad {
-  /** The request of each stream; or a list of them, which the streams take in turn. */
+  /** The request of each stream, or a list of requests, which the streams take in turn. */
   readonly request: Request | readonly Request[];
   readonly streams: number;
 }
@@ -232,7 +232,7 @@ export class Crowd {
     });
   }
 
-  /** Sends a request that makes one event for all of them, and waits until all have received it. */
+  /** Sends a request that creates one event for all streams, and waits until all have received it. */
   async emit({ request }: { readonly request: Request }): Promise<ServedOutcome> {
     const start = performance.now();
     let first = 0;
