@@ -24,7 +24,7 @@ export interface Run {
   readonly defaults?: Figures;
   /** Parley with `strictVersion`. */
   readonly strict?: Figures;
-  /** Number of Parley's verdicts for which the runner used its own check in place of the steps of the test. */
+  /** Number of Parley's verdicts for which the runner used its own check instead of the test's steps. */
   readonly readings?: number;
   /** The official SDK for JavaScript in the same run. */
   readonly official?: Figures;
