@@ -2,7 +2,7 @@ import type { Bench } from "./bench.ts";
 
 /** The figures of one server under one load. A figure that has no meaning for the case is absent. */
 export interface Figures {
-  /** Operations a second; the case says what an operation is. */
+  /** Operations a second; the case defines an operation. */
   readonly throughput?: number;
   /** Milliseconds. */
   readonly p50?: number;
@@ -19,9 +19,9 @@ export interface Measured {
   readonly raw?: Figures;
   /** Further rows of the table, by name: another binding, another store. */
   readonly also?: Readonly<Record<string, Figures>>;
-  /** Figures and ratios that only this case has. Ratios of the table's rows are added: `throughputToOfficial` and others. */
+  /** Figures and ratios that only this case has. Ratios between rows, such as `throughputToOfficial`, are added. */
   readonly measures?: Readonly<Record<string, number>>;
-  /** How the figures were obtained, as far as a reader needs it. */
+  /** How the figures were obtained, for readers of the page. */
   readonly notes?: readonly string[];
 }
 

@@ -23,7 +23,7 @@ export async function firstLine<T>(
     await ended;
   };
   const failed = ended.then(([code]) => Promise.reject(new Error(`${what} could not be started (${String(code)})`)));
-  // It ends later as well.
+  // After the start, its end is not a failure.
   failed.catch(() => {});
   const [line] = (await Promise.race([once(createInterface({ input: child.stdout }), "line"), failed])) as [string];
   return {

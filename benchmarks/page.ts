@@ -14,7 +14,7 @@ interface Manifest {
 
 type Runs = readonly [Run, ...Run[]];
 
-/** Rejects if a case is missing. Cases that are measured separately may be: what the page had of them stays. */
+/** Rejects if a case is missing. A separately measured case may be missing: its part of the page stays. */
 export async function writePage(files: readonly string[], cases: readonly Case[]): Promise<void> {
   const texts = files.map((file) => readFileSync(file, "utf8"));
   const at = new URL("../../docs/benchmarks.md", import.meta.url);
@@ -33,7 +33,7 @@ interface Page {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** The page of some results: all of it, or, with only separately measured cases, their parts. */
+/** The page with new results. If all are of separately measured cases, only their parts change. */
 export function pageOf(
   texts: readonly string[],
   cases: readonly Case[],

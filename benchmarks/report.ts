@@ -86,8 +86,8 @@ export function jsonOf(result: Result, setting: Setting): string {
 }
 
 /**
- * For the page: a table of all targets, then the figures of each case, by version of Node. Targets are held against the first
- * run; the others are for comparison.
+ * For the page: a table of all targets, then the figures of each case, by version of Node. Targets apply to the first run; the others are
+ * for comparison.
  */
 export function markdownOf(runs: readonly [Run, ...Run[]], versions: Readonly<Record<string, string>>): string {
   const [{ setting }] = runs;
@@ -125,7 +125,7 @@ function besideOthers({ load = 0 }: Setting): string {
   return ` **The machine was busy with other work**: ${short(load)} processes for each core when this began. Times are far above those of a quiet machine.`;
 }
 
-/** Of the first run, with what compares them with those of the last one. */
+/** The results of the first run, with measures that compare it with the last run. */
 function resultsOf(runs: readonly [Run, ...Run[]]): readonly Result[] {
   const [first, ...others] = runs;
   return besideOlder(first.results, others.at(-1)?.results ?? []);
@@ -152,7 +152,7 @@ function besideOneAnother(runs: readonly Run[], seen: readonly (Result | undefin
   );
 }
 
-/** What all versions share once, and what differs with its version. */
+/** Notes that all versions share, once; other notes with their version. */
 function notesOf(runs: readonly Run[], seen: readonly (Result | undefined)[]): readonly string[] {
   const notes = seen.map((result) => result?.measured.notes ?? []);
   const [first = []] = notes;

@@ -12,7 +12,7 @@ export interface Round {
 
 const mebibyte = 1 << 20;
 
-/** A round with what it cost the server. */
+/** A round, with its cost for the server. */
 export async function costing(server: Pick<Server, "usage">, round: () => Promise<Round>): Promise<Figures> {
   const before = await server.usage();
   const { operations, seconds, p50, p99 } = await round();

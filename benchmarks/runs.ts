@@ -2,13 +2,13 @@ import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import type { Case, Measured } from "./case.ts";
 import type { Result } from "./targets.ts";
 
-/** What figures were measured on, without the name of the machine. */
+/** The setting of a measurement, without the name of the machine. */
 export interface Setting {
   readonly date: string;
   /** Version of Node. */
   readonly node: string;
   readonly machine: string;
-  /** Less of everything was measured: nothing for the page. */
+  /** Whether it was a quick run, which the page does not accept. */
   readonly quick: boolean;
   /** Processes that wanted to run when the measurement began, by core, on average over a minute. More than a few tenths: other work. */
   readonly load?: number;
@@ -16,7 +16,7 @@ export interface Setting {
 
 export function setting(quick: boolean): Setting {
   const model = cpus()[0]?.model.trim() ?? "";
-  const processor = model === "" || model === "unknown" ? "a processor that does not say its name" : model;
+  const processor = model === "" || model === "unknown" ? "an unnamed processor" : model;
   const system = process.platform === "linux" ? "Linux" : process.platform;
   return {
     date: new Date().toISOString().slice(0, 10),
@@ -46,8 +46,8 @@ export function runOf(text: string, cases: readonly Case[]): Run {
   const lines = text.split("\n").filter((line) => line.startsWith("{"));
   const measured = new Map(lines.map((line) => JSON.parse(line) as Line).map((line) => [line.case, line]));
   const [first] = measured.values();
-  if (first === undefined) throw new Error("a file has no results: it is made by npm run bench -- --json");
-  if (first.setting.quick) throw new Error("a file has the results of --quick, which are none for the page");
+  if (first === undefined) throw new Error("a file has no results; create it with npm run bench -- --json");
+  if (first.setting.quick) throw new Error("a file has results of --quick, which the page does not accept");
   const results = cases.map((one): Result => {
     const line = measured.get(one.name);
     if (line === undefined) throw new Error(`the results of Node ${first.setting.node} lack the case ${one.name}`);

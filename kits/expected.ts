@@ -24,7 +24,7 @@ export interface Run {
   readonly defaults?: Figures;
   /** Parley with `strictVersion`. */
   readonly strict?: Figures;
-  /** Number of Parley's verdicts for which the runner used its own check in place of the steps of the test. */
+  /** Number of Parley's verdicts for which the runner used its own check instead of the test's steps. */
   readonly readings?: number;
   /** The official SDK for JavaScript in the same run. */
   readonly official?: Figures;
@@ -39,7 +39,7 @@ export interface Contradiction {
   readonly why: string;
 }
 
-/** A test that Parley passes by doing other than the specification says. */
+/** A test that Parley passes by deviating from the specification. */
 export interface Deviation {
   readonly test: string;
   readonly runs: readonly string[];
@@ -78,7 +78,7 @@ export function expectedOf(expected: Expectation, run: string): Figures | undefi
   return isStrict(run) ? row?.strict : row?.parley;
 }
 
-/** The run in whose row of the page a run is: a run of `strict` is in that of the same run without `strictVersion`. */
+/** The run that names the row of a run on the page: a run of `strict` shares the row of the same run without `strictVersion`. */
 export function rowOf({ runs }: Expectation, run: string): string {
   if (run === "defaults") return "all";
   if (!isStrict(run)) return run;

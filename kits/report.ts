@@ -3,7 +3,7 @@ export interface Outcome {
   readonly passed: readonly string[];
   readonly failed: readonly string[];
   readonly skipped: readonly Skipped[];
-  /** Verdicts for which the runner used its own check in place of the steps of the test. Absent for kits without such tests. */
+  /** Verdicts for which the runner used its own check instead of the test's steps. Absent for kits without such tests. */
   readonly readings?: readonly Reading[];
 }
 

@@ -26,7 +26,7 @@ const authenticator = bearer((token) => {
   return token === "mine" || token === "theirs" ? { subject: token } : undefined;
 });
 
-/** The kit for 0.3 looks at every kind of scheme on the card. It shows a token of the first one, and none of an issuer. */
+/** The kit for 0.3 checks every kind of scheme on the card. It sends a token for the first one, which no issuer has signed. */
 const login = "https://login.example.com";
 const everyScheme = anyOf(
   authenticator,

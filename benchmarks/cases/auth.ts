@@ -24,7 +24,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
       cpuToOpen: ratio(jwt.cpu, none.cpu),
       restCpuToOpen: ratio(jwtRest.cpu, noneRest.cpu),
     }),
-    notes: ["All messages have the same token, as those of a client do until it expires. It is verified once."],
+    notes: ["All messages have the same token, like a client's until it expires. It is verified once."],
   };
 }
 
@@ -36,6 +36,6 @@ export const authCase: Case = {
     { measure: "cpuToOpen", says: "CPU to a message without authentication, JSON-RPC", atMost: 1.3 },
     { measure: "restCpuToOpen", says: "CPU to a message without authentication, REST", atMost: 1.3 },
   ],
-  why: "A token that was verified is found again by its digest.",
+  why: "Verified tokens are cached by their digest.",
   run,
 };

@@ -52,7 +52,7 @@ export interface Flow {
   readonly seconds: number;
 }
 
-/** Tasks of one node that stream to clients of another one, or of the same. */
+/** Tasks of one node that stream to clients of another or the same node. */
 export async function flow(
   load: Load,
   [from, to]: readonly [Node, Node],
@@ -79,7 +79,7 @@ export async function flow(
   });
 }
 
-/** Tasks a second that nodes make together, at connections that are spread over them. */
+/** Tasks a second that all nodes complete, over connections that are spread over them. */
 export async function making(load: Load, nodes: readonly Node[], seconds: number): Promise<Figures> {
   const round = { expect: "TASK_STATE_COMPLETED", connections: 32, seconds, most: 100_000 };
   return costingAll(nodes, () => load.requests({ ...round, request: nodes.map((node) => send(node, "task")) }));
@@ -87,13 +87,13 @@ export async function making(load: Load, nodes: readonly Node[], seconds: number
 
 export interface Takeover {
   readonly tasks: number;
-  /** Those whose client heard of it. */
+  /** Tasks whose client received an event of the new attempt. */
   readonly taken: number;
-  /** Milliseconds from the kill to the first event of the new attempt at a client of the node that lives. */
+  /** Milliseconds from the kill to the first event of the new attempt at a client of the surviving node. */
   readonly times: readonly number[];
 }
 
-/** Kills a node with tasks whose clients are at another one. */
+/** Kills a node whose tasks have clients on another node. */
 export async function takeover(
   load: Load,
   victim: Node & { kill(): Promise<void> },
@@ -116,7 +116,7 @@ export async function takeover(
   return { tasks, taken: times.length, times };
 }
 
-/** The median, and the last. */
+/** The median, and the slowest. */
 export function timesOf(all: readonly Takeover[]): Figures {
   const times = all.flatMap((one) => one.times);
   return times.length === 0 ? {} : { p50: summary(times).p50, p99: Math.max(...times) };

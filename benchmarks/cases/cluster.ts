@@ -8,14 +8,14 @@ import { flow, making, takeover, timesOf, type Flow, type Takeover, type Tally }
 
 type Rows = Record<string, Figures>;
 
-/** Events a second at which no server is busy, to measure how a node learns of an event. */
+/** A rate of events, per second, at which no server is busy: it measures how a node learns of an event. */
 const calm = 20;
 
 class Cluster {
   readonly #bench: Bench;
   readonly #url: string;
   readonly load: Load;
-  /** Of all events of Parley's nodes. */
+  /** Counts the events of Parley's nodes. */
   readonly tally: Tally = { due: 0, heard: 0 };
 
   constructor(bench: Bench, url: string, load: Load) {
@@ -30,7 +30,7 @@ class Cluster {
   }
 }
 
-/** From one node to the clients of another one. */
+/** Latencies from one node to the clients of another. */
 async function latencies(bench: Bench, { load, tally }: Cluster, [a, b]: readonly [Server, Server]): Promise<Rows> {
   const wanted: Flow = {
     tasks: bench.size(100, 10),
@@ -67,7 +67,7 @@ async function throughputs(bench: Bench, { load }: Cluster, nodes: readonly Serv
     "parley, tasks on SQLite, 2 processes": of([two]),
   });
   await Promise.all([one.stop(), two.stop()]);
-  // The first of several processes does not serve itself, and does not know what the others use.
+  // The first of several processes does not serve itself, and does not know the others' usage.
   const { throughput, p50, p99 } = rows["parley, tasks on SQLite, 2 processes"];
   return { ...rows, "parley, tasks on SQLite, 2 processes": defined({ throughput, p50, p99 }) };
 }
@@ -102,10 +102,10 @@ async function python(database: string, load: Load): Promise<Others> {
   let timer: NodeJS.Timeout | undefined;
   const nodes: Peer[] = [];
   try {
-    // The first time, its packages are fetched.
+    // The first run fetches its packages.
     const start = await pythonNodes(database);
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`it was not done in ${maxSeconds} s`)), maxSeconds * 1000);
+      timer = setTimeout(() => reject(new Error(`not finished after ${maxSeconds} s`)), maxSeconds * 1000);
     });
     for (let count = 0; count < 2; count++) nodes.push(await Promise.race([start(), late]));
     return await Promise.race([besidePython(load, nodes as [Peer, Peer]), late]);
@@ -132,7 +132,7 @@ async function besidePython(load: Load, [a, b]: readonly [Peer, Peer]): Promise<
       "Python, tasks on 2 nodes": both,
     },
     notes: [
-      `The Python SDK is a2a-sdk 1.3 with VersionedDatabaseTaskStore and DatabaseTaskEventStream, which polls each 500 ms. Of ${tasks} tasks of a killed node, ${taken} went on within 10 s: it has no takeover.`,
+      `The Python SDK is a2a-sdk 1.3 with VersionedDatabaseTaskStore and DatabaseTaskEventStream, which polls every 500 ms. Of ${tasks} tasks of a killed node, ${taken} continued within 10 s: it has no takeover.`,
     ],
   };
 }
@@ -145,9 +145,9 @@ function notesOf(far: readonly Takeover[], near: readonly Takeover[], version: s
   const firsts = far.map(({ times }) => Math.min(...times));
   const lasts = far.map(({ times }) => Math.max(...times));
   return [
-    `PostgreSQL ${version} with fsync, on the disk. The rows of events: one operation is an event, from its yield on one node to the client of another one, so the commit is part of it. CPU and memory are those of both nodes, without PostgreSQL.`,
-    "The rows of tasks: one operation is a message that makes a task with one artifact, completed, over 32 connections that are spread over the nodes. CPU and memory are those of all nodes.",
-    `The rows of takeover: from SIGKILL to the first event of the new attempt at a client of the node that lives, with the defaults; p99 is the slowest. ${taken} of ${tasks} tasks were taken over. As on machines of their own, where nobody can see that the process is gone, the first of them after ${firsts.map((one) => `${short(one)} ms`).join(", ")} and the last after ${lasts.map((one) => `${short(one)} ms`).join(", ")}: what is before the first is the silence that makes a node dead, and what is between them is taking over.`,
+    `PostgreSQL ${version} with fsync, on the disk. The rows of events: one operation is an event, from its yield on one node to the client of another one, including the commit. CPU and memory are those of both nodes, without PostgreSQL.`,
+    "The rows of tasks: one operation is a message that creates and completes a task with one artifact, over 32 connections that are spread over the nodes. CPU and memory are those of all nodes.",
+    `The rows of takeover: from SIGKILL to the first event of the new attempt at a client of the surviving node, with the defaults; p99 is the slowest. ${taken} of ${tasks} tasks were taken over. For nodes on separate machines, which cannot see that a process ended, the first task continued after ${firsts.map((one) => `${short(one)} ms`).join(", ")} and the last one after ${lasts.map((one) => `${short(one)} ms`).join(", ")}: before the first one, a node must be silent until it counts as dead; the time between them is the takeover.`,
   ];
 }
 
@@ -203,7 +203,7 @@ export const clusterCase: Case = {
   name: "cluster",
   what: "Nodes on one PostgreSQL: 2,000 events a second to clients of another node, tasks on several nodes, takeover",
   operation: "what the notes say",
-  why: "The statements of one second at 2,000 events take PostgreSQL about 0.2 s: a transaction locks and reads the tasks of some 15 events in 0.3 ms, and writes them in 0.4 ms. What is new in the logs of 20 to 25 tasks is read in 0.4 ms, and a NOTIFY takes 0.02 ms. An append of 16 events alone took 2.5 ms in all, at the median, of which 0.13 ms are for the disk. The rest is the way between processes, five of which an event passes, and here all five share two cores: most of the median is there for a client of the same node already. These helped: names for statements, which were planned each time; one statement for the readers that a wake-up names, which had a transaction each; one write for statements that are sent together; wake-ups that are 2 ms apart, not 5. Together they took the median from 140 to 250 ms down to 30 to 70 while the machine had five times as much to do, and the CPU of both nodes for an event from 260 to 370 µs down to 170 to 335. Of a takeover, 2.6 s from the last heartbeat on are the silence after which a node is dead.",
+  why: "The statements of one second at 2,000 events take PostgreSQL about 0.2 s: a transaction locks and reads the tasks of some 15 events in 0.3 ms, and writes them in 0.4 ms. What is new in the logs of 20 to 25 tasks is read in 0.4 ms, and a NOTIFY takes 0.02 ms. A single append of 16 events took 2.5 ms at the median, of which 0.13 ms are for the disk. The rest is the way between processes. An event passes five of them, and here all five share two cores, so even a client of the same node has most of this median. These helped: named statements, which are planned only once; one statement for all readers that a wake-up names, instead of a transaction each; one write for statements that are sent together; wake-ups every 2 ms instead of 5. Together they took the median from 140 to 250 ms down to 30 to 70 while the machine had five times as much to do, and the CPU of both nodes for an event from 260 to 370 µs down to 170 to 335. Of a takeover, 2.6 s are the silence after the last heartbeat until a node counts as dead.",
   apart: true,
   targets: [
     { measure: "p50", says: "p50 from one node to a client of another", unit: "ms", atMost: 5 },

@@ -75,7 +75,7 @@ export const fanInCase: Case = {
       }),
       notes: [
         `Raw needs ${short(wave)} ms to write one event to each of ${tasks} streams.`,
-        `Each task makes ${chunks} chunks. All servers are offered the same; the official SDK keeps it in memory.`,
+        `Each task makes ${chunks} chunks. All servers get the same load; the official SDK keeps it in memory.`,
       ],
     };
   },

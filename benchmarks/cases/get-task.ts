@@ -73,7 +73,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
       costToShort: ratio(figures.parley.cpu, figures.short.cpu),
       allToOfficial: ratio(figures.all.throughput, figures.officialAll.throughput),
     }),
-    notes: [`The rows parley and official ask for no history of a task of ${messages} messages, Parley on SQLite.`],
+    notes: [`The rows parley and official request no history of a task with ${messages} messages, Parley on SQLite.`],
   };
 }
 
@@ -89,6 +89,6 @@ export const getTaskCase: Case = {
     { measure: "costToShort", says: "CPU with historyLength 0 to that of a task without history", atMost: 1.2 },
     { measure: "allToOfficial", says: "throughput to official in memory, all messages", atLeast: 3 },
   ],
-  why: "A task that did not change is kept as text: its row alone is read again, its 15 kB go to the socket as they are, and nothing is parsed. The first request assembles the history message by message: SQLite reads a hundred rows, and the messages are cut out of them without a parser.",
+  why: "An unchanged task is cached as text: only its row is read again, its 15 kB go to the socket unchanged, and nothing is parsed. The first request assembles the history message by message: SQLite reads a hundred rows, and the messages are cut out of them without a parser.",
   run,
 };

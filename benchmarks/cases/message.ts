@@ -34,7 +34,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     bench.load(),
   ]);
   const extended = await bench.server("parley", "memory", [], ["extensions"]);
-  // A separate server: what it remembers is garbage that the bare server would pay for.
+  // A separate server, so that the bare server does not pay for collecting what this one remembers.
   const safe = await bench.server("raw");
   const checked = { ...safe, jsonRpc: `${safe.jsonRpc}/checked`, rest: `${safe.rest}/checked` };
   const reply = (server: Server, binding: Binding) =>
@@ -76,7 +76,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
       restCpuToChecked: ratio(parleyRest.cpu, checkedRest.cpu),
     }),
     notes: [
-      "The rows with ten extensions are a server that has ten, each with all hooks, metadata and data parts, and no caller that asks for one.",
+      "The rows with ten extensions are a server with ten extensions, each with all hooks, metadata and data parts, which no caller requests.",
       "The rows checked and remembered are the bare server with the work that makes a message safe: it checks the message against the schema, hashes it, makes two ids, and remembers the last 10,000 replies for a retry.",
     ],
   };

@@ -126,6 +126,6 @@ export const neighbourCase: Case = {
   what: `Messages at ${rate} a second beside one stream of ${chunks} chunks at full speed`,
   operation: "a message",
   targets: [{ measure: "p99ToIdle", says: "p99 beside the stream to that of an idle server", atMost: 2 }],
-  why: "The load program reads the stream on the same two cores, so the raw server gets slower by more than Parley does; its two rows are the floor. Between two looks at the sockets the stream gets one window of 256 events. They are made, checked, serialized, sent to the thread that writes, and written to the reader, which takes a few milliseconds. A smaller window slows the stream by more than it helps its neighbours. In memory no event waits for a commit, so the stream is faster and its neighbours wait longer.",
+  why: "The load program reads the stream on the same two cores, so the raw server gets slower by more than Parley does; its two rows are the floor. Between two polls of the sockets, the stream gets one window of 256 events. They are made, checked, serialized, sent to the thread that writes, and written to the reader, which takes a few milliseconds. A smaller window slows the stream by more than it helps its neighbours. In memory no event waits for a commit, so the stream is faster and its neighbours wait longer.",
   run,
 };

@@ -9,7 +9,7 @@ import { inTurn, medians } from "../rounds.ts";
 const receiversCount = 100;
 const deadCount = 10;
 
-/** A task for each address, which reports to it; without addresses as many tasks that report nowhere. */
+/** Starts a task with a webhook for each address; without addresses, as many tasks without webhooks. */
 async function reporting(server: Server, command: string, urls: readonly (string | undefined)[]): Promise<void> {
   for (const url of urls) {
     const configuration = {
@@ -35,7 +35,7 @@ async function still(server: Server): Promise<number> {
   return cpu;
 }
 
-/** One burst of events, and what it costs the server. Without receivers: 0 deliveries. */
+/** One burst of events, and its cost for the server. Without receivers: 0 deliveries. */
 async function burst(server: Server, receivers: Child, wanted: number): Promise<Arrived & { readonly cpu: number }> {
   const before = await still(server);
   await emit(server);
@@ -94,7 +94,7 @@ async function besideDead(bench: Bench, receivers: Child, { live, dead }: Receiv
   const rounds = async (): Promise<Figures> => medians([await round(), await round(), await round()]);
   await round();
   const alone = await rounds();
-  // Each of them is waited for until the time limit, and the event for it is tried again.
+  // The server waits for each of them until the time limit, and retries its event.
   await reporting(server, `report ${each} 250`, dead);
   return { alone, beside: await rounds() };
 }
@@ -145,8 +145,8 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
       perSecond: figures.parley.throughput,
     }),
     notes: [
-      "CPU is that of the deliveries alone: what the same events cost in a server without webhooks is subtracted.",
-      `Raw is \`node:http\` with connections that are kept, in a loop that posts the bytes of one of these deliveries, one request at a time to each of ${receiversCount} receivers. Fetch is the same with \`fetch\`.`,
+      "CPU is only that of the deliveries: the cost of the same events without webhooks is subtracted.",
+      `Raw is \`node:http\` with keep-alive connections, in a loop that posts the bytes of one of these deliveries, one request at a time to each of ${receiversCount} receivers. Fetch is the same with \`fetch\`.`,
       `Milliseconds are from the event of the agent to its arrival, at ${receiversCount * 4} deliveries a second. The dead receivers accept a connection and never answer.`,
     ],
   };

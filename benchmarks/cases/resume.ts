@@ -9,12 +9,12 @@ interface Page {
 
 export const resumeCase: Case = {
   name: "resume",
-  what: "Coming back to a long stream in its middle, on SQLite",
+  what: "Resuming a long stream in its middle, on SQLite",
   operation: "the first event",
   targets: [
     {
       measure: "first",
-      says: "p99 until the first event that was missed",
+      says: "p99 until the first missed event",
       unit: "ms",
       atMost: 20,
     },

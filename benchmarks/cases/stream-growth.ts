@@ -13,7 +13,7 @@ async function held(load: Load, server: Server, chunks: number): Promise<number>
 async function run(bench: Bench): ReturnType<Case["run"]> {
   const [parley, raw, load] = await Promise.all([bench.server("parley", "sqlite"), bench.server("raw"), bench.load()]);
   const [short, middle, long] = [1_000, 10_000, bench.size(100_000, 20_000)];
-  /** Runs as many short streams one after another as make up the same number of chunks in every round. */
+  /** Runs short streams in sequence, with the same total number of chunks in every round. */
   const streams = (chunks: number) => () => {
     const count = long / chunks;
     return repeated(count, () => streaming(load, parley, chunks));
@@ -37,7 +37,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     }),
     notes: [
       `The rows are streams of ${short} (parley), ${middle} and ${long} chunks; raw has ${long}.`,
-      `In use while a stream stands before its end: ${atShort.toFixed(1)} MiB at ${short} chunks, ${atLong.toFixed(1)} MiB at ${long}.`,
+      `In use just before the end of a stream: ${atShort.toFixed(1)} MiB at ${short} chunks, ${atLong.toFixed(1)} MiB at ${long}.`,
     ],
   };
 }

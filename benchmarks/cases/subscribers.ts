@@ -86,7 +86,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
       told("Parley", streams, ours),
       told("Raw", streams, floor),
       told("The official SDK", fewer, theirs),
-      "Memory a stream is what the resident memory grows by, settled, after the first 500; the young generation of V8 has its full size from the beginning on all servers. The table has that of the whole server.",
+      "Memory a stream is the growth of the resident memory after the first 500 streams, once it has settled; on all servers, the young generation of V8 has its full size from the start. The table has the memory of the whole server.",
     ],
   };
 }

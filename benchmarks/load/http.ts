@@ -1,8 +1,8 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A keep-alive HTTP/1.1 connection with one request at a time, on a bare socket, so that it costs less than what it measures. Of an
- * answer it parses only what it needs to find the end.
+ * A keep-alive HTTP/1.1 connection with one request at a time, on a bare socket, so that it costs less than the measured server. Of an
+ * answer it parses only enough to find the end.
  */
 export class Connection {
   readonly #socket: Socket;

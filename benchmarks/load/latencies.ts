@@ -9,7 +9,7 @@ export function summary(latencies: readonly number[]): Latencies {
   return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
 }
 
-/** A percentile of sorted values: the smallest value that at least this share of them does not exceed. */
+/** A quantile of sorted values: the smallest value that is not below this share of the values. */
 export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

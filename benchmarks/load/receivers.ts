@@ -12,7 +12,7 @@ export interface Receivers {
   readonly dead: readonly string[];
 }
 
-/** A request as it came, for clients that post the same bytes. */
+/** A received request, for clients that post the same bytes. */
 export interface Sample {
   readonly headers: readonly string[];
   readonly body: string;
@@ -21,7 +21,7 @@ export interface Sample {
 export interface Arrived extends Latencies {
   /** Deliveries to live receivers since the last look. */
   readonly operations: number;
-  /** From the first to the last of them. */
+  /** From the first delivery to the last. */
   readonly seconds: number;
   readonly sample: Sample;
 }
@@ -65,7 +65,7 @@ async function listening(server: Server): Promise<string> {
 const times = (count: number, make: () => Server): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => listening(make())));
 
-/** Resolves when so many deliveries have come, and fails after a minute. */
+/** Resolves after this many deliveries. Rejects after a minute. */
 async function take(wanted: number): Promise<Arrived> {
   let late = false;
   const timer = setTimeout(() => {

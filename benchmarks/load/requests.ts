@@ -2,7 +2,7 @@ import { Connection, rendered, type Request } from "./http.ts";
 import { summary, type Latencies } from "./latencies.ts";
 
 export interface RequestLoad {
-  /** What each connection sends; or a list, which the connections take in turn, each the same for all of its requests. */
+  /** The request of all connections; or a list, from which each connection gets one in turn, and repeats it. */
   readonly request: Request | readonly Request[];
   /** A text that every correct answer contains. */
   readonly expect: string;

@@ -55,7 +55,7 @@ export interface StreamLoad {
   readonly request: Request;
   /** The stream is closed after that many chunks. */
   readonly chunks: number;
-  /** Or after that many milliseconds. */
+  /** Or after that many seconds. */
   readonly seconds: number;
   /** Whether to wait for the server to end the stream after the last chunk. */
   readonly ends: boolean;
@@ -105,9 +105,9 @@ async function ended(response: IncomingMessage, patience: number): Promise<void>
 }
 
 export interface FanInLoad {
-  /** The request of each stream; or a list of them, which the streams take in turn. */
+  /** The request of each stream, or a list of requests, which the streams take in turn. */
   readonly request: Request | readonly Request[];
-  /** The request that starts all of them, sent when each stream has its first event. */
+  /** The request that starts all streams, sent when each has its first event. */
   readonly begin: Request;
   readonly streams: number;
   readonly chunks: number;
@@ -138,7 +138,7 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
     let hasBegun = false;
     await new Promise<void>((resolve) => {
       response.on("data", (data: string) => {
-        // What comes before the first event is a comment: the request is accepted, and its task not read yet.
+        // A comment precedes the first event: the request is accepted, but its task is not read yet.
         if (!hasBegun && data.includes("data:")) {
           hasBegun = true;
           ready += 1;
@@ -175,7 +175,7 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
 }
 
 export interface CrowdLoad {
-  /** The request of each stream; or a list of them, which the streams take in turn. */
+  /** The request of each stream, or a list of requests, which the streams take in turn. */
   readonly request: Request | readonly Request[];
   readonly streams: number;
 }
@@ -216,8 +216,8 @@ export class Crowd {
   }
 
   /**
-   * Waits until all have received a chunk, or for that many seconds. Returns when each of those did that have, in milliseconds of the clock
-   * that all processes share.
+   * Waits until all have received a chunk, or for that many seconds. Returns the arrival times, in milliseconds of the clock that all
+   * processes share.
    */
   hear({ seconds }: { readonly seconds: number }): Promise<readonly number[]> {
     const heard: number[] = [];
@@ -232,7 +232,7 @@ export class Crowd {
     });
   }
 
-  /** Sends a request that makes one event for all of them, and waits until all have received it. */
+  /** Sends a request that creates one event for all streams, and waits until all have received it. */
   async emit({ request }: { readonly request: Request }): Promise<ServedOutcome> {
     const start = performance.now();
     let first = 0;

@@ -56,7 +56,7 @@ export function benchmarkAgent(bell: Bell): Agent {
   });
 }
 
-/** An agent that can be resumed, and does nothing until it is: then it reports it. */
+/** A resumable agent that does nothing until it is resumed, and then reports that. */
 export function resumableAgent(): Agent {
   return defineAgent({
     name: "Resumable",

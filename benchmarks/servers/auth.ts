@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { answerText } from "./commands.ts";
 import { control } from "./control.ts";
 
-// Parley in memory, for callers with a JWT. It gives the tokens itself: `token`.
+// Parley in memory, for callers with a JWT. It also issues the tokens (`token`).
 
 const agent = defineAgent({
   name: "Benchmark",
@@ -24,7 +24,7 @@ const { url } = await serve(agent, {
 control(
   { jsonRpc: url, rest: url },
   {
-    // As long as those of the usual providers.
+    // As long as tokens of common providers.
     token: () =>
       new SignJWT({ scope: "chat openid profile", client_id: "client-7f3a", jti: crypto.randomUUID(), org: "example" })
         .setProtectedHeader({ alg: "ES256", kid: "k1", typ: "at+jwt" })

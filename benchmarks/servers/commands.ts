@@ -5,8 +5,8 @@ export interface Command {
   /** Chunks of `stream` and `pace`. */
   readonly count: number;
   /**
-   * Milliseconds between two chunks of `pace`, which begins at the next `emit`; 1 for a `stream` that waits for `emit`
-   * before its end. The bare server has other streams: 1 writes each event on its own, 2 gives each metadata of its own.
+   * Milliseconds between two chunks of `pace`, which begins at the next `emit`; 1 for a `stream` that waits for `emit` before its end. The
+   * bare server has other streams: 1 writes each event separately, 2 gives each event different metadata.
    */
   readonly gap: number;
 }

@@ -1,7 +1,7 @@
 import type { Store } from "@parley/server";
 
 export interface Filling {
-  /** The id of a task in the store; the others are copies of it. */
+  /** The id of a task in the store. All others are its copies. */
   readonly template: string;
   readonly count: number;
   /** Number of contexts that the copies belong to. */

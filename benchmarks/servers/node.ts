@@ -4,8 +4,8 @@ import { benchmarkAgent, resumableAgent } from "./agent.ts";
 import { Bell } from "./commands.ts";
 import { control } from "./control.ts";
 
-// A node of a cluster, Parley with its defaults: node node.js URL SCHEMA [alone]. `alone`: it knows nothing of other processes of its
-// machine, as if each had one of its own.
+// A node of a cluster, Parley with its defaults: node node.js URL SCHEMA [alone]. `alone`: it ignores other processes, as if each had its
+// own machine.
 
 const [database = "", schema = "", where] = process.argv.slice(2);
 const bell = new Bell();

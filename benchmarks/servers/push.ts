@@ -3,8 +3,8 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { answerText, Bell, paced, stampedText } from "./commands.ts";
 import { control } from "./control.ts";
 
-// Parley with webhooks: node push.js memory|FILE. `report COUNT GAP` makes complete artifacts, so each of them is a
-// delivery: COUNT of them, GAP milliseconds apart, from the next `emit` on. One that is asked to `stay` then waits for another.
+// Parley with webhooks: node push.js memory|FILE. From the next `emit` on, `report COUNT GAP` creates COUNT complete artifacts, GAP
+// milliseconds apart, each of which is a delivery. With `stay`, the task then waits for another `emit`.
 
 const [place = "memory"] = process.argv.slice(2);
 const bell = new Bell();

@@ -25,7 +25,7 @@ interface Statement extends Record<"run" | "get" | "all", (...values: readonly u
   /** Of `libsql`: whether there are rows, and that they come as arrays. */
   readonly reader?: boolean;
   raw?(): void;
-  /** The same of `node:sqlite`. */
+  /** The equivalent of `node:sqlite`. */
   setReturnArrays?(enabled: boolean): void;
 }
 type OpenDatabase = new (path: string) => Database;

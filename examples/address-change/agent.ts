@@ -4,23 +4,23 @@ import { sentences } from "./words.ts";
 export type Language = "en" | "zh";
 export type AddressKind = "postal" | "email";
 
-/** The requested change, as far as it is known. */
+/** What is known of the requested change. */
 export interface Change {
-  /** The customer's. */
+  /** The customer's language. */
   language: Language;
   address?: string;
   phone?: string;
 }
 
-/** What the agent needs of others. */
+/** Dependencies of the agent. */
 export interface Desk {
-  /** The client that the agent is at the OpenID provider of the customers. */
+  /** The agent's client registration at the customers' OpenID provider. */
   readonly login: { readonly server: string; readonly clientId: string; readonly clientSecret: string };
   /** Which kind of address the records hold. */
   readonly holds: AddressKind;
-  /** Reads a message: a model, or the scripted one of `scripted.ts`. `known`: what was read before. */
+  /** Reads a message: a model, or the scripted model. `known`: the facts so far. */
   read(message: string, known: Partial<Change>): Promise<Change>;
-  /** Changes the record of the customer whose token it is. The same change twice is one. Returns the customer's name. */
+  /** Changes the record of the token's customer, idempotently. Returns the customer's name. */
   change(accessToken: string, change: Change): Promise<string>;
 }
 

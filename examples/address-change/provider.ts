@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import Provider from "oidc-provider";
 
-/** A small OpenID provider to try the example with: it believes any name and any password. Yours is elsewhere. */
+/** A small OpenID provider to try the example with: it accepts any name and any password. Use your own in its place. */
 export async function startProvider(port: number, client: { id: string; secret: string; redirectUri: string }) {
   const issuer = `http://127.0.0.1:${port}`;
   const provider = new Provider(issuer, {

@@ -1,9 +1,6 @@
 import type { Change, Desk } from "./agent.ts";
 
-/**
- * The records of the customers, in memory. They ask the OpenID provider whose token it is (OpenID Connect Core 1.0 §5.3), and
- * believe nobody else who a customer is.
- */
+/** The records of the customers, in memory. Only the OpenID provider decides who a token's customer is (OpenID Connect Core 1.0 §5.3). */
 export function recordsOf(issuer: string): {
   readonly all: ReadonlyMap<string, Change>;
   readonly change: Desk["change"];

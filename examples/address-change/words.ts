@@ -2,10 +2,10 @@ import type { AddressKind, Change, Language } from "./agent.ts";
 
 interface Sentences {
   readonly whichAddress: string;
-  /** The address is of the other kind. */
+  /** Says that the address is of the other kind. */
   wrongKind(wanted: AddressKind): string;
   readonly phone: string;
-  /** Why the customer must log in. */
+  /** Says why the customer must log in. */
   verify(address: string): string;
   done(customer: string, change: Change): string;
 }

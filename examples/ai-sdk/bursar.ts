@@ -3,12 +3,12 @@ import { tool, ToolLoopAgent } from "ai";
 import * as z from "zod";
 import { scriptedModel } from "./model.ts";
 
-/** In place of a bank: it knows its idempotency keys. */
+/** In place of a bank: payments by idempotency key. */
 const payments = new Map<string, { receipt: number }>();
 
-/** The agent, as one writes it for the AI SDK. */
+/** An ordinary agent for the AI SDK. */
 export const bursar = new ToolLoopAgent({
-  // A real one by its id at the AI Gateway, such as AI_MODEL=openai/gpt-5.
+  // For a real model, set its id at the AI Gateway, such as AI_MODEL=openai/gpt-5.
   model: process.env["AI_MODEL"] ?? scriptedModel,
   instructions: "You are a bursar. Look up the invoice, pay it, and tell the receipt.",
   tools: {

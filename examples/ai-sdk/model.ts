@@ -37,7 +37,7 @@ function answer({ prompt }: Call): readonly Part[] {
   return say(`Invoice ${number} is paid: ${JSON.stringify(paid.output)}`);
 }
 
-/** In place of a model: it answers the same for the same conversation. */
+/** In place of a model: the same conversation gets the same answer. */
 export const scriptedModel: Model = {
   specificationVersion: "v3",
   provider: "example",

@@ -4,7 +4,7 @@ import * as z from "zod";
 export const Job = z.object({
   vehicle: z.object({ id: z.string(), year: z.number().int(), make: z.string(), model: z.string() }),
   complaint: z.string(),
-  /** The customer's. */
+  /** The customer's language. */
   language: z.enum(["en", "zh"]),
   /** What the video shows: fluid that leaks, and how many times a second something knocks. */
   leak: z.boolean(),

@@ -4,13 +4,13 @@ import { sentences, type Language, type Seen } from "./words.ts";
 
 /** What the manager knows of a customer's car so far. */
 export interface Case {
-  /** The customer's. */
+  /** The customer's language. */
   language: Language;
   complaint?: string;
   vehicle?: Job["vehicle"];
   /** What the video shows. */
   seen?: Seen;
-  /** For how long it has been like that. */
+  /** How long the problem has existed. */
   since?: string;
 }
 
@@ -20,7 +20,7 @@ export interface Heard {
   readonly videos: readonly Uint8Array[];
 }
 
-/** Understands a message, and watches videos: a model, or the scripted one of `scripted.ts`. `known`: what was understood before. */
+/** Understands a message, and watches videos: a model, or the scripted model. `known`: the facts so far. */
 export type Listen = (heard: Heard, known: Partial<Case>) => Promise<Case>;
 
 /** Makes the shop manager: the agent that customers talk to. The mechanic is another agent. */

@@ -4,7 +4,7 @@ import { mcpTools, type McpTool } from "@parley/mcp/tools";
 import { Job, Order, Stock } from "./job.ts";
 import { sentences } from "./words.ts";
 
-/** A call of a tool that is over. */
+/** A finished tool call. */
 export interface Done {
   name: string;
   arguments: JsonObject;
@@ -25,7 +25,7 @@ export interface Workshop {
   supplier(): Promise<DelegateClient>;
 }
 
-/** The maximum number of tool calls in a job, so a model that does not finish costs no more. */
+/** The maximum number of tool calls in a job, to bound the cost of a model that does not finish. */
 const most = 20;
 
 /** Makes the mechanic. When its process dies, only the call that was under way is repeated. */

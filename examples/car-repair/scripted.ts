@@ -4,8 +4,8 @@ import { fromAvi } from "./video.ts";
 import { fromChinese, type Seen } from "./words.ts";
 
 /*
- * In place of two models. The manager's looks for “2018 Toyota Camry, XYZ123” or “2018 款丰田凯美瑞,XYZ123”, takes what came first for the complaint
- * and what came after the video for its duration, and measures a video.
+ * In place of two models. The manager's one looks for “2018 Toyota Camry, XYZ123” or “2018 款丰田凯美瑞,XYZ123”. The first text is the complaint,
+ * and the text after the video its duration.
  */
 
 export const listen: Listen = async ({ text, videos }, known) => {
@@ -52,7 +52,7 @@ export function watch(video: Uint8Array): Seen | undefined {
   return leak || perSecond > 0 ? { leak, knocks: perSecond } : undefined;
 }
 
-/** The mechanic's: it scans, reads the manual about what it found, raises the car, and believes the manual. */
+/** The mechanic's model: it scans the car, looks the code up in the manual, raises the car, and reports the manual's advice. */
 export const think: Think = async ({ vehicle, complaint, leak, knocks }, done) => {
   const result = (name: string) => done.find((each) => each.name === name)?.result;
   const code = result("scan_vehicle_for_error_codes");

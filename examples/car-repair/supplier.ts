@@ -26,7 +26,7 @@ export function partsSupplier(warehouse: () => Promise<Tools>): Agent {
         return;
       }
       const { order: part } = await turn.data(Order);
-      // The number of the order is that of the task: a call repeated after a crash takes no second part.
+      // The number of the order is that of the task: a call that is repeated after a crash does not take a second part.
       const { isError } = await tools.callTool({ name: "take_part", arguments: { part, order: turn.taskId } });
       if (isError === true) yield turn.failed(`There is no ${part} any more.`);
       else yield turn.artifact({ artifactId: "order", name: "order", parts: [data({ part, order: turn.taskId })] });

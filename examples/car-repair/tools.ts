@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
 
-/* The tools of the agents, each a server of the Model Context Protocol. They have inputs and results, and no conversation. */
+/* The tools of the agents, each a server of the Model Context Protocol. Tools have inputs and results, but no conversation. */
 
 const says = (text: string): CallToolResult => ({ content: [{ type: "text", text }] });
 
@@ -22,10 +22,10 @@ export interface ToolCall {
   readonly arguments: object;
 }
 
-/** Learns of a call before the tool does anything; the tool waits for it. */
+/** Called before the tool does anything; the tool awaits it. */
 export type OnCall = (name: string, args: object) => unknown;
 
-/** What the mechanic works with: the scanner, the manual and the platform. */
+/** The mechanic's tools: the scanner, the manual and the platform. */
 export function workshopTools(onCall: OnCall = () => undefined): () => McpServer {
   return () => {
     const server = new McpServer({ name: "workshop", version: "1.0.0" });
@@ -53,7 +53,7 @@ export function workshopTools(onCall: OnCall = () => undefined): () => McpServer
   };
 }
 
-/** What the supplier works with. `stock`: how many there are of each part. */
+/** The supplier's tools. `stock`: the number of each part. */
 export function warehouseTools(stock: Map<string, number>): () => McpServer {
   const orders = new Set<string>();
   return () => {

@@ -86,7 +86,7 @@ export function fromAvi(bytes: Uint8Array): Film | undefined {
       frames.push(Uint8Array.from({ length: width * height }, (_, pixel) => light(pixel)));
     }
     if (id === "01wb") sounds.push(bytes.subarray(start, start + size));
-    // A list has its chunks behind its name. Chunks begin at even positions.
+    // In a list, the chunks follow its name. Chunks begin at even positions.
     at = id === "LIST" ? start + 4 : start + size + (size % 2);
   }
   // A file can contain anything: no frames, or a rate that makes no sense.

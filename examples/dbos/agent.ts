@@ -26,7 +26,7 @@ export function orderDesk(order: (item: string) => Promise<void>): Agent {
         end: (text: string) => turn.completed(text),
       };
       for (;;) {
-        // Until the workflow reports, the task is a few rows: no process has it.
+        // Until the workflow reports, the task is a few rows, and no process runs it.
         const { kind, text } = yield* turn.waitFor("report", { schema: report });
         if (kind === "progress") yield turn.working(text, { keep: true });
         else {

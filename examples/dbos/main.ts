@@ -13,7 +13,7 @@ const server = new Promise<Server>((resolve) => {
 });
 
 const order = orders({
-  // In place of a shop and a payment service that know idempotency keys.
+  // In place of a shop and a payment service with idempotency keys.
   reserve: async (_key: string, item: string) => ({ price: item.length * 5 }),
   charge: async (key: string) => ({ receipt: `receipt ${key.slice(-6)}` }),
   async report(taskId: string, number: number, report: Report) {

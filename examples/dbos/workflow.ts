@@ -8,12 +8,12 @@ export interface Report {
   readonly text: string;
 }
 
-/** What an order needs of the world. */
+/** Dependencies of an order. */
 export interface Shop {
-  /** Both are called with the key of the order, and do a thing once for one key. */
+  /** Both take the key of the order, and are idempotent by it. */
   reserve(key: string, item: string): Promise<{ readonly price: number }>;
   charge(key: string, price: number): Promise<{ readonly receipt: string }>;
-  /** Notifies those who wait for this order. The same number again is the same report. */
+  /** Notifies those who wait for this order. A repeated number is the same report. */
   report(order: string, number: number, report: Report): Promise<void>;
 }
 

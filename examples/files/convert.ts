@@ -6,7 +6,7 @@ const together = 500;
 
 /**
  * Converts a CSV table with names in its first line to JSON Lines: one object a row, with the names of the columns. It never holds more
- * of the table than some rows.
+ * than a few rows of the table.
  *
  * @throws Error if a row has another number of columns than the first, or a quote does not end.
  */

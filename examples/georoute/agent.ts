@@ -12,7 +12,7 @@ const Name = z
   .regex(/^[^\p{Cc}\p{Cs}\p{Cn}]*$/u);
 const Place = z.union([z.string().max(200), Point]);
 
-/** What the route optimizer takes. */
+/** Input of the route optimizer. */
 export const RouteRequest = z.object({
   origin: Place,
   destination: Place,
@@ -24,7 +24,7 @@ export type RouteRequest = z.infer<typeof RouteRequest>;
 const Position = z.tuple([z.number().min(-180).max(180), z.number().min(-90).max(90)]);
 const Line = z.array(Position).min(2).max(500);
 
-/** What is laid over a map: GeoJSON (RFC 7946), where positions begin with the longitude. */
+/** A layer over a map: GeoJSON (RFC 7946), whose positions begin with the longitude. */
 const Layer = z.object({
   name: Name,
   color: z
@@ -44,7 +44,7 @@ const Layer = z.object({
 });
 export type Layer = z.infer<typeof Layer>;
 
-/** What the map generator takes. */
+/** Input of the map generator. */
 const MapRequest = z.object({
   points: z
     .array(Point.extend({ name: Name }))
@@ -57,7 +57,7 @@ const MapRequest = z.object({
 
 type MapRequest = z.infer<typeof MapRequest>;
 
-/** A map asked for in words: of the route that was planned before, or of what is near the caller. */
+/** A map requested in words: of the route that was planned before, or of places near the caller. */
 export type MapWish =
   | { readonly map: "trip" }
   | { readonly map: "nearby"; readonly what: "coffee shop"; readonly miles: number };
@@ -110,7 +110,7 @@ export function routePlanner(read: Read, traffic: Traffic): Agent {
         route: planned,
         ...map?.style,
       };
-      // One image is enough: a JPEG is for those who do not accept a PNG.
+      // One image is enough: callers who do not accept PNG get a JPEG.
       const modes = accepted.filter((mode) => mode !== "image/jpeg" || !accepted.includes("image/png"));
       yield turn.artifact({ name: drawing.name, parts: modes.map((mode) => partOf(mode, drawing)) });
     },
@@ -122,10 +122,10 @@ const questions = {
   nearby: "Where are you? Send your location as latitude and longitude, or the name of a place.",
 } as const;
 
-/** What a message's data may add to its words. */
+/** Data that may accompany a message. */
 const Location = z.object({ location: Point });
 
-/** The map that was wished for; `undefined` while the stops or the caller's location are unknown. */
+/** The requested map; `undefined` while the stops or the caller's location are unknown. */
 async function mapOf(
   { context, message, text }: Turn,
   wish: MapWish,
@@ -152,7 +152,7 @@ async function mapOf(
   return { points: [{ name: "You are here", lat: north, lng: east }, ...within(wish.what, wish.miles, here)] };
 }
 
-/** What a route's artifact says about the plan behind it. */
+/** The plan of a route, in the data of its artifact. */
 const Planned = z.object({
   stops: z.array(Point.extend({ name: Name })).min(2),
   preferences: z.array(Preference).optional(),

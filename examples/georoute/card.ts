@@ -1,6 +1,6 @@
 import type { AgentDescription } from "@parley/node";
 
-/** The sample card of the specification (A2A 1.0 §8.5), as far as an agent says it. The server adds addresses and what it does itself. */
+/** The sample card of the specification (A2A 1.0 §8.5), without the members that the server adds, such as addresses. */
 export const card = {
   name: "GeoSpatial Route Planner Agent",
   description:

@@ -10,16 +10,16 @@ export interface Drawing {
   readonly name: string;
   readonly points: readonly Place[];
   readonly route: Route | undefined;
-  /** What is laid over it. */
+  /** Layers over the map. */
   readonly layers: readonly Layer[];
-  /** Of points and routes, such as `#cc0000`. */
+  /** Color of points and routes, such as `#cc0000`. */
   readonly color?: string;
 }
 
 const [width, height, margin] = [480, 360, 36];
 
 /**
- * The drawing as GeoJSON (RFC 7946): a line for the route, a point for each place, and what the layers have. Positions begin with the
+ * The drawing as GeoJSON (RFC 7946): a line for the route, a point for each place, and the features of the layers. Positions begin with the
  * longitude.
  */
 export function geoJson({ points, route, layers }: Drawing) {
@@ -45,7 +45,7 @@ const escape = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#$
 
 type Feature = Layer["features"][number];
 
-/** The lines of a feature: of a polygon its border and those of its holes, of a point one position. */
+/** The lines of a feature: for a polygon, its border and the borders of its holes; for a point, one position. */
 function linesOf({ type, coordinates }: Feature): readonly (readonly Point[])[] {
   const lines = type === "Point" ? [[coordinates]] : type === "LineString" ? [coordinates] : coordinates;
   return lines.map((line) => line.map(([lng, lat]) => ({ lat, lng })));
@@ -95,7 +95,7 @@ export function html(drawing: Drawing): string {
 }
 
 const renderer = createRequire(import.meta.url).resolve("@resvg/resvg-wasm/index_bg.wasm");
-// A process that loads this module again, such as one of tests, has it already, and is rejected.
+// Throws if the process has loaded this module before, as tests do.
 await initWasm(readFileSync(renderer)).catch(() => undefined);
 
 /** The drawing as an image. */

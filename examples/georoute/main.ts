@@ -10,7 +10,7 @@ const agent = routePlanner(read, usualTraffic);
 // As on the sample card: ISSUER=https://accounts.google.com. Without it, everybody on this machine may call.
 const issuer = process.env["ISSUER"];
 const scopes = ["openid", "profile", "email"];
-// The sample card is signed. CARD_KEY is a file with a key of `parley card key`; without it the key is a new one with each start.
+// The sample card is signed. CARD_KEY is a file with a key of `parley card key`; without it, each start creates a new key.
 const file = process.env["CARD_KEY"];
 const key = file === undefined ? await makeCardKey() : (JSON.parse(readFileSync(file, "utf8")) as PrivateCardKey);
 const mount = { agent, interfaces: { JSONRPC: "/a2a/v1", "HTTP+JSON": "/a2a/json" } };

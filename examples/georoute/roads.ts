@@ -4,7 +4,7 @@ import * as z from "zod";
 export const Point = z.object({ lat: z.number().min(-90).max(90), lng: z.number().min(-180).max(180) });
 export type Point = z.infer<typeof Point>;
 
-/** What a driver may want. */
+/** Preferences of a driver. */
 export const Preference = z.enum(["avoid_tolls", "avoid_ferries", "prefer_highways"]);
 export type Preference = z.infer<typeof Preference>;
 
@@ -22,7 +22,7 @@ export interface Road {
   readonly has: readonly ("toll" | "ferry" | "highway")[];
 }
 
-/** How many times longer a road takes at this moment; `Infinity`: it is closed. A service knows this, and `usualTraffic` is in place of one. */
+/** How many times longer a road takes at this moment; `Infinity`: it is closed. `usualTraffic` stands in for a traffic service. */
 export type Traffic = (road: Road) => Promise<number>;
 
 const named = (name: string, lat: number, lng: number): Place => ({ name, lat, lng });

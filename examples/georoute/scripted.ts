@@ -1,7 +1,7 @@
 import { RouteRequest, type Read } from "./agent.ts";
 
 /**
- * In place of a model: it reads JSON, or looks for “from 'A' to 'B'” and what to avoid, for a map of a trip, and for coffee shops within some
+ * In place of a model: it reads JSON, or recognizes “from 'A' to 'B'” with what to avoid, a map of a trip, and coffee shops within some
  * miles.
  */
 export const read: Read = async (message) => {

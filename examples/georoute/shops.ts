@@ -29,7 +29,7 @@ function milesBetween(one: Point, other: Point): number {
   return 2 * radius * Math.asin(Math.sqrt(chord));
 }
 
-/** What is within so many miles, the nearest first. */
+/** Businesses within this many miles, the nearest first. */
 export function within(what: keyof typeof shops, miles: number, here: Point): readonly Place[] {
   const near = shops[what].filter((place) => milesBetween(here, place) <= miles);
   return near.toSorted((one, other) => milesBetween(here, one) - milesBetween(here, other));

@@ -1,14 +1,14 @@
 import { data, defineAgent, text, type Agent, type HistoryEntry, type Turn } from "@parley/node";
 
-/** What the desk books, and which booking each one builds on. */
+/** The services that the desk books, each with the service that must be booked before. */
 const needs = { flight: undefined, hotel: "flight", snowmobiling: "flight", spa: "hotel" } as const;
 export type Service = keyof typeof needs;
 
-/** What the desk needs of others. */
+/** Dependencies of the desk. */
 export interface Desk {
-  /** Says what a message asks for: a model, or the scripted one of `scripted.ts`. */
+  /** Finds the requested service in a message: a model, or the scripted one of `scripted.ts`. */
   understand(message: string): Promise<Service | undefined>;
-  /** Books it. `key` is the same for the same booking, so a repeated call books nothing twice. Returns what the customer gets. */
+  /** Books a service, idempotently by `key`. Returns the name of the booking. */
   book(service: Service, on: string | undefined, key: string): Promise<string>;
 }
 
@@ -38,7 +38,7 @@ export function travelDesk({ understand, book }: Desk): Agent {
       }
       yield turn.working(`Booking: ${service}`);
       const booked = await book(service, on[0]?.text, turn.taskId);
-      // A spa is added to a hotel: the new version of that artifact has its name.
+      // A spa is added to a hotel: the new version keeps the artifact's name.
       const name = service === "spa" ? "hotel" : service;
       const parts = [text(booked), data({ service, on: on[0]?.taskId ?? null })];
       yield turn.artifact({ artifactId: `${name}-${turn.taskId}`, name, parts });
@@ -56,7 +56,7 @@ async function earlier({ context, message, number, text: said }: Turn, name: str
   const named = new Set(message.parts.map(({ metadata }) => metadata?.["artifactId"]));
   const meant = all.filter((entry) => named.has(entry.artifactId));
   if (meant.length > 0) return meant;
-  // The answer to the question which one: some words of it.
+  // The answer to “which one?”: some words of its name.
   if (number > 1 && said !== "") return all.filter((entry) => entry.text.includes(said));
   const referred = message.referenceTaskIds;
   return referred === undefined ? all : all.filter(({ taskId = "" }) => referred.includes(taskId));

@@ -1,6 +1,6 @@
 import type { Desk, Service } from "./agent.ts";
 
-/* In place of a model: the first of these words that a message has. In place of booking systems: a number made of the key. */
+/* Instead of a model: the first of these words in a message. Instead of booking systems: a number from the key. */
 
 const words: readonly (readonly [RegExp, Service])[] = [
   [/\bspa\b|水疗/i, "spa"],

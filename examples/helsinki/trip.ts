@@ -1,6 +1,6 @@
 import { connect, text, type Client, type Task } from "@parley/a2a";
 
-/** Asks for something that builds on a task: a new task in the same conversation, which refers to that one. */
+/** Starts a new task in the same conversation, which refers to the task it builds on. */
 async function after({ id, contextId = "" }: Task, request: string, client: Client): Promise<Task> {
   const message = { contextId, referenceTaskIds: [id], parts: [text(request)] };
   const { task } = await client.sendMessage({ message });
@@ -8,7 +8,7 @@ async function after({ id, contextId = "" }: Task, request: string, client: Clie
   return task;
 }
 
-/** Books the trip. Each part begins as soon as the one that it builds on is booked, and waits for no other. */
+/** Books the trip. Each part begins as soon as the part before it is booked. */
 export async function bookTrip(client: Client): Promise<Readonly<Record<string, Task>>> {
   const { task: flight } = await client.sendMessage("Book a flight to Helsinki.");
   if (flight === undefined) throw new Error("There is no flight");

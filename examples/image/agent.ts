@@ -3,11 +3,11 @@ import { bytesOf, isRawPart } from "@parley/a2a/model";
 import { generatingImage } from "./generating-image.ts";
 import type { ImageModel } from "./model.ts";
 
-/** Makes the agent that draws. Each message begins a task of its own; a finished image is never changed, but drawn again. */
+/** Makes the agent that draws. Each message begins a task of its own; a finished image never changes: a change draws a new one. */
 export function imageAgent(model: ImageModel): Agent {
   return defineAgent({
     name: "Image generator",
-    description: "Draws images, and draws them again as you like them better.",
+    description: "Draws images, and changes them as you wish.",
     version: "1.0.0",
     skills: [{ id: "draw", name: "Draw", description: "Draws an image, or changes one", tags: ["image"] }],
     defaultOutputModes: ["text/plain", "image/png"],
@@ -50,9 +50,8 @@ export function imageAgent(model: ImageModel): Agent {
 }
 
 /**
- * The images that a message can mean: the one that a part or the answer to a question names, or those of the tasks that it refers to, or else
- * the latest version of each image of the conversation. The ids in a message are what the caller wrote, so they are looked for in this
- * conversation alone.
+ * The images that a message can mean: the image that a part or an answer names, or the images of referenced tasks, or else the latest
+ * version of each image of the conversation. Only this conversation is searched, because the caller wrote the ids in a message.
  */
 async function meantBy({ context, message, task, text: said }: Turn): Promise<readonly HistoryEntry[]> {
   const history = await context.history({ limit: 1000, bytes: 16 * 1024 * 1024 });

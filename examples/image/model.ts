@@ -10,13 +10,13 @@ export interface Picture {
   readonly description: string;
 }
 
-/** What is asked of a model. */
+/** A request to a model. */
 export interface Request {
   /** As the user wrote it. */
   readonly prompt: string;
-  /** The image that is to be changed. Absent: a new one is wanted. */
+  /** The image to change. Absent: draws a new one. */
   readonly base?: { readonly bytes: Uint8Array; readonly mediaType: string };
-  /** The same for the same image: a request that is repeated after a crash has it again. */
+  /** Idempotency key: a request that is repeated after a crash has the same one. */
   readonly key: string;
   /** Aborted when the image is no longer wanted. */
   readonly signal: AbortSignal;
@@ -24,8 +24,8 @@ export interface Request {
 
 /** A model that draws. `scripted.ts` has one without a network. */
 export interface ImageModel {
-  /** Whether a message asks for a change of an image, and not for a new one. */
+  /** Whether a message requests a change of an image, not a new one. */
   changes(message: string): Promise<boolean>;
-  /** Draws; `undefined` where it cannot. */
+  /** Draws an image; `undefined` if it cannot. */
   draw(request: Request): Promise<Picture | undefined>;
 }

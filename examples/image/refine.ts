@@ -3,7 +3,7 @@ import { connect, text, type Artifact, type Client, type Task } from "@parley/a2
 import { bytesOf, isRawPart } from "@parley/a2a/model";
 import { generatingImage } from "./generating-image.ts";
 
-/** A client that asks for the sub-state. */
+/** A client that requests the sub-state. */
 export type ImageClient = Client<typeof generatingImage>;
 
 /** Connects to an agent that draws. */
@@ -16,8 +16,8 @@ export interface Version {
 }
 
 /**
- * The latest version of an image in a conversation. Agents keep the name of an artifact, and give each version an id of its own; which
- * versions there are and which one counts, the client finds out.
+ * The latest version of an image in a conversation. Each version keeps the name of the artifact and has another id, so the client must find
+ * the versions and choose the latest.
  */
 export async function latest(client: ImageClient, contextId: string, name: string): Promise<Version | undefined> {
   let found: Version | undefined;
@@ -32,7 +32,7 @@ export async function latest(client: ImageClient, contextId: string, name: strin
 
 const timeOf = ({ status }: Task): number => Date.parse(status.timestamp ?? "") || 0;
 
-/** Asks for an image. `base`: the version that is to be changed, which the new task refers to. `onWait`: the agent waits for its model. */
+/** Asks for an image. `base`: the version to change, whose task the new task refers to. `onWait`: the agent waits for its model. */
 export async function ask(client: ImageClient, request: string, base?: Version, onWait = () => {}): Promise<Task> {
   const refers = base && { contextId: base.task.contextId ?? "", referenceTaskIds: [base.task.id] };
   let taskId = "";

@@ -2,7 +2,10 @@ import { setTimeout } from "node:timers/promises";
 import type { ImageModel } from "./model.ts";
 import { fromPng, toPng, type Color } from "./png.ts";
 
-/* In place of a model: it draws sailboats and houses, in one color, on the ocean or on a meadow. What an image shows is in its file. */
+/*
+ * In place of a model: it draws sailboats and houses, in one color, on the ocean or on a meadow. The file of an image contains its
+ * description.
+ */
 
 const colors = new Map<string, Color>([
   ["brown", [121, 85, 72]],
@@ -14,7 +17,7 @@ const colors = new Map<string, Color>([
 const known = /\b(sailboat|house)\b/i;
 const [width, height] = [96, 64];
 
-/** `pause`: how long it takes for an image, in milliseconds. */
+/** `pause`: the time to draw an image, in milliseconds. */
 export const scripted = (pause = 0): ImageModel => ({
   changes: async (message) => /\b(make it|modify|change|paint|instead)\b|涂成|改成/i.test(message),
   async draw({ prompt, base, signal }) {

@@ -12,7 +12,7 @@ export async function chatModel(): Promise<BaseChatModel> {
   return new Model({ model: MODEL });
 }
 
-/** In place of a model: it answers the same for the same conversation. */
+/** In place of a model: the same conversation gets the same answer. */
 class ScriptedModel extends BaseChatModel {
   override _llmType(): string {
     return "script";

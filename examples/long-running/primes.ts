@@ -1,4 +1,4 @@
-/** How many primes there are from `from` up to `to`, `to` not included: the sieve of Eratosthenes on one piece of the numbers. */
+/** Counts the primes from `from` up to but not including `to`, by the sieve of Eratosthenes on this range. */
 export function countPrimes(from: number, to: number): number {
   const isComposite = new Uint8Array(to - from);
   for (const prime of primesUpTo(Math.floor(Math.sqrt(to)))) {

@@ -26,7 +26,7 @@ function answer(input: readonly AgentInputItem[]): readonly StreamEvent[] {
   return say(receipt === undefined ? "I have paid nothing." : `Invoice ${number} is paid: receipt ${receipt}`);
 }
 
-/** In place of a model: it answers the same for the same conversation. */
+/** In place of a model: the same conversation gets the same answer. */
 export const scriptedModel: Model = {
   getResponse: () => Promise.reject(new Error("The script only streams")),
   async *getStreamedResponse({ input }) {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What the form asks for. */
+/** The fields of the form. */
 export const Expense = z.object({
   date: z.iso.date(),
   amount: z.number().positive().max(10_000),
@@ -8,12 +8,12 @@ export const Expense = z.object({
 });
 export type Expense = z.infer<typeof Expense>;
 
-/** The form as JSON Schema, for clients that draw one. */
+/** The form as JSON Schema, for clients that show forms. */
 export const form = z.toJSONSchema(Expense) as {
   readonly properties: Readonly<Record<string, { readonly type: string; readonly default?: string | number }>>;
 };
 
-/** The form with what a message already says: “$20” and “for my lunch with the clients” are the defaults of their fields. */
+/** The form with defaults from a message, such as “$20” and “for my lunch with the clients”. */
 export function formAfter(said: string): typeof form {
   const { amount, purpose, ...others } = form.properties;
   const [, dollars] = /\$ ?(\d+(?:\.\d+)?)/.exec(said) ?? [];

@@ -1,8 +1,8 @@
 import type { Clock } from "@parley/a2a/protocol";
 
 /*
- * In place of a model: it has learned from one text which word follows which. The same prompt gets the same answer, as from a model
- * with a seed, so it can be asked to continue at any token.
+ * In place of a model: it has learned the order of words from one text. Like a model with a seed, it gives the same answer to the same
+ * prompt, so it can continue at any token.
  */
 
 const learned = `
@@ -21,7 +21,7 @@ export interface Token {
 
 /** How the model answers. */
 export interface GenerateOptions {
-  /** How many tokens of the answer are not wanted again. */
+  /** Number of tokens of the answer to skip. */
   readonly after: number;
   readonly clock: Clock;
   /** Milliseconds between two tokens. */

@@ -2,7 +2,7 @@ import { data, defineAgent, text, type Agent } from "@parley/node";
 import { Plan } from "./plan.ts";
 import { sentences } from "./words.ts";
 
-/* Three agents that know one thing each. In place of a search they make up a number from the name of the city. */
+/* Three agents, each for one part of a trip. In place of a search, they derive a number from the name of the city. */
 
 function numberOf(city: string): number {
   return Array.from(city).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 400, 7) + 100;
@@ -11,9 +11,9 @@ function numberOf(city: string): number {
 interface Expert {
   readonly name: string;
   readonly part: keyof Plan["budget"];
-  /** What it asks before it searches. `undefined`: nothing. */
+  /** The question before the search. `undefined`: none. */
   ask(plan: Plan): string | undefined;
-  /** What it finds. `answer`: to what it asked. */
+  /** The result of the search. `answer`: to the question. */
   find(plan: Plan, answer: string): { readonly what: string; readonly price: number };
 }
 
@@ -64,7 +64,7 @@ const hotels: Expert = {
   }),
 };
 
-/** It doubts that a car is wanted where trains are better. */
+/** Asks whether a car is really wanted where trains are better. */
 const cars: Expert = {
   name: "Cars",
   part: "car",
@@ -75,7 +75,7 @@ const cars: Expert = {
       : { what: sentences[language].car(days), price: days * 20 },
 };
 
-/** Makes the three. `pause`: how long each of them searches, in milliseconds. */
+/** Creates the three experts. `pause`: how long each one searches, in milliseconds. */
 export function makeExperts(pause: number): Readonly<Record<"flights" | "hotels" | "cars", Agent>> {
   return {
     flights: makeExpert(flights, pause),

@@ -2,12 +2,12 @@ import * as z from "zod";
 
 /** What the search begins with. Amounts are in dollars. */
 export const Plan = z.object({
-  /** The traveller's. */
+  /** The traveller's language. */
   language: z.enum(["en", "zh"]),
   city: z.string(),
   month: z.string(),
   days: z.number().int().positive(),
-  /** What each part may cost. */
+  /** The maximum price of each part. */
   budget: z.object({ flight: z.number(), hotel: z.number(), car: z.number() }),
 });
 export type Plan = z.infer<typeof Plan>;

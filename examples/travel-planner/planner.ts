@@ -1,7 +1,7 @@
 import { data, defineAgent, type Agent } from "@parley/node";
 import type { Plan } from "./plan.ts";
 
-/** What a traveller has said so far. */
+/** What is known of a traveller's wish. */
 export interface Wish {
   language: Plan["language"];
   city?: string;
@@ -10,7 +10,7 @@ export interface Wish {
   dollars?: number;
 }
 
-/** Reads a message: a model, or the scripted one below. `known`: what was read before. */
+/** Reads a message: a model, or the scripted model below. `known`: the facts so far. */
 export type Read = (message: string, known: Partial<Wish>) => Promise<Wish>;
 
 const questions = {
@@ -23,7 +23,7 @@ const questions = {
   zh: { city: "你想去哪里?", month: "几月出发?", days: "待几天?", dollars: "预算是多少美元?" },
 } as const;
 
-/** Makes the planner: the agent that turns a wish into what the search begins with, and asks for what is missing. */
+/** Makes the planner: the agent that turns a wish into a plan, and asks for missing details. */
 export function planner(read: Read): Agent {
   return defineAgent<{ state: Wish }>({
     name: "Planner",
@@ -58,8 +58,8 @@ const months = /\b(January|February|March|April|May|June|July|August|September|O
 const cities: Readonly<Record<string, string>> = { 伦敦: "London", 里斯本: "Lisbon", 巴黎: "Paris", 奥斯陆: "Oslo" };
 
 /**
- * In place of a model: it looks for “to CITY” or “去CITY”, “N days” or “N 天”, a month and a larger number. A short answer is to the question that was
- * asked.
+ * In place of a model: it looks for “to CITY” or “去CITY”, “N days” or “N 天”, a month and a larger number. A short text answers the previous
+ * question.
  */
 export const scripted: Read = async (message, known) => {
   const alone = message.trim();

@@ -8,7 +8,7 @@ export interface Tck03Options {
   readonly longHold?: number;
 }
 
-/** What the kit writes where it wants to be asked for an authorization. */
+/** Messages of the kit that expect a request for an authorization. */
 const foreignAccount = /my (?:email|google drive|calendar|banking)|authenticate with external service/i;
 
 /** The agent under test for the kit for 0.3: works for some seconds on any message, then asks for input. */

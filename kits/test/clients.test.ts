@@ -49,7 +49,7 @@ test("our client reads the answers of an ACTS file, and the report has a result 
                 result: "fail",
                 failure: { message: '.history: undefined is not {"count_gte":1}' },
               },
-              { id: "C", level: "may", result: "skip", skip_reason: "says in prose what is to be seen" },
+              { id: "C", level: "may", result: "skip", skip_reason: "describes its check only in prose" },
               { id: "CLIENT-CAP-001", level: "should", result: "pass" },
               {
                 id: "CLIENT-CAP-001",

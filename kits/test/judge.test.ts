@@ -65,7 +65,7 @@ describe("a run", () => {
     expect(judge(printed).at(-1)).toContain("expected: 1 passed, 2 failed");
   });
 
-  test("is not as expected when a test fails that passes against the text", () => {
+  test("is not as expected when a deviation fails", () => {
     const deviations = [{ test: "a.py::test_one", runs: ["all"], section: "§1", why: "the contrary" }];
     expect(judged(printed, { deviations })).toEqual([]);
     expect(judged(printed.replaceAll("test_one", "test_0"), { deviations })).toEqual([
@@ -138,7 +138,7 @@ describe.each(kits)("the expected results of %s", (kit) => {
   });
 });
 
-test("an exception that rests on a SHOULD of A2A 1.0 calls it one: readers of unknown fields (§5.7), the media type of REST (§11.1)", () => {
+test("an exception to a SHOULD of A2A 1.0 says so: readers of unknown fields (§5.7), the media type of REST (§11.1)", () => {
   const rows = readPage().split("\n");
   const found = rows.filter((row) => row.startsWith("|") && /§5\.7\b|§11\.1\b/.test(row));
   expect(found.length).toBeGreaterThan(1);

@@ -16,7 +16,7 @@ import { read } from "../scripted.ts";
 const inEnglish = "Update the user's address to 221B Baker Street";
 const clientSecret = "secret-of-the-address-desk-0123456789";
 
-/** The agent over HTTP, with SQLite in a folder, and an OpenID provider that knows it. */
+/** The agent over HTTP, with SQLite in a folder, and an OpenID provider with its client. */
 async function given(holds: AddressKind = "postal") {
   const folder = await mkdtemp(join(tmpdir(), "parley-address-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -66,7 +66,7 @@ it("asks for what is missing, then for a login, and continues on its own after i
   expect(records.size).toBe(0);
   expect(status.message?.parts[0]?.text).toMatch(/^Yes, I can update the address\. .*: 221B Baker Street/);
   expect((await logInAt(readAuthorization(status.message)?.url ?? "")).status).toBe(200);
-  // Nobody sends the task another message.
+  // The task gets no further message.
   const task = await client.waitFor(id, { until: (each) => each.status.state === "TASK_STATE_COMPLETED" });
   expect(task.artifacts?.[0]?.parts[0]?.text).toBe("The address of ada is 221B Baker Street.");
   expect([...records]).toEqual([["ada", { language: "en", address: "221B Baker Street", phone: "+44 20 7946 0000" }]]);

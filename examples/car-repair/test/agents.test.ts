@@ -118,7 +118,7 @@ it.each(stories)(
     const { task } = await conversation.send(story.car);
     expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
     expect(task?.status.message?.parts[0]?.text).toMatch(story.done);
-    // The mechanic called its tools over MCP, with the names and arguments of the guide, and each once.
+    // The mechanic called each tool once over MCP, with the names and arguments of the guide.
     expect(called).toEqual([
       { name: "scan_vehicle_for_error_codes", arguments: { vehicle_id: "XYZ123" } },
       {

@@ -151,7 +151,7 @@ export class Analyst {
     yield* this.#chart(table, plan);
   }
 
-  /** Reads the table again, and checks that it is the one that this work began with. */
+  /** Reads the table again, and checks that it has not changed since this work began. */
   async *#open(reference: TableRef): AsyncGenerator<readonly AgentEvent[], Table, void> {
     const part = await recall(this.#turn, reference);
     if (part === undefined)

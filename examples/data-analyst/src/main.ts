@@ -5,8 +5,8 @@ import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import agent from "./agent.ts";
 
-// Serves the data analyst on PORT (default 4000). Its tasks are in .parley/ below the working directory, in a file of their
-// own, so that another agent that is started in the same folder does not find them.
+// Serves the data analyst on PORT (default 4000). Its tasks are in .parley/ below the working directory, in a separate file, so that
+// another agent in the same folder does not find them.
 
 /** A path in this repository, relative to the working directory of the user. */
 function local(path: string): string {

@@ -351,7 +351,7 @@ describe("files by URL", () => {
   );
 });
 
-/** Each answer comes from a server by the byte; what escapes from a callback would end the server, and the test run. */
+/** Each answer comes from a server by the byte; an error that escapes from a callback would end the server, and the test run. */
 describe("files of a misbehaving server", () => {
   const failed = /^(I could not fetch|I asked for that file and got|That address leads to|That file is larger)/;
 
@@ -374,7 +374,7 @@ describe("files of a misbehaving server", () => {
     expect(fine.status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("fail within the timeout of the call, however long they would continue", async () => {
+  it("fail within the timeout of the call, however long they continue", async () => {
     const fetch = guardedFetch({ allowPrivate: true, timeout: 300, maxBytes: 1 << 20 }, nodeDialer());
     const to = await client({ agent: createDataAnalyst({ fetch }) });
     await Promise.all(
@@ -443,7 +443,7 @@ describe("a large file", () => {
     }
     expect(state).toBe("TASK_STATE_CANCELED");
     await over;
-    // Undisturbed it takes more than ten words of progress to the profile alone.
+    // Undisturbed, the profile alone sends more than ten progress messages.
     expect(steps).toBeLessThan(10);
     const task = await to.getTask(taskId);
     expect(task.artifacts ?? []).toEqual([]);

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { createDataAnalyst } from "../src/agent.ts";
 import { csvPart, largeCsv } from "./support.ts";
 
-/** A turn as an engine makes it, so that a run can be ended and begun again at each of its steps. */
+/** A turn like one of the engine, so that a test can end and restart a run at each of its steps. */
 function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
   let state: JsonValue | undefined;
   const context: Turn["context"] = {
@@ -71,7 +71,7 @@ describe("a lost run", () => {
     ["a chart", [text("chart median level by month and station"), csvPart("levels.csv", largeCsv(25_000))]],
     ["a question back", [text("chart foo by month"), csvPart("weather.csv")]],
     ["points", [text("plot temp_max against wind"), csvPart("weather.csv")]],
-  ])("continues from each of its checkpoints, and yields the same rest: %s", { timeout: 60_000 }, async (_, parts) => {
+  ])("continues from each of its checkpoints with the same events: %s", { timeout: 60_000 }, async (_, parts) => {
     const message: Message = { messageId: "message", role: "ROLE_USER", parts };
     const whole = await run(message);
     expect(whole.length).toBeGreaterThan(5);

@@ -18,7 +18,7 @@ const program = compiled(fileURLToPath(new URL("program.ts", import.meta.url)));
 const folder = await mkdtemp(join(tmpdir(), "parley-orders-"));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Runs the program, again whenever it has died. `dies`: after which line of the shop it dies, once. */
+/** Runs the program, again whenever it has died. `dies`: the line of the shop after which it dies once. */
 async function running(name: string, dies: readonly string[] = []) {
   const port = await reservePort();
   const file = join(folder, name);
@@ -33,7 +33,7 @@ async function running(name: string, dies: readonly string[] = []) {
     started.on("exit", () => {
       if (over) return;
       deaths += 1;
-      // One that cannot start is not retried for ever: its clients then say so.
+      // A program that cannot start is not retried for ever: its clients report it.
       if (deaths < 5) void start([]);
     });
     await Promise.race([once(createInterface(started.stdout), "line"), once(started, "exit")]);

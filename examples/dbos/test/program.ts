@@ -6,7 +6,7 @@ import { cancelOrders, orderDesk } from "../agent.ts";
 import { orders } from "../workflow.ts";
 
 // The order desk with a shop that ends its process: node program.ts DATABASE_URL PORT FILE [WORD COUNT]. Each call of the shop is a line of
-// FILE: its word, then what it is about. The process dies after line number COUNT of WORD. Prints a line once it listens.
+// FILE: its word, then its subject. The process dies after line number COUNT of WORD. Prints a line once it listens.
 
 const [database = "", port, file = "", word = "", count = "0"] = process.argv.slice(2);
 

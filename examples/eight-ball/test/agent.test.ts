@@ -12,7 +12,7 @@ import agent from "../agent.ts";
 import { konamiCode } from "../konami-code.ts";
 import { card, declaration, exchanges } from "./guide.ts";
 
-/** The agent at the address of the guide. Its server gives the ids in order, the last of which is that of the reply. */
+/** The agent at the address of the guide. Its server generates these ids in order; the last one is the id of the reply. */
 async function served(): Promise<string> {
   const ids = ["run", "conversation", "2"];
   let next = 0;
@@ -31,7 +31,7 @@ function post(url: string, header: string | undefined, body: object): Promise<Re
   return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-/** JSON with the members of objects in order: two texts of it are the same where their values are. */
+/** JSON with sorted members, so that equal values have equal texts. */
 function inOrder(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member)
@@ -48,7 +48,7 @@ describe.each(exchanges)("on the wire of $version", ({ version, header, request,
       "application/json",
       konamiCode.uri,
     ]);
-    // The guide leaves out the conversation. A server has to say which one it has begun (A2A 1.0 §3.4.1).
+    // The guide omits the context id, which a server must return (A2A 1.0 §3.4.1).
     Object.assign(reply, { contextId: "conversation" });
     expect(inOrder(await answer.json())).toBe(inOrder(response));
   });
@@ -128,7 +128,7 @@ it("has a fortune for each code, and none for an invalid code", async () => {
   const usual = (await (await connect(url)).sendMessage("Will it rain?")).message?.parts[0]?.text;
   expect(await ask("there is no cow level")).toBe("Moo.");
   expect(await ask("rosebud")).toBe(usual);
-  // A data extension never rejects a message: it is then ignored.
+  // A data extension never rejects a message: it ignores an invalid code.
   expect(await ask(42)).toBe(usual);
   expect(await ask("motherlode".repeat(1000))).toBe(usual);
 });

@@ -110,7 +110,7 @@ it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
     skills: card.skills.map(({ id, name, description, tags, examples }) => ({ id, name, description, tags, examples })),
     supportsAuthenticatedExtendedCard: true,
   });
-  // A client that trusts the key accepts the card, with a signature as in the sample (A2A 1.0 §8.4).
+  // A client that trusts the key accepts the card, whose signature is like that of the sample (A2A 1.0 §8.4).
   const trust = trustCards({ keys: [{ keySet: await cardKeySet([key]) }] });
   const client = await connect(server.url, { trust });
   const [signature] = client.card.signatures ?? [];
@@ -119,7 +119,7 @@ it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
   await expect(client.sendMessage(inWords)).rejects.toSatisfy((error) => hasCode(error, "Unauthenticated"));
 });
 
-it("answers the first example of the card with data, GeoJSON and a page, around the tolls (RFC 7946)", async () => {
+it("answers the first example of the card with data, GeoJSON and a page, and avoids tolls (RFC 7946)", async () => {
   const send = await given();
   const task = await send(inWords);
   expect(task.status.state).toBe("TASK_STATE_COMPLETED");
@@ -150,7 +150,7 @@ it("answers the first example of the card with data, GeoJSON and a page, around 
   expect(Buffer.from(page?.raw ?? "", "base64").toString()).toContain("51 minutes: US 101 to Palo Alto");
 });
 
-it("answers the second example, as text and as data, without the ferry", async () => {
+it("answers the second example, as text and as data, and avoids the ferry", async () => {
   const send = await given();
   for (const content of [inData, data(JSON.parse(inData) as { lat: number })]) {
     const route = part(await send(content, "application/json"), "application/json")?.data as { roads: string[] };
@@ -268,7 +268,7 @@ it("finds only the coffee shops within a mile of the location in the message (th
     // A mile is 1/69 of a degree of latitude.
     expect(Math.hypot(lat - location.lat, (lng - location.lng) * Math.cos(0.653)) * 69).toBeLessThan(1.01);
   }
-  // The radius is the message's.
+  // The message sets the radius.
   expect(namesOf(await say(text(ofShops.replace("1-mile", "3-mile")), data({ location })))).toContain(
     "Castro Street Espresso",
   );

@@ -59,7 +59,7 @@ it.each([
     ],
   },
 ])(
-  "takes the four tasks of the guide in its words, in $language (Life of a Task, parallel follow-ups)",
+  "takes the four tasks in the wording of the guide, in $language (Life of a Task, parallel follow-ups)",
   async ({ tasks }) => {
     const { say } = await given();
     const [first = "", second = "", third = "", fourth = ""] = tasks;
@@ -87,7 +87,7 @@ it("books independent parts at the same time", async () => {
       });
     }
   });
-  // Neither of the two ends before both have begun: one after the other, they would wait for ever.
+  // Neither of the two ends before both have begun: in sequence, they would wait for ever.
   const { client } = await given(async (service, on) => {
     begun.get(service)?.();
     if (service === "hotel" || service === "snowmobiling") await both;
@@ -123,7 +123,7 @@ it("rejects a request without a valid task: none, one of another conversation, a
     expect(status.state).toBe("TASK_STATE_REJECTED");
     expect(status.message?.parts[0]?.text).toBe("The hotel needs a flight.");
   }
-  // A reference in the right conversation to a task that has no flight is not guessed at.
+  // A reference to a task without a flight is rejected, even in the right conversation.
   const { contextId = "" } = flight;
   const hotel = await say("A hotel", { contextId });
   const { status } = await say("Snowmobiling", { contextId, referenceTaskIds: [hotel.id] });

@@ -145,7 +145,7 @@ it("is in the sub-state generating-image while it is WORKING, for callers who as
     true,
     "generating-image",
   ]);
-  // The core state is what it is without the extension, and no sub-state is left at the end.
+  // The extension does not change the core state, and the sub-state is gone at the end.
   expect(seen.at(-1)).toEqual(["TASK_STATE_COMPLETED", undefined, undefined]);
   const plain = await connect(await served());
   for await (const event of plain.sendStreamingMessage("Generate an image of a house"))
@@ -177,7 +177,7 @@ it("asks which image is meant if that is unclear, and accepts the answer (Life o
     const { task } = await client.sendMessage({ message: { contextId, parts, ...more } });
     return task!;
   };
-  // With one image in the conversation it is clear.
+  // A single image in the conversation needs no question.
   expect((await say([text("Make it red")])).artifacts?.[0]?.description).toContain("red sailboat");
   const house = await say([text("Draw a house")]);
   const question = await say([text("Make it green")]);

@@ -93,11 +93,11 @@ it("timestamps its answers for callers who ask for that, with one call around th
     paid?.ext(timestamp)?.artifact.at,
   ]) {
     const at = Date.parse(stamp ?? "");
-    // A stamp has whole seconds at least.
+    // A timestamp has at least whole seconds.
     expect(at).toBeGreaterThanOrEqual(began - 1000);
     expect(at).toBeLessThanOrEqual(Date.now());
   }
-  // Nobody else sees a stamp, and the answer is the same.
+  // Other callers get the same answer without a timestamp.
   const { task } = await (await connect(server.url)).sendMessage({ message: { parts: [data(taxi)] } });
   expect(JSON.stringify(task)).not.toContain("extensions/timestamp");
   expect(JSON.stringify(paid)).toContain("extensions/timestamp");

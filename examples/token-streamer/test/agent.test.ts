@@ -35,7 +35,7 @@ it("tells a story word by word, the same one for the same line", async () => {
   expect(await story(tested, "Far away")).not.toEqual(words);
 });
 
-it("continues after a crash at the word where it stopped", async () => {
+it("continues after a crash at the next word", async () => {
   const tested = await given();
   const whole = await story(tested, "Once upon a time");
   const words = await story(tested, "Once upon a time", async (count) => {

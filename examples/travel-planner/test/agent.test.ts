@@ -51,7 +51,7 @@ const wish = "I want to go to London for 5 days in July, with a budget of less t
 /** What a traveller answers, by a word of the question. */
 const answers = { airport: "Oslo", Tube: "Holborn", car: "No" };
 
-/** Answers each question until there is none. Returns the task, and what was asked. */
+/** Answers each question until there are none. Returns the task and the questions. */
 async function talk(
   conversation: Conversation,
   said: string,
@@ -106,7 +106,7 @@ describe("the travel planner", () => {
     expect(textOf(task)).toBe(
       "航班 PY 435(挪威航空,从奥斯陆出发),7 月前往伦敦。霍本酒店,435 号房,5 天。不租车。共 1960 美元。",
     );
-    // What is missing is asked for in the traveller's language.
+    // Questions are in the traveller's language.
     const other = await talk(await overHttp(), "我想去伦敦", {
       ...chinese,
       几月: "7 月",
@@ -135,14 +135,14 @@ describe("the travel planner", () => {
     expect(task?.artifacts?.map(({ name }) => name).toSorted()).toEqual(["car", "flight", "hotel", "trip"]);
   });
 
-  it("says which agent found nothing for its share of the money", async () => {
+  it("says which agent found nothing within its budget", async () => {
     const { clock, conversation } = await given();
     const { task } = await talk(conversation, wish.replace("4000", "900"), answers, (answer) => clock.until(answer));
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
     expect(task?.status.message?.parts[0]?.text).toMatch(/No (flight|hotel) for \d+ dollars/);
   });
 
-  it("continues after a crash at each question and while it waits for the others, and sends them nothing twice", async () => {
+  it("continues after a crash at each question or while it waits for the other agents, and sends nothing twice", async () => {
     const { clock, conversation, crash, restart, all, problems } = await given();
     const { task } = await talk(conversation, wish, answers, async (answer) => {
       const response = await clock.until(answer);

@@ -39,13 +39,13 @@ const idleTime = 1_000;
 /** A2A over WebSocket at a client: for `connect(agent, { bindings: [webSocketBinding()] })`. */
 export function webSocketBinding(codecs: readonly Codec[] = [...Object.values(wires), codecV11]): ClientBinding {
   const known = byVersion(codecs);
-  // A connection has the limits and the headers of its client, so two clients share none.
+  // A connection has the limits and the headers of its client, so clients do not share connections.
   const connections = new WeakMap<ClientHost, Map<string, Connection>>();
   return {
     name: bindingName,
     versions: [...known.keys()],
     unusable: (url) =>
-      /^wss?:/.test(url) && URL.canParse(url) ? undefined : "is no address such as wss://example.com/ws",
+      /^wss?:/.test(url) && URL.canParse(url) ? undefined : "is not an address such as wss://example.com/ws",
     origin: (url) => new URL(url.replace(/^ws/, "http")).origin,
     open({ url }, version, host) {
       const own = connections.get(host) ?? new Map<string, Connection>();
@@ -111,7 +111,7 @@ function strange(url: string, what: string, cause?: unknown): A2AError {
   return new A2AError("InvalidResponse", `${url} does not answer in the protocol: ${what}`, { cause });
 }
 
-/** One call, and the frames of its answer that have not been read. The server sends no more than the window allows. */
+/** One call, and the unread frames of its answer. The window limits what the server sends. */
 class Call {
   id = 0;
   readonly #connection: Connection;
@@ -175,7 +175,7 @@ class Call {
     this.leave(new A2AError("Timeout", `No answer from ${this.#url} within ${limit} ms`));
   }
 
-  /** Frames of events as they arrive. When the reader asks for more, the server learns how many were taken. */
+  /** Frames of events as they arrive. When the reader requests more, the server learns how many were read. */
   async *events(): AsyncGenerator<readonly ServerFrame[], void, void> {
     try {
       for (;;) {
@@ -196,7 +196,7 @@ class Call {
   }
 }
 
-/** The only connection to an address. It is made when a call needs it, and again after it was lost. */
+/** The only connection to an address. Opens when a call needs it, and again after it was lost. */
 class Connection {
   readonly #url: string;
   readonly #host: ClientHost;
@@ -258,7 +258,7 @@ class Connection {
     ws.on("close", (code, reason) => {
       const why = cause?.message ?? (String(reason) || `closed with ${code}`);
       const lost = opened ? "ConnectionLost" : "ConnectionFailed";
-      // A limit of this client shows as an error of `ws`, one of the server as a close code (RFC 6455 §7.4.1).
+      // An exceeded limit of this client is an error of `ws`; one of the server is a close code (RFC 6455 §7.4.1).
       const own = cause?.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH" ? "InvalidResponse" : undefined;
       const error = own ?? (code === 1009 ? "RequestTooLarge" : lost);
       this.#drop(ws, new A2AError(error, `The connection to ${this.#url} ended: ${why}`, { cause }));

@@ -1,6 +1,6 @@
 import type { OperationName } from "@parley/a2a/protocol";
 
-/** What both sides of the binding agree on. A frame is one text message of WebSocket, and one JSON object. */
+/** The protocol of the binding. A frame is one JSON object in one WebSocket text message. */
 
 /** The name on cards. A custom binding is named by a URI (A2A 1.0 §5.8). */
 export const bindingName = "https://parley.example/bindings/websocket/v1";
@@ -8,7 +8,7 @@ export const bindingName = "https://parley.example/bindings/websocket/v1";
 /** The WebSocket subprotocol (RFC 6455 §1.9). */
 export const subprotocol = "a2a.v1";
 
-/** Maximum bytes of events that are on their way to a reader who has not taken them. A larger event is sent alone. */
+/** Maximum bytes of events sent to a reader that has not read them yet. A larger event is sent alone. */
 export const window: number = 256 * 1024;
 
 /** Service parameters: what would be headers over HTTP, by lower-case names (A2A 1.0 §3.2.6). */
@@ -25,25 +25,25 @@ export interface CallFrame {
 /** From the client. */
 export type ClientFrame =
   | CallFrame
-  /** The reader of a stream has taken so many events more. */
+  /** The reader of a stream has read this many further events. */
   | { readonly id: number; readonly taken: number }
-  /** Nothing waits for the answer any more. */
+  /** The client no longer waits for the answer. */
   | { readonly id: number; readonly leave: true };
 
-/** From the server, for one call. A frame without an `id` only shows that the server is there. */
+/** From the server, for one call. A frame without an `id` is a keep-alive. */
 export interface ServerFrame {
   readonly id?: number;
-  /** The answer of an operation that has no stream. */
+  /** The answer of an operation without a stream. */
   readonly result?: unknown;
   /** A stream begins. */
   readonly stream?: true;
-  /** One event of it. */
+  /** One event of the stream. */
   readonly event?: unknown;
-  /** The event's place in its task: the cursor to continue after, which a client sends as the header `last-event-id`. */
+  /** The event's number in its task: to continue after it, a client sends it as the header `last-event-id`. */
   readonly seq?: number;
   /** The stream is over. */
   readonly end?: true;
-  /** The call has failed, or its stream has: the body that the version gives an error over HTTP. */
+  /** The call or its stream has failed: the error's body over HTTP in this version. */
   readonly error?: unknown;
   /** The HTTP status of an error. */
   readonly status?: number;

@@ -29,7 +29,7 @@ export function webSocketBinding(): UpgradeBinding {
     name: bindingName,
     upgradesTo: "websocket",
     interfaces({ url, path, tenant }, codec) {
-      // Requests of such a version cannot say which tenant they mean.
+      // Requests of such a version cannot name a tenant.
       if (codec.tenantInPath === true && tenant !== undefined) return [];
       return [{ url: url.replace(/^http/, "ws") + pathOf(path), ...(tenant !== undefined && { tenant }) }];
     },
@@ -48,7 +48,7 @@ class WebSocketEndpoint implements UpgradeEndpoint {
     this.#host = host;
     this.#server = new WebSocketServer({
       noServer: true,
-      // What is not much too large is answered, see `#receive`. Beyond that the connection is closed (1009).
+      // A slightly larger frame gets an answer (`#receive`). Beyond that, the connection is closed (1009).
       maxPayload: 2 * host.limits.bodyBytes,
       handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
     });
@@ -81,7 +81,7 @@ class Connection {
     this.#handshake = handshake;
     const stop = showPresence(host, ws);
     ws.on("message", (data: Buffer) => this.#receive(data.toString()));
-    // What went wrong closes the connection as well.
+    // The error closes the connection, too.
     ws.on("error", () => {});
     ws.on("close", () => {
       stop();
@@ -94,7 +94,7 @@ class Connection {
     let frame: ClientFrame;
     try {
       if (Buffer.byteLength(text) > limits.bodyBytes) throw new A2AError("RequestTooLarge");
-      // The frame is a separate level, so all bindings allow the same message.
+      // The frame adds a level, so all bindings allow the same nesting of messages.
       frame = parseJson(text, new FrameRequest(this.#handshake, {}), limits, limits.depth + 1) as ClientFrame;
     } catch (thrown) {
       // The id comes first, so the sender of an unreadable frame can be told.
@@ -162,7 +162,7 @@ class FrameRequest implements UniversalRequest {
   }
 }
 
-/** One call: `answerCall` asks it who calls and what for, and has it write the answer. */
+/** One call: `answerCall` reads its caller and request, and writes the answer through it. */
 class Call implements ServerCall<unknown, void> {
   readonly request: FrameRequest;
   readonly operation: OperationName;
@@ -171,7 +171,7 @@ class Call implements ServerCall<unknown, void> {
   readonly #ws: WebSocket;
   readonly #id: number;
   readonly #params: unknown;
-  /** Bytes of each event that the reader has not taken. */
+  /** Bytes of each event that the client has not read. */
   readonly #ahead: number[] = [];
   #wake = (): void => {};
 
@@ -244,7 +244,7 @@ class Call implements ServerCall<unknown, void> {
     void this.#send(`"error":${this.shapes.encodeError(error)},"status":${http},"headers":${JSON.stringify(headers)}`);
   }
 
-  /** Nothing waits for the answer any more. */
+  /** The client no longer waits for the answer. */
   leave(): void {
     this.request.left.abort();
     this.#wake();
@@ -255,7 +255,7 @@ class Call implements ServerCall<unknown, void> {
     this.#wake();
   }
 
-  /** Waits until the reader has taken enough, or is gone. */
+  /** Waits until the client has read enough, or disconnects. */
   async #room(): Promise<void> {
     const { signal } = this.request;
     while (!signal.aborted && this.#ahead.reduce((sum, bytes) => sum + bytes, 0) >= window) {
@@ -276,8 +276,8 @@ function headersOf(extensions: readonly string[] = []): string {
 }
 
 /**
- * Sends an empty frame as often as event streams get a comment, so that a client sees that the server is there, and closes a
- * connection whose client has not answered a ping by then: it has vanished, or reads nothing. The result ends that.
+ * Sends an empty frame as often as event streams get a comment, as a keep-alive, and closes a connection whose client has not answered a
+ * ping by then. Returns a function that stops it.
  */
 function showPresence({ keepAlive }: ServerHost, ws: WebSocket): () => void {
   let alive = true;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { webSocketBinding as webSocketClient } from "../src/client.ts";
 import { webSocketBinding } from "../src/server.ts";
 
-/** Everything that a binding must do, over both sides of this one. */
+/** The contract of bindings, for both sides of this one. */
 
 const serving: BindingContractOptions["serve"] = async (agents, options) => {
   const server = await serve(agents, {
@@ -19,7 +19,7 @@ const serving: BindingContractOptions["serve"] = async (agents, options) => {
 };
 
 describe.each(["1.0", "1.1", "0.3"])("WebSocket, A2A %s", (version) => {
-  // A call is a frame and no request of HTTP. Versions before 1.0 have no list of tasks, and errors without details.
+  // Calls are frames, not HTTP requests. Versions before 1.0 cannot list tasks, and have no error details.
   const without = version === "0.3" ? (["http", "list", "details"] as const) : (["http"] as const);
   bindingContract({ describe, it, expect }, { serve: serving, client: webSocketClient(), version, without });
 });

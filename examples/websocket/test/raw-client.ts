@@ -2,7 +2,7 @@ import type { Server } from "@parley/node";
 import { WebSocket, type ClientOptions } from "ws";
 import { subprotocol, type ServerFrame } from "../src/frames.ts";
 
-/** Writes frames by hand, for what a well-behaved client never sends. */
+/** Writes frames by hand, including ones that no well-behaved client sends. */
 export class RawClient implements Disposable {
   readonly ws: WebSocket;
   readonly frames: ServerFrame[] = [];

@@ -112,7 +112,7 @@ describe("the binding", () => {
     }
   });
 
-  it("gives each client a connection of its own, with its limits and its headers", async () => {
+  it("gives each client a separate connection, with its limits and headers", async () => {
     const large = defineAgent({ ...words, name: "Large", onMessage: (turn) => turn.reply("x".repeat(50_000)) });
     const { url } = await start(large);
     const options = { bindings: [webSocketClient()], binding: bindingName };
@@ -159,7 +159,7 @@ describe("the binding", () => {
 });
 
 describe("a stream", () => {
-  it("continues after the last event that its reader saw", async () => {
+  it("continues after the last event that its reader received", async () => {
     const server = await start(chunks(40, 10).agent);
     const client = await open(server);
     const { task } = await client.sendMessage("go");
@@ -185,7 +185,7 @@ describe("a stream", () => {
     expect([seen, last, proxy.cuts]).toEqual([40, "TASK_STATE_COMPLETED", 1]);
   });
 
-  it("is sent no faster than it is read, in bytes, and holds up neither its agent nor other calls", async () => {
+  it("is sent no faster than it is read, in bytes, and does not delay its agent or other calls", async () => {
     const { agent, emitted } = chunks(100, 32 * 1024);
     const server = await start(agent);
     using raw = await RawClient.to(server);
@@ -278,7 +278,7 @@ describe("a connection", () => {
     expect(await raw.closed).toBe(1001);
   });
 
-  it("of a page of another origin is rejected, and a request without an upgrade is told what to do", async () => {
+  it("of a page of another origin is rejected, and a request without an upgrade gets a hint", async () => {
     const server = await start(echo);
     const ws = server.url.replace("http", "ws");
     expect((await fetch(`${server.url}/ws`)).status).toBe(426);

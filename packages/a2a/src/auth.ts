@@ -1,5 +1,5 @@
 /**
- * Who calls, and what they may do: authenticators for the schemes of a card, how they combine, and policies.
+ * Authentication and permissions: authenticators for the schemes of a card, their combinations, and policies.
  * @packageDocumentation
  */
 

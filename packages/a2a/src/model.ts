@@ -3,7 +3,7 @@
  * @packageDocumentation
  */
 
-// Messages, tasks and what the operations ask and answer (A2A 1.0 §4.1, §3.1).
+// Messages, tasks, and the requests and responses of operations (A2A 1.0 §4.1, §3.1).
 export type {
   Artifact,
   DataPart,

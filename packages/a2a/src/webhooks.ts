@@ -9,8 +9,8 @@ import { createReceiver } from "./receiver/receiver.ts";
 import { codecV03, codecV1 } from "./wires.ts";
 
 /**
- * Receives the webhooks of agents: verifies and deduplicates them, and passes their events to your code in order. It accepts
- * bodies of 1.0 and of 0.3, including those of other SDKs.
+ * Receives the webhooks of agents: verifies and deduplicates them, and passes their events to your code in order. It accepts bodies of 1.0
+ * and of 0.3, including other SDKs' webhooks.
  *
  * @throws A2AError `InvalidParams` if an option is missing or wrong.
  *

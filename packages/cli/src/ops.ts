@@ -94,7 +94,7 @@ async function ownerNamed(ask: Ask, given: string): Promise<string> {
   return only(found, "owner", given);
 }
 
-/** The only one of these names: the given one if there are none, or if it is one of them. */
+/** The only one of these names. The given name if the list is empty or contains it. */
 function only(names: readonly string[], noun: string, given: string): string {
   const [first = given, ...more] = names;
   if (more.length === 0) return first;

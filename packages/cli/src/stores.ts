@@ -218,7 +218,7 @@ async function jsonOf(response: Response): Promise<object | undefined> {
       if (bytes.length > maxAnswer) return undefined;
     }
     const answer: unknown = JSON.parse(new TextDecoder().decode(bytes.view()));
-    // An array is a list of tasks by A2A 0.3: the URL is that of an agent.
+    // An array is a list of tasks in A2A 0.3, so the URL is an agent's.
     return typeof answer === "object" && answer !== null && !Array.isArray(answer) ? answer : undefined;
   } catch {
     return undefined;

@@ -108,7 +108,7 @@ describe("the files of an artifact", () => {
     expect(await Promise.all(["victim", "out/a.txt", "out/a-2.txt"].map(read))).toEqual(["untouched", "one", "two"]);
   });
 
-  test("that cannot be written report where and why", async () => {
+  test("that cannot be written are reported with the path and the reason", async () => {
     await writeFile(join(folder, "file"), "");
     const saving = save("file/", { artifactId: "a", parts: [{ text: "x" }] });
     await expect(saving).rejects.toThrow(UsageError);

@@ -100,7 +100,7 @@ describe("parley card sign and verify", () => {
     [["verify", "card.json"], "--keys"],
     [["verify", "card.json", "--keys", "card.json"], "must contain a key set"],
     [["verify", "card.json", "--keys", "no.json"], "cannot read"],
-  ])("say what is wrong with %j", async (args, said) => {
+  ])("reject %j with the reason", async (args, said) => {
     const { code, out, err } = await run(args);
     expect(code).not.toBe(0);
     expect(out).toBe("");
@@ -115,7 +115,7 @@ describe("parley card sign and verify", () => {
 });
 
 describe("parley card lint", () => {
-  test("reports what is wrong, and exits with 1 if it violates the specification", async () => {
+  test("reports problems, and exits with 1 if the card violates the specification", async () => {
     await writeFile(join(folder, "bad.json"), JSON.stringify({ ...card("not a url"), version: 1 }));
     const { code, out, err } = await run(["lint", "bad.json"]);
     expect({ code, err }).toEqual({ code: 1, err: "" });

@@ -9,10 +9,7 @@ import { parleyHere } from "./support/in-process.ts";
 import { parley, start } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
 
-/**
- * Every command against a server of our own, with the real binary. What only prepares a test, or is another option of a command that a
- * test has run so, runs in this process.
- */
+/** Every command against a server of our own, with the real binary. Setup, and further options of a tested command, run in this process. */
 
 let server: Server;
 let url = "";
@@ -49,7 +46,7 @@ async function started(text: string): Promise<{ id: string; contextId: string }>
 }
 
 describe("parley card", () => {
-  test("shows what the agent is, can do, and where", async () => {
+  test("shows what the agent is, what it can do, and its addresses", async () => {
     const { code, out, err } = await parley(["card", url]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toContain("Scripted 1.2.3\nDoes what it is told.\n");
@@ -87,7 +84,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("parley send over %s", (binding)
     expect(err).toMatch(/● working {2}Thinking\n◆ poem\n◆ facts\n✓ completed\n$/);
   });
 
-  test("--json prints each event on a line of its own", async () => {
+  test("--json prints each event on its own line", async () => {
     const { code, out, err } = await send("stream", "--json");
     expect({ code, err }).toEqual({ code: 0, err: "" });
     const kinds = jsonLines<object>(out).map((line) => Object.keys(line).join());
@@ -260,7 +257,7 @@ describe("parley watch, task, tasks, cancel", () => {
     expect((await watching.done).out).toContain("Sign in at https://example.com");
   });
 
-  test("an authorization is given at a link, whose host is named, and the task continues", async () => {
+  test("an authorization happens at a link, whose host is shown, and the task continues", async () => {
     const { id } = await started("authorize");
     const watching = start(["watch", url, id]);
     const [, link = ""] = await watching.until(
@@ -341,7 +338,7 @@ describe("an agent's text cannot control the terminal", () => {
     expect(err.includes("\u001b[")).toBe("FORCE_COLOR" in env);
   });
 
-  test("nor with --json, which prints the same values", async () => {
+  test("not even with --json, which prints the values unchanged", async () => {
     const { out } = await parleyHere(["send", url, "ansi", "--json"]);
     // eslint-disable-next-line no-control-regex
     expect(out).not.toMatch(/[\u001b\u0007\u009b]/);
@@ -364,7 +361,7 @@ describe("an agent behind a token", () => {
     expect(await parleyHere(["send", guarded.url, "whoami", ...header])).toMatchObject({ code: 0, out: "alice\n" });
   });
 
-  test("without a token says what is missing", async () => {
+  test("without a token, asks for one", async () => {
     const { code, out, err } = await parleyHere(["send", guarded.url, "whoami"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain("pass --token TOKEN or set PARLEY_TOKEN");

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 const header = 'acts_version: "1.0"\nspec_version: "1.0"\n';
-/** One test that holds, one that does not, one that does not apply. */
+/** A test that passes, one that fails, and one that does not apply. */
 const mixed = `${header}variables: { who: "{{name}}" }
 suites:
   - id: mixed
@@ -63,7 +63,7 @@ describe("the report", () => {
   test("shows level, section, binding, expected and actual result; a failed MUST exits with 1", async () => {
     const { code, out, err } = await conform("must", ["--binding", "JSONRPC"]);
     expect({ code, err }).toEqual({ code: 1, err: "" });
-    // Which other bindings there are is not what this is about.
+    // The other bindings do not matter here.
     expect(out.replace(/\n.* was not run: .*\n/g, "")).toBe(`ACTS agent at ${server.url}
 
 jsonrpc 1.0 at ${server.url}
@@ -117,7 +117,7 @@ suites: [{ id: s, name: S, tests: [{ id: OLD-1, name: old, level: must, steps: [
     expect(shown.err.endsWith("\r\u001b[K")).toBe(true);
   });
 
-  test("for programs is that of ACTS §13, one for each binding", async () => {
+  test("with --json is one report of ACTS §13 for each binding", async () => {
     const { code, out } = await conform("must", ["--json"]);
     expect(code).toBe(1);
     const report = JSON.parse(out);
@@ -388,7 +388,7 @@ test("if every test is skipped nothing is proved: it exits with 1", async () => 
   expect(out()).toMatch(/\nUntested: no test ran; \d+ MUST checks that may apply did not run\.\n/);
 });
 
-test("a verdict by the runner's own interpretation says what was tested", async () => {
+test("a test that the runner interprets itself describes what it tested", async () => {
   const card = "steps: [{ id: a, operation: get_agent_card }]";
   await writeFile(
     join(folder, "reading.acts.yaml"),

@@ -31,7 +31,7 @@ describe("--data", () => {
     ["empty.json", "empty.json must be JSON; line 1, column 1: unexpected end"],
     ["none.json", "cannot read none.json: no such file. --data takes a file or JSON"],
     ["-", "standard input must be JSON; line 1, column 1: unexpected nonsense"],
-  ])("reports for %s what is wrong, and where", async (value, message) => {
+  ])("reports the problem of %s, and its place", async (value, message) => {
     const files = { "form.json": '{\n  "a": 1,\n  }\n', "empty.json": "" };
     await expect(sent(files, [value], "nonsense")).rejects.toThrow(message);
   });

@@ -45,7 +45,7 @@ async function put(store: Store, taskId: string, state: TaskState, age: number, 
   await store.append([{ task: { agent: "/", owner, taskId }, create: { contextId: "c" }, records: [record] }]);
 }
 
-/** A file that stays open, as that of a running server. */
+/** A file that stays open, like a running server's. */
 async function given() {
   const path = join(folder, `${(files += 1)}.db`);
   const store = await sqliteStore({ path, thread: false });
@@ -74,7 +74,7 @@ async function db(path: string, args: readonly string[], answer?: string) {
 }
 
 describe("parley db purge", () => {
-  test("counts first, deletes what it counted while the file is in use, and keeps active tasks", async () => {
+  test("counts first, then deletes the counted tasks while the file is in use, and keeps active tasks", async () => {
     const { path, left } = await given();
     const args = ["purge", "--before", "1d", "--json"];
     expect(await db(path, [...args, "--dry-run"])).toMatchObject({
@@ -123,7 +123,7 @@ describe("parley db purge", () => {
     const purge = ["purge", "--before", "0d", "--yes", "--json"];
     expect(JSON.parse((await db(path, purge)).out)).toMatchObject({ found: 4, deleted: 4, conversations: 251 });
     expect(JSON.parse((await db(path, purge)).out)).toMatchObject({ found: 0, deleted: 0, conversations: 0 });
-    // What remains has unfinished tasks.
+    // The rest has unfinished tasks.
     const contexts = (await store.upkeep?.contexts(talked, { limit: 999 })) ?? [];
     expect(contexts.map(({ contextId }) => contextId)).toEqual(["c"]);
   });
@@ -141,7 +141,7 @@ describe("parley db purge", () => {
 });
 
 describe("parley db export and erase", () => {
-  test("write all data of an owner into a file, then delete it, including its name", async () => {
+  test("write all data of an owner into a file, then delete the data and the owner's name", async () => {
     const { path, left, store } = await given();
     const out = join(folder, `${files}.jsonl`);
     expect(await db(path, ["export", "--subject", "ada", "--out", out])).toMatchObject({ code: 0, out: "", err: "" });
@@ -236,7 +236,7 @@ describe("parley db export and erase, with --files", () => {
     return { path, where, owner: owner?.owner ?? "", keys };
   }
 
-  test("accept the folder, or what a module exports: files are in the export, and deleted", async () => {
+  test("accept the folder, or a module: files are exported and deleted", async () => {
     const { path, where, owner, keys } = await withFile();
     const module = join(folder, "files.mjs");
     const source = JSON.stringify(import.meta.resolve("@parley/node"));
@@ -246,7 +246,7 @@ describe("parley db export and erase, with --files", () => {
     expect((await db(path, ["export", "--owner", owner, "--files", module])).out.length).toBe(exported.out.length);
     const bare = await db(path, ["export", "--owner", owner]);
     expect(bare.out).toContain("parley-blob:");
-    // What a server that was killed has left of a message whose agent was not known yet.
+    // Left by a killed server, from a message whose agent was not known yet.
     const [, ofOwner = ""] = (await keys())[0]?.split("/") ?? [];
     const incoming = `~${Buffer.from("~~incoming").toString("base64url")}`;
     await fileBlobs(where).put(`${incoming}/${ofOwner}/task/file`, (async function* () {})());

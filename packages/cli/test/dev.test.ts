@@ -28,7 +28,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** An agent that replies its word, and waits for the file `go` before its task ends. */
+/** An agent that replies `word`; asked to wait, it ends its task once the file `go` exists. */
 const agent = (word: string): string => `
   import { existsSync } from "node:fs";
   import { defineAgent, text } from "@parley/server";
@@ -77,7 +77,7 @@ test("serves the new version as soon as it loads, while tasks finish in the vers
 test.each([
   ["prints the link of the console", [], 200],
   ["serves no console with --no-console, and prints no link", ["--no-console"], 404],
-  ["serves no console where callers need credentials", ["--api-key", "secret-of-a-caller"], 401],
+  ["serves no console if callers need credentials", ["--api-key", "secret-of-a-caller"], 401],
 ] as const)("%s", async (_, args, status) => {
   await save(agent("one"));
   const port = await reservePort();
@@ -111,7 +111,7 @@ const gone = (pid: number): Promise<void> =>
 /** Never yields, so its process handles nothing. */
 const loop = 'console.log("pid " + process.pid + "."); for (;;);';
 
-test("says why nothing is served, and leaves no process if it is killed while a module never yields", async () => {
+test("says why nothing is served, and leaves no process if it is killed while a module loops for ever", async () => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;

@@ -26,7 +26,7 @@ function keep<T extends { close(): unknown }>(each: T): T {
   return each;
 }
 
-/** An agent whose task takes as long as told, with a report at each tenth. */
+/** An agent whose task takes the requested time, with ten progress reports. */
 const slow = defineAgent({
   name: "Slow",
   description: "Takes its time.",
@@ -147,7 +147,7 @@ describe("parley doctor", () => {
     expect(code).toBe(1);
   });
 
-  test("finds an address that does not answer, and one where something else answers", async () => {
+  test("finds an address that does not answer, and an address of another server", async () => {
     const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
     const gone = createServer();
     const nowhere = await listen(gone);
@@ -200,7 +200,7 @@ describe("parley doctor", () => {
     expect(code).toBe(0);
   });
 
-  test("calls gRPC with TLS if the other addresses of the card use it, also on this machine", async () => {
+  test("calls gRPC with TLS if the card's other addresses use it, even on this machine", async () => {
     const first: number[] = [];
     const server = createTcpServer((socket) => {
       socket.once("data", (bytes) => (first.push(bytes[0] ?? 0), socket.destroy())).on("error", () => {});
@@ -304,7 +304,7 @@ describe("parley doctor", () => {
     });
   });
 
-  test("names the agents of a server that has none at its root, or says what to add to the URL", async () => {
+  test("lists the agents of a server without an agent at its root, or says what to add to the URL", async () => {
     const mounts = ["/planner", "/booker"].map((path) => ({ agent: slow, path }));
     const { url } = keep(await serve(mounts, { port: 0, logger: false }));
     const cure = `Pass the URL of an agent: ${url}/planner or ${url}/booker`;
@@ -323,7 +323,7 @@ describe("parley doctor", () => {
     ]);
   });
 
-  test("finds an invalid card, and one of an older version only", async () => {
+  test("finds an invalid card, and a card of only an older version", async () => {
     const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
     expect((await doctor(page)).found).toMatchObject([
       { subject: "card", verdict: "broken", cure: expect.stringContaining("agent-card.json") },

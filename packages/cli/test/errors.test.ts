@@ -123,7 +123,7 @@ describe("failures are explained in plain words", () => {
   });
 });
 
-describe("an agent whose card leads elsewhere", () => {
+describe("an agent whose card has the URL of another server", () => {
   const cardNaming = (...urls: readonly string[]): RequestListener => {
     const supportedInterfaces = urls.map((url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }));
     const text = JSON.stringify({

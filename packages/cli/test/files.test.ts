@@ -50,7 +50,7 @@ test("a media type may be given", async () => {
   expect(await filePart("a.dat;type=text/csv", folder)).toMatchObject({ filename: "a.dat", mediaType: "text/csv" });
 });
 
-test("a URL is passed on as one", async () => {
+test("a URL becomes a part with that URL", async () => {
   expect(await filePart("https://example.com/data/flights.csv?x=1", folder)).toEqual({
     url: "https://example.com/data/flights.csv?x=1",
     filename: "flights.csv",

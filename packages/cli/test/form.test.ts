@@ -48,7 +48,7 @@ const definition: Parameters<typeof defineAgent>[0] = {
 };
 
 let server: Server;
-/** The same agent, which does not stream. */
+/** The same agent, without streaming. */
 let polled: Server;
 beforeAll(async () => {
   server = await startServer(defineAgent(definition));
@@ -80,7 +80,7 @@ describe.each([
 ])("parley send fills the form of a question, with %s", (_, options) => {
   const send = (lines: readonly string[]) => typed(["send", server.url, "Book", ...options], lines);
 
-  test("field by field: it shows what each may be, checks it, and offers defaults", async () => {
+  test("field by field: it shows each field's constraints, checks the input, and offers defaults", async () => {
     const wrong = ["", "B", "Bern", "2026-02-31x", "2026-02-28", "1.5", "10", "", "free", "0", "1000.5", "70"];
     const more = ["third", "second", "perhaps", "y", "nobody", "", "", ""];
     const { code, questions, left, out, err } = await send([...wrong, ...more]);
@@ -142,7 +142,7 @@ describe.each([
     expect(out).toContain('{"city":"Basel","day":"2026-02-28","seats":2,"price":50,"');
   });
 
-  test("or not: a user who ends it gets the command with --data, and that command works", async () => {
+  test("a user who cancels it gets a working command with --data", async () => {
     const { code, questions, err } = await send(["Bern"]);
     expect({ code, questions: questions.length }).toEqual({ code: 0, questions: 2 });
     const [, task = "", form = ""] = /\n {2}parley send \S+ --task (\S+) --data '(.*)'\n$/.exec(err) ?? [];
@@ -209,7 +209,7 @@ describe("parley send shows no form, and suggests --data", () => {
   test.each<readonly [why: string, args: readonly string[], interactive: boolean]>([
     ["without a terminal", ["Book"], false],
     ["with --json", ["Book", "--json"], true],
-    ["where the text came by standard input", ["-"], true],
+    ["with the text from standard input", ["-"], true],
   ])("%s", async (_, args, interactive) => {
     const { code, questions, err } = await typed(["send", server.url, ...args], ["Bern"], {
       interactive,
@@ -239,7 +239,7 @@ describe("parley send shows no form, and suggests --data", () => {
   });
 });
 
-test("a stream that begins with the answered question asks the next one, and not that again", async () => {
+test("a stream that begins with the answered question asks the next question, not the same again", async () => {
   const asking = (name: string): TaskStatus => {
     const form = { type: "object", properties: { [name]: { type: "string" } }, required: [name] };
     const parts = [{ data: form, mediaType: "application/schema+json" }];
@@ -284,7 +284,7 @@ describe("a form", () => {
     required,
   });
 
-  test("is found by its media type, and as the member `form` of data", () => {
+  test("is found by its media type, and in the member `form` of data", () => {
     const schema = object({ a: { type: "string" } });
     expect(isForm({ data: schema as JsonObject })).toBe(false);
     expect(isForm({ data: schema as JsonObject, mediaType: "application/schema+json; charset=utf-8" })).toBe(true);
@@ -316,7 +316,7 @@ describe("a form", () => {
     expect(of(object({ a: { $ref: "#" }, b: { type: "string" } }))?.fields?.map(({ name }) => name)).toEqual(["b"]);
   });
 
-  test("shows nothing that moves the cursor, hides secrets, and keeps names as data", async () => {
+  test("never moves the cursor, hides secrets, and treats names as data", async () => {
     const schema = JSON.parse(
       `{"type":"object","required":["__proto__"],"properties":{"__proto__":{"type":"string","title":"\\u001b[2Ja"},"key":{"type":"string","format":"password"}}}`,
     ) as object;

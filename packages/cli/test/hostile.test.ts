@@ -39,7 +39,7 @@ interface Hostile {
   readonly entries: number;
 }
 
-/** What an agent answers: a task, or an error. */
+/** An agent's answer: a task or an error. */
 type Answer = "task" | "error";
 
 async function hostileAgent(answer: Answer, { text, entries }: Hostile = { text: evil, entries: 1 }): Promise<string> {
@@ -159,7 +159,7 @@ const operators: Readonly<Record<string, readonly string[]>> = {
 /** Commands that show nothing of an agent in the terminal. The lines that `logs` reads are hostile in logs.test.ts. */
 const ofOurOwn = ["serve", "dev", "key", "push", "db", "init", "logout", "whoami", "inspect", "logs"];
 
-/** A server whose operators' API has the text wherever its answers have a text, and in place of numbers too. */
+/** A server whose operators' API answers with the text in place of every text and number. */
 async function hostileOperators(answer: Answer | "refusal", text: string): Promise<string> {
   const task = {
     agent: text,
@@ -233,7 +233,7 @@ async function shown(words: readonly string[], url: string, ...more: string[]): 
     ...io.stderr,
     write(text) {
       io.stderr.write(text);
-      // This one listens until it is stopped: no webhook comes.
+      // The command listens until it is stopped, because no webhook comes.
       if (text.includes(" arrive at ")) interrupt("SIGINT");
     },
   };

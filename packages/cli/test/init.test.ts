@@ -77,7 +77,7 @@ describe("parley init", () => {
     const linked = (await readJson(join(folder, "linked", "package.json"))) as Manifest;
     const { dependencies: taken = {} } = linked;
     expect(taken["@parley/a2a"]).toBe(`file:${join(folder, "checkout", "packages", "a2a")}`);
-    // npm would ask the registry for their dependencies, which does not have a checkout's version.
+    // npm would look for a checkout's version in the registry, which does not have it.
     const named = Object.keys(taken).flatMap((name) => (name.startsWith("@parley/") ? [name.slice(8)] : []));
     for (const name of named) {
       const { dependencies: wanted = {} } = (await readJson(join(root, "packages", name, "package.json"))) as Manifest;

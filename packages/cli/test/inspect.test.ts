@@ -8,7 +8,7 @@ import { parleyHere } from "./support/in-process.ts";
 import { recordedIo } from "./support/io.ts";
 import { startServer } from "./support/server.ts";
 
-/* Which credentials `parley inspect` sends to whom. */
+/* The credentials that `parley inspect` sends to each agent. */
 
 interface Recorded {
   readonly url: string;
@@ -60,7 +60,7 @@ async function inspecting(args: readonly string[], env: Readonly<Record<string, 
 
 const tokens = { PARLEY_TOKEN: "of-the-agent", PARLEY_OPERATOR_TOKEN: "of-the-operator" };
 
-test("each token goes only to whom it is for: no other agent gets one", async () => {
+test("each token goes only to its own agent", async () => {
   const [agent, stranger, operators] = [await recording(), await recording(), await recording()];
   const ask = await inspecting([agent.url, "--header", "X-Key: k", "--operators", `${operators.url}/ops`], tokens);
   const connected = await ask("POST", "agents", { url: stranger.url });
@@ -75,7 +75,7 @@ test("each token goes only to whom it is for: no other agent gets one", async ()
   expect(operators.credentials()).toEqual(["Bearer of-the-operator"]);
 });
 
-test("the operators' API gets no token for agents, and an agent none of operators", async () => {
+test("the operators' API gets no token for agents, and agents get none for operators", async () => {
   const [agent, operators] = [await recording(), await recording()];
   const of = { PARLEY_TOKEN: tokens.PARLEY_TOKEN };
   const ask = await inspecting([agent.url, "--operators", `${operators.url}/ops`], of);

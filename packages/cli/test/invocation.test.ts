@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-/** How users really type a command. The program prints the command that runs it again, mostly as it was typed. */
+/** Users start the program in many ways. The commands that it suggests begin as the user's command did. */
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);
@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What a command line of a shell prints. */
+/** The output of a command line in a shell. */
 async function typed(command: string): Promise<string> {
   const { npm_config_user_agent: _, npm_lifecycle_event: __, npm_package_json: ___, ...rest } = process.env;
   // As in a shell that no package manager has started.

@@ -137,7 +137,7 @@ describe("parley listen", () => {
   });
 });
 
-describe("parley listen says what is wrong", () => {
+describe("parley listen reports mistakes", () => {
   test.each([
     [["http://127.0.0.1:1"], /pass either \[task\], the ID of a task, or --message <text>/],
     [["http://127.0.0.1:1", "t", "--message", "x"], /pass either \[task\], the ID of a task, or --message <text>/],

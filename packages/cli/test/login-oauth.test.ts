@@ -15,7 +15,7 @@ import { recordedIo } from "./support/io.ts";
 import { start } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
 
-/** `parley login` by OAuth, at a real OpenID provider. A program does what the user does in the browser. */
+/** `parley login` by OAuth, at a real OpenID provider. A program takes the user's place in the browser. */
 
 let folder = "";
 let provider: TestProvider;
@@ -126,7 +126,7 @@ describe("a login in the browser", () => {
     expect(JSON.parse(json)).toMatchObject({ logins: [{ account: `${user} at ${provider.issuer}` }] });
   });
 
-  test("shows no user of a server that reports none, nor the client in their place", async () => {
+  test("shows no user if the server reports none, and never the client instead", async () => {
     const clients: ProviderOptions["clients"] = [
       {
         client_id: "simple",
@@ -135,7 +135,7 @@ describe("a login in the browser", () => {
         redirect_uris: ["http://127.0.0.1/callback"],
         grant_types: ["authorization_code"],
         response_types: ["code"],
-        // It may not ask who the user is.
+        // Without the scope openid, it does not learn who the user is.
         scope: "chat",
       },
     ];

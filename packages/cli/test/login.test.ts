@@ -69,7 +69,7 @@ describe("parley login", () => {
     expect(refused.err).toContain(`parley login ${url}, or pass --token`);
   });
 
-  test("does not store what the agent rejects", async () => {
+  test("does not store credentials that the agent rejects", async () => {
     const { code, err } = await run(["login", url], "wrong\n");
     expect(code).toBe(1);
     expect(err).toContain("parley: the agent rejected the credentials: ");

@@ -97,7 +97,7 @@ describe("logins without a keychain", () => {
     await expect(logins().list()).rejects.toThrow("is not a login of parley");
   });
 
-  test.each(["fifo", "folder"])("are rejected if a %s has the name of a file", async (what) => {
+  test.each(["fifo", "folder"])("are rejected if a %s takes the place of a file", async (what) => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const path = logins().pathOf(login);
     if (what === "folder") await mkdir(path);
@@ -142,7 +142,7 @@ describe("logins with a keychain", () => {
 });
 
 describe("a long secret in a keychain", () => {
-  test("is stored in pieces that every system accepts, and leaves none behind", async () => {
+  test("is stored in pieces that every system accepts, and all of them are deleted", async () => {
     const chain = keychain();
     const pieces = inPieces(chain);
     for (const value of ["x".repeat(5000), "short", "y".repeat(2401), ""]) {
@@ -185,7 +185,7 @@ describe("a long secret in a keychain", () => {
 });
 
 describe("the address of a login", () => {
-  test("is that of the agent, however its card was named", () => {
+  test("is the agent's, in whatever form the card's URL was given", () => {
     expect(loginUrl("https://Agent.example:443/weather/")).toBe("https://agent.example/weather");
     expect(loginUrl("https://agent.example/weather/.well-known/agent-card.json?x#y")).toBe(
       "https://agent.example/weather",

@@ -73,7 +73,7 @@ async function servedLog(): Promise<{ readonly text: string; readonly ids: reado
 }
 
 describe("the log of a server", () => {
-  test("is shown as the terminal of the server would have it", async () => {
+  test("is shown as on the server's terminal", async () => {
     const { text, ids } = await servedLog();
     const { code, out, err } = await piped(text);
     expect({ code, err }).toEqual({ code: 0, err: "" });
@@ -139,14 +139,14 @@ describe("the log of a server", () => {
 });
 
 describe("lines of others", () => {
-  test("are shown as they are, and not with a filter", async () => {
+  test("are shown unchanged without a filter, and hidden with one", async () => {
     const lines = `node: warning\n\n${json({ level: "warn", message: "careful" })}[1,2]\n{"half":`;
     expect((await piped(lines)).out).toBe('node: warning\n\n--:--:-- warn  careful\n[1,2]\n{"half":\n');
     expect((await piped(lines, "--level", "info")).out).toBe("--:--:-- warn  careful\n");
     expect((await piped(lines, "--json")).out).toBe('{"level":"warn","message":"careful"}\n');
   });
 
-  test("may be of pino or have the prefix of a container, and keep what they say", async () => {
+  test("from pino, or with the prefix of a container, are shown with their fields", async () => {
     const pino = {
       level: 50,
       time: Date.now(),
@@ -159,7 +159,7 @@ describe("lines of others", () => {
     expect(out).toContain("--:--:--       " + " level=notice time=noon n=1\n");
   });
 
-  test("that have no JSON at all are named where a filter cannot search them", async () => {
+  test("without any JSON are reported, because a filter cannot search them", async () => {
     const { code, out, err } = await piped("12:00:00 info text\n", "--task", "t");
     expect({ code, out }).toEqual({ code: 0, out: "" });
     expect(err).toMatch(/^parley: the log has no JSON lines\b.*--log-format json\n$/);
@@ -280,7 +280,7 @@ describe("--follow", () => {
     return { shows, stop: () => (interrupt("SIGINT"), done) };
   }
 
-  test("shows what is appended, also to a file that takes its place or that was truncated", async () => {
+  test("shows appended lines, even after the file is replaced or truncated", async () => {
     const path = await file("agent.log", "one\n");
     const { shows, stop } = following(path);
     await shows("one\n");
@@ -320,7 +320,7 @@ describe("--follow", () => {
 });
 
 describe("the command", () => {
-  test("shows at Ctrl-C what the program logs at its end", async () => {
+  test("shows the program's last lines after Ctrl-C", async () => {
     const { io, out, interrupt } = recordedIo();
     const stdin = (async function* () {
       yield "one\n";

@@ -42,7 +42,7 @@ const credentials = ["--token", "secret-of-the-bridge"];
 const handleIn = (text: string) => /taskId: (\S+)/.exec(text)?.[1] ?? "";
 const onStdio = [command, ...program, "mcp"];
 
-/** What each client can do with each transport. */
+/** The steps that each client takes with each transport. */
 async function uses(client: Connected): Promise<void> {
   expect(await client.tools()).toEqual(["echo", "get_task", "answer_task", "cancel_task"]);
   expect(await client.call("echo", { message: "hello" })).toContain("hello");
@@ -60,7 +60,7 @@ async function uses(client: Connected): Promise<void> {
   await expect
     .poll(async () => (await agentTasks()).map(({ status }) => status.state))
     .not.toContain("TASK_STATE_WORKING");
-  // The client shows the link, and the call waits for the person who opens it: `--max-wait 1`.
+  // The client shows the link, and the call waits up to `--max-wait 1` for the user to open it.
   const approval = await client.call("echo", { message: "approve" });
   expect(approval).toMatch(/Task auth required\..*call get_task/s);
   expect(client.asked).toEqual(["Really?", expect.stringContaining(server.url)]);
@@ -118,7 +118,7 @@ test("writes only MCP to standard output, and ends with its client", async () =>
   expect(await once(child, "exit")).toEqual([0, null]);
 });
 
-test("says what is wrong", async () => {
+test("reports mistakes", async () => {
   const unknown = await parleyHere(["mcp", server.url, ...credentials, "--skill", "sing"]);
   expect(unknown).toMatchObject({
     code: 2,

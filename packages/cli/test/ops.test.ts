@@ -69,7 +69,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** A file that stays open, as that of a running server, with a task that no process takes over any more. */
+/** A file that stays open, like a running server's, with a suspended task. */
 async function suspended(taskId: string, of = "/", owner = "o") {
   const path = join(folder, `it's ${(files += 1)}.db`);
   const store: Store = await sqliteStore({ path, thread: false });
@@ -207,7 +207,7 @@ describe("parley ops at a server", () => {
     await ops("cancel", held);
   });
 
-  test("names what is wrong if there is no API, and wrong options", async () => {
+  test("reports a missing API and wrong options", async () => {
     const nowhere = await parley(["ops", "counts", "--url", "http://127.0.0.1:1/ops"]);
     expect(nowhere).toMatchObject({ code: 1, out: "" });
     expect(nowhere.err).toContain("no operators' API at http://127.0.0.1:1/ops");
@@ -272,7 +272,7 @@ describe("parley ops on a file", () => {
     expect((await ops("list", "--owner", "acme/ada")).out).toMatch(/\nof-a-name .* acme\/ada\n$/);
   });
 
-  test("refuses a task that is unknown or of another agent, and a file that is none", async () => {
+  test("refuses a task that is unknown or another agent's, and a file that is not a database", async () => {
     const { path, store } = await suspended("two", "/planner");
     const refused = await parley(["ops", "resume", "two", "--store", path]);
     expect(refused).toMatchObject({ code: 1, out: "", err: expect.stringContaining("Agent / has no task two") });

@@ -64,7 +64,7 @@ describe("a stream on a terminal", () => {
     expect(both).toBe("task t1, context c1\n● working\n◆ a\na1 \n◆ b\nb1 \n◆ a\na2\n✓ completed\n");
   });
 
-  test("a snapshot in the middle, as after a reconnect, shows only what is new", async () => {
+  test("a snapshot in the middle, as after a reconnect, shows only the new text", async () => {
     const { out, err } = await shown([
       task("TASK_STATE_WORKING"),
       chunk("a", "one "),
@@ -131,7 +131,7 @@ describe("a stream on a terminal", () => {
     expect(asked.err).toContain("The agent is waiting for your answer");
   });
 
-  test("a peer that sends no snapshot, or appends to what it never began, is understood", async () => {
+  test("a stream without a snapshot, or that appends to an unknown artifact, is understood", async () => {
     const { code, out } = await shown([chunk("a", "x", true), chunk("a", "y", true), status("TASK_STATE_COMPLETED")]);
     expect({ code, out }).toEqual({ code: 0, out: "xy\n" });
   });
@@ -151,14 +151,14 @@ describe("the exit code", () => {
     expect((await shown(events)).code).toBe(code);
   });
 
-  test("of a failed task comes with the reason", async () => {
+  test("of a failed task has the reason", async () => {
     const { out, err } = await shown([task("TASK_STATE_WORKING"), status("TASK_STATE_FAILED", "The disk is full.")]);
     expect(err).toContain("✗ failed: The disk is full.\n");
     expect(out).toBe("");
   });
 });
 
-describe("what to do next", () => {
+describe("the next step", () => {
   test("a question names the command that answers it, with the flags that are needed and no secret", async () => {
     const { err } = await shown([task("TASK_STATE_WORKING"), status("TASK_STATE_INPUT_REQUIRED", "Which?")], {
       hints: hintsFor("http://a?x=1", { token: "s3cret", header: ["X-Key: s3cret"], binding: "HTTP+JSON" }),

@@ -8,7 +8,7 @@ import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
 import { at, config, parked, reason, refused, storeWebhooks, type Row } from "./support/webhooks.ts";
 
-/** `parley push`: what an operator sees of the file of a server, and changes in it. */
+/** `parley push` shows and changes the webhooks in a server's file. */
 
 let folder = "";
 let files = 0;
@@ -20,7 +20,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const never = Date.UTC(2999, 0, 1);
 
-/** A file as a server leaves it, and what runs on it. */
+/** A server's file with these rows, and `push` on it. */
 async function given(rows: Readonly<Record<string, Row>> = {}) {
   const file = join(folder, `${(files += 1)}.db`);
   await storeWebhooks(file, rows);
@@ -43,7 +43,7 @@ async function push(args: readonly string[], init: Parameters<typeof recordedIo>
 }
 
 describe("parley push list", () => {
-  test("lists what is due, then what is parked, with the reason and how to continue", async () => {
+  test("lists due webhooks, then parked ones with the reason and how to continue", async () => {
     const { file, push } = await given({
       idle: {},
       parked,
@@ -69,7 +69,7 @@ describe("parley push list", () => {
     });
   });
 
-  test("names agents if there are several, and lists those of one", async () => {
+  test("names the agents if there are several, and lists one agent's webhooks", async () => {
     const { push } = await given({ a: { due: at }, b: { task: { agent: "/other", taskId: "u" }, due: at } });
     expect((await push("list")).out).toMatch(/^AGENT +TASK.*\n\/ +t +a .*\n\/other +u +b .*\n$/);
     expect((await push("list", "--agent", "/other")).out).not.toMatch(/ a /);
@@ -159,7 +159,7 @@ describe("parley push show", () => {
     );
   });
 
-  test("says where else to look for a task without any", async () => {
+  test("suggests other places to look if a task has no webhooks", async () => {
     const { file, push } = await given({ idle: {} });
     expect(await push("show", "nothing")).toEqual({
       code: 1,
@@ -199,7 +199,7 @@ describe("parley push retry", () => {
     expect(await rows(pushFeature)).toMatchObject([{ config: { again: [7] } }]);
   });
 
-  test("names what is missing: the task, the webhook or the event", async () => {
+  test("names the missing task, webhook or event", async () => {
     const { file, push } = await given({ parked });
     const see = `See parley push show --store=${file} t\n`;
     expect((await push("retry", "none", "parked")).err).toMatch(/task none of agent \/ has no webhooks/);
@@ -282,7 +282,7 @@ describe("the file", () => {
     });
   });
 
-  test("may be in use by a server", async () => {
+  test("works while a server uses the file", async () => {
     const { file, push } = await given({ parked });
     const server = await sqliteStore({ path: file });
     expect(await push("retry", "t", "parked")).toMatchObject({ code: 0 });

@@ -16,8 +16,8 @@ import { recordedIo, type RecordedIo } from "./support/io.ts";
 import { parley, start, type Running } from "./support/parley.ts";
 
 /**
- * `parley serve`. What is about the process, its signals and streams, and how it loads TypeScript, starts the binary. The rest serves in
- * this process.
+ * `parley serve`. Tests of the process, its signals and streams, and of loading TypeScript start the binary. The others serve in this
+ * process.
  */
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
@@ -127,7 +127,7 @@ describe("parley serve", () => {
     expect(refused.err).toContain("--processes needs a shared database");
   });
 
-  test("shows the developer on standard error what the caller does not learn, in the requested format and level", async () => {
+  test("logs the details that callers do not see to standard error, in the requested format and level", async () => {
     const texts = await Promise.all(
       [[], ["--log-format", "text"], ["--log-level", "off"]].map(async (options) => {
         const { recorded, urls, stop } = await servingHere([fixture("agent.ts"), "--store", "memory", ...options]);
@@ -191,7 +191,7 @@ describe("parley serve", () => {
     expect(shown.out).toContain("violets are blue.");
   });
 
-  test("requires the given tokens, each of its own subject", async () => {
+  test("requires the given tokens, each with its own subject", async () => {
     const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", "--token", "a1=alice"], {
       PARLEY_TOKENS: "b2=bob, c3",
     });
@@ -212,7 +212,7 @@ describe("parley serve", () => {
     expect(await whoami()).toBe(1);
   });
 
-  test("accepts API keys, for which hashes suffice, and tokens of an issuer", async () => {
+  test("accepts API keys, given by their hashes, and tokens of an issuer", async () => {
     const provider = await startProvider();
     try {
       const { key, hash } = JSON.parse((await parleyHere(["key", "--json"])).out) as { key: string; hash: string };
@@ -324,7 +324,7 @@ describe("parley serve", () => {
   });
 });
 
-describe("a file without an agent reports what is wrong with it", () => {
+describe("a file without an agent is rejected with the reason", () => {
   test.each([
     ["no-agent.ts", /exports no agent: it has no default export\. Write "export default defineAgent/],
     ["not-an-agent.js", /exports no agent: its default export is of type object/],

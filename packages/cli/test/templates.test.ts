@@ -103,7 +103,7 @@ test("openai: uses the model AI_MODEL of the default provider", async () => {
   expect(new Set(asked)).toEqual(new Set(["gpt-5"]));
 });
 
-test("mcp: uses the model AI_MODEL of a compatible API, which reads what was wrong with its calls", async () => {
+test("mcp: uses the model AI_MODEL of a compatible API, and tells it which calls were wrong", async () => {
   const requests: { readonly headers: IncomingMessage["headers"]; readonly body: unknown }[] = [];
   const call = (id: string, name: string, args: string): object => ({
     role: "assistant",

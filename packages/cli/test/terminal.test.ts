@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { askerOn } from "../src/io.ts";
 
-/** A terminal that shows questions, and what is typed. */
+/** A terminal, with its questions and its input. */
 function terminal() {
   const input = new PassThrough();
   let shown = "";

@@ -12,7 +12,7 @@ async function result(...argv: string[]): Promise<{ code: number; out: string; e
   return { code, out: out(), err: err() };
 }
 
-describe("bad usage exits with 2, says what is wrong, and writes nothing to standard output", () => {
+describe("bad usage exits with 2, explains the mistake, and writes nothing to standard output", () => {
   test.each([
     [[], /Usage: parley/],
     [["dance"], /unknown command 'dance'/],
@@ -91,7 +91,7 @@ describe("bad usage exits with 2, says what is wrong, and writes nothing to stan
   });
 });
 
-test("a mistake has the name in the help: every argument and every option of every command", async () => {
+test("error messages name every argument and option as the help does", async () => {
   const { io, out } = recordedIo();
   const program = createProgram(io, () => undefined);
   const all = program.commands.flatMap((command) => [command, ...command.commands]);

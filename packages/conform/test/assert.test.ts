@@ -18,7 +18,7 @@ describe("an assertion (ACTS §5)", () => {
     ["a bare value is equality", { name: "Ada" }, undefined],
     ["and no more than equality", { count: "3" }, "count"],
     ["null is a value", { none: null }, undefined],
-    ["maps are members, and others may be there", { tasks: [{ id: "1" }] }, undefined],
+    ["a map checks its members, and ignores others", { tasks: [{ id: "1" }] }, undefined],
     ["lists are positional", { tasks: [{ id: "2" }] }, "tasks[0].id"],
     ["a list that is too short fails", { tasks: [{}, {}, { id: "3" }] }, "tasks[2].id"],
     ["type", { list: { type: "array" }, on: { type: "boolean" }, none: { type: "null" } }, undefined],
@@ -33,14 +33,14 @@ describe("an assertion (ACTS §5)", () => {
     ["matches, wrong", { name: { matches: "^B" } }, "name"],
     ["starts_with and ends_with", { name: { starts_with: "A", ends_with: "a" } }, undefined],
     ["ends_with, wrong", { name: { ends_with: "A" } }, "name"],
-    ["text operators want text", { count: { matches: "3" } }, "count"],
+    ["text operators require text", { count: { matches: "3" } }, "count"],
     ["numbers", { count: { gte: 3, lte: 3, gt: 2, lt: 4 } }, undefined],
     ["gt, wrong", { count: { gt: 3 } }, "count"],
     ["lt, wrong", { count: { lt: 3 } }, "count"],
     ["numbers are not text", { name: { gte: 0 } }, "name"],
     ["counts", { list: { count: 2, count_gte: 1, count_lte: 2 } }, undefined],
     ["count, wrong", { list: { count: 1 } }, "list"],
-    ["count_lte of what is not there", { gone: { count_lte: 3 } }, "gone"],
+    ["count_lte of an absent value", { gone: { count_lte: 3 } }, "gone"],
     ["one_of", { name: { one_of: ["Bob", "Ada"] } }, undefined],
     ["one_of, wrong", { name: { one_of: ["Bob"] } }, "name"],
     ["any_of takes assertions", { any_of: [{ name: "Bob" }, { count: { gte: 1 } }] }, undefined],
@@ -51,12 +51,12 @@ describe("an assertion (ACTS §5)", () => {
     ["items, each, wrong", { tasks: { items: { state: { exists: true } } } }, "tasks[1].state"],
     ["operators and members mix", { tasks: { type: "array", count: 2, items: [{ state: "x" }] } }, undefined],
     ["a member may have the name of an operator", { type: { type: "string" } }, undefined],
-    ["a member of everything has is absent", { constructor: { absent: true } }, undefined],
+    ["a member that every object inherits is absent", { constructor: { absent: true } }, undefined],
   ])("%s", (_, assertion, path) => {
     expect(check(assertion, value)?.path).toBe(path);
   });
 
-  test("says what was expected and what came", () => {
+  test("names the expected and the actual value", () => {
     expect(check({ tasks: [{ state: { one_of: ["y", "z"] } }] }, value)).toEqual({
       path: "tasks[0].state",
       expected: 'one of ["y","z"]',
@@ -71,12 +71,12 @@ describe("the shape of a value (A2A 1.0 §4)", () => {
 
   test.each<[string, Json, string | undefined]>([
     ["a small task", task({}), undefined],
-    ["what a later version may add", task({ generation: "3" }), undefined],
-    ["null is a field that is not set", task({ artifacts: null }), undefined],
+    ["members of a later version", task({ generation: "3" }), undefined],
+    ["null means an unset field", task({ artifacts: null }), undefined],
     ["no id", { status: { state: "TASK_STATE_WORKING" } }, "id"],
     ["an empty id", task({ id: "" }), "id"],
     ["a state of 0.3", { id: "t", status: { state: "working" } }, "status.state"],
-    ["a state that is none", { id: "t", status: { state: "TASK_STATE_UNSPECIFIED" } }, "status.state"],
+    ["an unknown state", { id: "t", status: { state: "TASK_STATE_UNSPECIFIED" } }, "status.state"],
     ["snake_case", task({ context_id: "c" }), "context_id"],
     ["a time", task({ status: { state: "TASK_STATE_WORKING", timestamp: "2026-01-31T12:00:00.123Z" } }), undefined],
     [
@@ -84,14 +84,14 @@ describe("the shape of a value (A2A 1.0 §4)", () => {
       task({ status: { state: "TASK_STATE_WORKING", timestamp: "2026-01-31T12:00:00+01:00" } }),
       "status.timestamp",
     ],
-    ["a list that is none", task({ artifacts: {} }), "artifacts"],
+    ["not a list", task({ artifacts: {} }), "artifacts"],
     ["a message without parts", parts(), "history[0].parts"],
     ["a part without content", parts({ metadata: {} }), "history[0].parts[0]"],
-    ["a part with two", parts({ text: "a", url: "b" }), "history[0].parts[0]"],
+    ["a part with two contents", parts({ text: "a", url: "b" }), "history[0].parts[0]"],
     ["data that is null", parts({ data: null }), undefined],
     ["base64", parts({ raw: "aGk=" }), undefined],
     ["base64 of URLs", parts({ raw: "_-8=" }), "history[0].parts[0].raw"],
-    ["no object at all", "task", ""],
+    ["not an object", "task", ""],
   ])("%s", (_, candidate, path) => {
     expect(check({ schema: "Task" }, candidate)?.path).toBe(path);
   });
@@ -104,7 +104,7 @@ test("paths find members, elements, and each element (ACTS §5.2)", () => {
   expect(findAll(value, "name[*]")).toEqual([]);
 });
 
-test("conditions compare a path with words (ACTS §9.1)", () => {
+test("conditions compare a path with values (ACTS §9.1)", () => {
   expect(holds("name == Ada", value)).toBe(true);
   expect(holds('name == "Ada"', value)).toBe(true);
   expect(holds("count != 4", value)).toBe(true);

@@ -31,7 +31,7 @@ function suitesOf(...tests: readonly string[]): ReturnType<typeof parseSuites> {
 }
 
 describe("a report", () => {
-  test("has verdict, bindings, suites, tests, requirements, and where a test failed", async () => {
+  test("has the verdict, bindings, suites, tests, requirements, and the place where a test failed", async () => {
     const suites = suitesOf(
       `spec_ref: "§8.2", requirements: [5.2-declared], tags: [one], ${card}`,
       "steps: [{ id: card, operation: get_agent_card, expect: { body: { skills: { items: { id: other } } } } }]",
@@ -82,7 +82,7 @@ describe("a report", () => {
     expect(textReport(JSON.parse(JSON.stringify(report)))).toBe(textReport(report));
   });
 
-  test("names the option that would let a test be asked", async () => {
+  test("names the option that would let a test run", async () => {
     const suites = suitesOf(
       "steps: [{ id: a, operation: list_tasks, credentials: other }]",
       `runner_requirements: [auth_credentials], ${card}`,
@@ -104,7 +104,7 @@ describe("a report", () => {
 });
 
 describe("while it runs", () => {
-  test("each test is told when it is over", async () => {
+  test("`onTest` is called after each test", async () => {
     const told: [TestReport, Progress][] = [];
     const suites = suitesOf(card, card);
     const report = await conform(server.url, { suites, onTest: (...one) => void told.push(one) });
@@ -114,7 +114,7 @@ describe("while it runs", () => {
     expect(new Set(told.map(([, { binding }]) => binding.binding))).toEqual(new Set(["JSONRPC", "HTTP+JSON", "GRPC"]));
   });
 
-  test("it can be aborted: it rejects with the signal's reason, and nothing is left open", async () => {
+  test("it can be aborted: it rejects with the signal's reason", async () => {
     const stopped = new Error("enough");
     const controller = new AbortController();
     const suites = suitesOf(card, "steps: [{ id: wait, delay_ms: 3600000, operation: get_agent_card }]");
@@ -123,7 +123,7 @@ describe("while it runs", () => {
     await expect(conform(server.url, { suites, signal: controller.signal })).rejects.toBe(stopped);
   });
 
-  test("an error that onTest throws ends it", async () => {
+  test("an error that `onTest` throws ends it", async () => {
     const suites = suitesOf(card, "steps: [{ id: wait, delay_ms: 3600000, operation: get_agent_card }]");
     const run = conform(server.url, {
       suites,
@@ -135,7 +135,7 @@ describe("while it runs", () => {
   });
 });
 
-describe("an agent with words of its own", () => {
+describe("an agent with its own wording", () => {
   const agent = defineAgent({
     name: "Own words",
     description: "Knows none of the prefixes of ACTS.",
@@ -147,7 +147,7 @@ describe("an agent with words of its own", () => {
     },
   });
 
-  test("is told in these what a test needs, over calls and raw requests", async () => {
+  test("gets the messages of tests in its wording, over calls and raw requests", async () => {
     const own = await serve(agent, { port: 0, grpc: true, store: memoryStore(), signals: false, logger: false });
     onTestFinished(() => own.close({ grace: 0 }));
     const send = "params: { message: { role: ROLE_USER, parts: [{ text: tck-task-failure now }] } }";
@@ -199,7 +199,7 @@ describe("a custom binding (A2A 1.0 §5.8, §12)", () => {
     },
   };
 
-  test("is judged by the client that its author hands in, with every test that is about no binding", async () => {
+  test("is tested with its author's client, by all tests that do not depend on a binding", async () => {
     const url = await start();
     const options = { bindings: [name], clientBindings: [letters], versions: ["1.0"], stepTimeout: 60_000 };
     const report = await conform(url, { ...options, concurrency: 16 });
@@ -212,7 +212,7 @@ describe("a custom binding (A2A 1.0 §5.8, §12)", () => {
     expect(onlyFor?.skipped).toMatchObject({ reason: "only for jsonrpc", applies: false });
   });
 
-  test("is named as not run where nobody hands in a client", async () => {
+  test("is reported as not run without a client", async () => {
     const url = await start();
     const report = await conform(url, { suites: suitesOf(card) });
     const custom = { binding: `${name} 1.0`, reason: "not supported by this runner", musts: 1 };
@@ -221,19 +221,19 @@ describe("a custom binding (A2A 1.0 §5.8, §12)", () => {
   });
 });
 
-describe("what cannot be run is an error that says why", () => {
+describe("an impossible run rejects with the reason", () => {
   test.each([
     ["an option out of bounds", { concurrency: 65 }, "InvalidOptions", /concurrency must be an integer from 1 to 64/],
-    ["a limit of nothing", { timeout: 0 }, "InvalidOptions", /timeout must be an integer/],
+    ["a limit of zero", { timeout: 0 }, "InvalidOptions", /timeout must be an integer/],
     ["half a byte", { maxBytes: 0.5 }, "InvalidOptions", /maxBytes/],
     ["an option with another spelling", { behaviours: [] }, "InvalidOptions", /unknown option behaviours/],
     ["a text in place of a list", { filter: "CARD-*" }, "InvalidOptions", /filter must be an array of strings/],
-    ["a level that there is not", { level: "can" }, "InvalidOptions", /level must be must, should or may/],
-    ["a header that is none", { headers: { a: 1 } }, "InvalidOptions", /headers must be an object with string values/],
+    ["an unknown level", { level: "can" }, "InvalidOptions", /level must be must, should or may/],
+    ["an invalid header", { headers: { a: 1 } }, "InvalidOptions", /headers must be an object with string values/],
     ["a webhook with TLS", { webhook: "https://example.com" }, "InvalidOptions", /does not support TLS/],
-    ["no test is left", { tags: ["none"] }, "InvalidOptions", /no tests selected/],
+    ["no selected test", { tags: ["none"] }, "InvalidOptions", /no tests selected/],
     [
-      "no binding is left",
+      "no selected binding",
       { suites: suitesOf(card), bindings: ["X"] },
       "NothingToTest",
       /nothing on the card can be tested/,
@@ -244,11 +244,11 @@ describe("what cannot be run is an error that says why", () => {
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  test("a URL that is none", async () => {
+  test("an invalid URL", async () => {
     await expect(conform("localhost:4000")).rejects.toMatchObject({ code: "InvalidOptions" });
   });
 
-  test("a text of tests with a word that is not known, with its place", () => {
+  test("a text of tests with an unknown key, with its place", () => {
     expect(() => parseSuites('{ acts_version: "1.0", spec_version: "1.0", suits: [] }', "mine")).toThrow(
       expect.objectContaining({ code: "InvalidTests", message: expect.stringMatching(/^mine\.suites is missing/) }),
     );

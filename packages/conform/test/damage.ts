@@ -3,19 +3,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** Whatever was parsed: the damage knows what it looks for. */
+/** Any parsed JSON: each damage knows the members that it changes. */
 export type Json = ReturnType<typeof JSON.parse>;
 
-/** A request on its way to the server; whatever is changed here is what the server sees. */
+/** A request on its way to the server. Changes are sent. */
 export interface Asked {
-  /** As JSON-RPC names it, whatever the binding; `AgentCard` for the card. */
+  /** The name in JSON-RPC, for every binding; `AgentCard` for the card. */
   readonly operation: string;
   readonly rest: boolean;
   method: string;
   path: string;
   readonly query: URLSearchParams;
   readonly headers: Record<string, string>;
-  /** Parsed where it is JSON, else text. */
+  /** Parsed if it is JSON, else text. */
   body: Json;
   /** Parameters of the operation: of the query, or of the body. */
   get(name: string): Json;
@@ -39,15 +39,15 @@ export interface Answered {
 export interface Damage {
   readonly ask?: (asked: Asked) => void | Answered;
   readonly answer?: (answered: Answered, asked: Asked) => void;
-  /** One event of a stream, without its envelope: what continues instead of it. */
+  /** Replaces one event of a stream, without its envelope. */
   readonly event?: (event: Json, at: number, asked: Asked) => readonly Json[];
-  /** One event with its envelope. */
+  /** Replaces one event, with its envelope. */
   readonly raw?: (event: Json) => Json;
-  /** All at the end, after this has seen to their order. */
+  /** Holds all events until the end, and orders them. */
   readonly gather?: (events: readonly Json[]) => readonly Json[];
-  /** The stream stays open after its end. */
+  /** Keeps the stream open after its last event. */
   readonly hold?: boolean;
-  /** What happens when a client closes a stream. `streams`: the others of the same task. */
+  /** Called when a client closes a stream. `streams`: the task's other streams. */
   readonly closed?: (asked: Asked, streams: readonly ServerResponse[], origin: string) => void;
 }
 
@@ -66,7 +66,7 @@ const operations: readonly (readonly [RegExp, string])[] = [
   [/^DELETE .*\/pushNotificationConfigs\/[^/]+$/, "DeleteTaskPushNotificationConfig"],
 ];
 
-/** A body as it can be changed; whatever is not an object continues as the text that it is. */
+/** A body that can be changed. A body that is not an object stays text. */
 const parse = (body: string): Json => {
   try {
     const value = JSON.parse(body);
@@ -131,7 +131,7 @@ function answered(status: number, headers: Record<string, string>, body: Json): 
   };
 }
 
-/** An error of the binding that was asked. */
+/** An error in the form of the request's binding. */
 export function refusal(asked: Asked, code: number, status: number, message: string): Answered {
   const error = asked.rest ? { code: status, status: "", message, details: [] } : { code, message };
   const body = asked.rest ? { error } : { jsonrpc: "2.0", id: asked.body?.id ?? null, error };
@@ -144,14 +144,14 @@ function subscribed(asked: Asked): string | undefined {
   return id ?? asked.get("id");
 }
 
-/** Stands before a server and damages what passes. */
+/** Starts a proxy that damages what passes. */
 export async function startDamaged(origin: string, damage: Damage): Promise<{ url: string; close(): Promise<void> }> {
   /** Open streams, with the ids of their tasks once they are known. */
   const streams = new Map<ServerResponse, string | undefined>();
   const server = createServer((request, response) => {
     void pass(request, response).catch(() => response.destroy());
   });
-  // On a busy machine a connection is idle for longer than the five seconds after which it would be closed under the next request.
+  // By default, connections close after five idle seconds: on a busy machine, under the next request.
   server.keepAliveTimeout = 120_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -181,7 +181,7 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
       const answer = answered(upstream.status, headers, parse(await upstream.text()));
       if (operation === "AgentCard" && typeof answer.body === "object") {
         answer.body = JSON.parse(JSON.stringify(answer.body).replaceAll(origin, url));
-        // Over HTTP alone: what gRPC says passes unread.
+        // Damages only HTTP: gRPC passes unread.
         answer.body.supportedInterfaces = answer.body.supportedInterfaces?.filter(
           ({ protocolBinding }: Json) => protocolBinding !== "GRPC",
         );
@@ -199,7 +199,7 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
     response.on("close", () => {
       const task = streams.get(response);
       streams.delete(response);
-      // Tests run side by side: a stream of another task is none of theirs.
+      // Tests run concurrently: ignores streams of other tasks.
       const others = [...streams].filter(([, id]) => id === task).map(([other]) => other);
       if (!response.writableFinished) damage.closed?.(asked, others, origin);
       controller.abort();
@@ -223,7 +223,7 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
         if (data.length === 0) continue;
         const event = JSON.parse(data.join("\n"));
         if (event.error !== undefined) {
-          // An error of JSON-RPC that answers a streaming call: an answer, in one event.
+          // A JSON-RPC error that answers a streaming call is one event.
           const answer = answered(upstream.status, {}, event);
           damage.answer?.(answer, asked);
           emit(answer.body);

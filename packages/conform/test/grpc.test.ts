@@ -5,7 +5,7 @@ import { actsAgent } from "../../../kits/agents/acts.ts";
 import { conform, idsOf } from "./support.ts";
 import { work } from "./work.ts";
 
-/** Damage where all bindings come together, to see that what gRPC carries is judged as what HTTP does. */
+/** Damages the service behind all bindings, to show that gRPC is tested as strictly as HTTP. */
 const events =
   (change: (items: StreamItem[]) => readonly StreamItem[]): Interceptor =>
   (next) => ({
@@ -21,10 +21,10 @@ const events =
     },
   });
 
-describe("over gRPC a server that is wrong in one thing is found out", () => {
+describe("over gRPC, a server with a single mistake fails", () => {
   test.each<[string, Interceptor, readonly string[]]>([
     [
-      "another status where a task is not found",
+      "another status for an unknown task",
       (next) => ({
         stream: (...args) => next.stream(...args),
         call: (...args) =>
@@ -37,11 +37,11 @@ describe("over gRPC a server that is wrong in one thing is found out", () => {
     ["a stream without its first event", events((items) => items.slice(1)), ["STREAM-FORM-101"]],
     [
       "a stream whose events are out of order",
-      // The last one stays: a client reads no further than to the end of the task.
+      // The last event stays last: a client stops reading at the end of the task.
       events((items) => [...items.slice(0, -1).reverse(), ...items.slice(-1)]),
       ["STREAM-FORM-101"],
     ],
-    ["a stream that comes all at once", events((items) => items), ["STREAM-LIVE-101"]],
+    ["a stream that is held until its end", events((items) => items), ["STREAM-LIVE-101"]],
   ])("%s", async (_, interceptor, breaks) => {
     const server = await serve(actsAgent({ work: 1_000, wait: work }), {
       port: 0,

@@ -5,7 +5,7 @@ import { actsAgent } from "../../../kits/agents/acts.ts";
 import { failuresOf, parseSuites, type ConformOptions } from "../src/index.ts";
 import { conform, credentials, idsOf } from "./support.ts";
 
-/* What `conform(url)` says of agents that nobody made for tests: healthy ones of every kind pass. */
+/* Healthy agents of every kind pass `conform(url)`, even if they were not made for tests. */
 
 /** An agent that would fail every test of a behavior: it answers each message with the same question. */
 function ordinary(more: Partial<Parameters<typeof defineAgent>[0]> = {}): Agent {
@@ -79,7 +79,7 @@ test("no message reaches an agent that offers no test behavior", async () => {
   expect(heard).toEqual([]);
 });
 
-test("an agent that requires credentials is asked for nothing but its card until it gets some", async () => {
+test("without credentials, an agent that requires them only gets requests for its card", async () => {
   const url = await started(ordinary(), { authenticator: known });
   const { report, bindings } = await conform(url, { versions: ["1.0"] });
   const asked = Object.values(bindings).flatMap((tests) => tests.filter(({ result }) => result !== "skip"));
@@ -91,7 +91,7 @@ test("an agent that requires credentials is asked for nothing but its card until
   });
 });
 
-describe("which test behaviors are asked", () => {
+describe("the tested behaviors", () => {
   const wants = (behavior: string): string =>
     `{ id: ${behavior.toUpperCase()}, name: x, level: must, requires_behaviors: [${behavior}],
        steps: [{ id: a, operation: get_agent_card }] }`;
@@ -104,7 +104,7 @@ describe("which test behaviors are asked", () => {
     { ...skill, id: "other", examples: ["tck-complete-task now", "hello tck-multi-turn"] },
   ];
 
-  test("those of a card: ids of skills, and the first words of their examples", async () => {
+  test("are the ids of a card's skills, and the first words of their examples", async () => {
     const { bindings } = await conform(await started(ordinary({ skills: offering })), { bindings: ["JSONRPC"] });
     const reasons = bindings["jsonrpc"]?.flatMap(({ skipped }) => (skipped === undefined ? [] : [skipped.reason]));
     expect(reasons).toContain("the agent does not offer the test behavior tck-multi-turn");
@@ -113,8 +113,8 @@ describe("which test behaviors are asked", () => {
   });
 
   test.each<[string, ConformOptions, readonly string[]]>([
-    ["all of them by default where the caller chose the tests", { suites }, ["TCK-CANCEL", "TCK-CAN"]],
-    ["those of a list", { suites, behaviors: ["tck-can"] }, ["TCK-CAN"]],
+    ["are by default all, if the caller chose the tests", { suites }, ["TCK-CANCEL", "TCK-CAN"]],
+    ["are given by a list", { suites, behaviors: ["tck-can"] }, ["TCK-CAN"]],
     ["none", { suites, behaviors: [] }, []],
     ["all", { suites, behaviors: "all" }, ["TCK-CANCEL", "TCK-CAN"]],
   ])("%s", async (_, options, passed) => {
@@ -131,7 +131,7 @@ describe("which test behaviors are asked", () => {
   });
 });
 
-test("a test that expects HTTP 429 gets it, and one that does not is not asked", async () => {
+test("a test that expects HTTP 429 gets it, and any other counts as not run", async () => {
   const url = await started(ordinary(), { limits: { rate: { address: { requests: 3, per: 3_600_000 } } } });
   const step = (id: string, status: number): string =>
     `{ id: ${id}, raw: { method: GET, path: /tasks, headers: { A2A-Version: "1.0" } }, expect: { status: ${status} } }`;

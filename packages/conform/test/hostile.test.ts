@@ -15,12 +15,12 @@ import {
 } from "../src/index.ts";
 
 /**
- * Servers that attack the runner: endless answers, no answers, invalid JSON. A run against them ends,
- * with a report, and reads no more than it was told to.
+ * Servers that attack the runner: endless answers, no answers, invalid JSON. A run against them ends with a report, and reads no more than
+ * its limit.
  */
 
 const maxBytes = 1 << 20;
-/** What the kernel and fetch may hold beyond what was read. */
+/** Bytes that the kernel and fetch may buffer beyond those that were read. */
 const buffered = 16 << 20;
 
 function streamOf(version: string): string {
@@ -62,7 +62,7 @@ interface Hostile {
   readonly url: string;
   /** Bytes that went out over all connections. */
   sent(): number;
-  /** Answers that the runner still waits for. */
+  /** Number of unfinished answers. */
   open(): number;
 }
 
@@ -149,7 +149,7 @@ describe("a server whose answers never end", () => {
     await expect.poll(server.open).toBe(0);
   });
 
-  test("a card is no reason to read on either", async () => {
+  test("nor is an endless card read on", async () => {
     const server = await start(
       () => {},
       (response) => endless(response, "application/json", "[", `"${"a".repeat(65_536)}",`),
@@ -193,7 +193,7 @@ suites:
       request.on("end", () => {
         const { id, params } = JSON.parse(said) as { id: string; params: { id: string } };
         void (async () => {
-          // Small ones, until the receiver takes no more; then one that is large on its own, and the one that is waited for.
+          // Small webhooks until the receiver accepts no more, then a large one, then the expected one.
           for (let status = 200; status === 200; statuses.add(status)) {
             ({ status } = await fetch(params.id, { method: "POST", body: "{}" }));
           }
@@ -217,12 +217,12 @@ suites:
       result: "fail",
       failure: { message: expect.stringMatching("no matching delivery") },
     });
-    // What is shown of the deliveries is cut.
+    // Reports truncate the deliveries.
     expect(jsonReport(report).length).toBeLessThan(20_000);
   });
 });
 
-test("over bindings that our own client carries a stream is bounded as well", async () => {
+test("a stream over a binding of our own client is bounded as well", async () => {
   const agent = defineAgent({
     name: "Endless",
     description: "Never stops.",
@@ -244,7 +244,7 @@ test("over bindings that our own client carries a stream is bounded as well", as
 });
 
 describe("a server that never answers", () => {
-  test("at all: there is no report", async () => {
+  test("not even for its card: there is no report", async () => {
     const server = await start(
       () => {},
       () => {},
@@ -275,7 +275,7 @@ describe("a server that never answers", () => {
     await expect.poll(server.open).toBe(0);
   });
 
-  test("before the time limit of the run: the rest counts as not asked, and is not a failure", async () => {
+  test("before the run's time limit: the remaining tests count as not run, not as failed", async () => {
     const server = await start(() => {});
     const report = await conform(server.url, { ...options, timeout: 1_000, concurrency: 1 });
     expect(report.verdict).toMatchObject({
@@ -286,7 +286,7 @@ describe("a server that never answers", () => {
     await expect.poll(server.open).toBe(0);
   });
 
-  test("the time limit also holds for the card", async () => {
+  test("the time limit also applies to the card", async () => {
     const server = await start(
       () => {},
       () => {},
@@ -316,7 +316,7 @@ describe("a server that talks nonsense", () => {
       );
       const report = await conform(server.url, options);
       expect(testsOf(report).map(({ result }) => result)).toEqual(Array(4).fill("fail"));
-      // A report is short and has nothing that acts on a terminal, whatever the server says.
+      // Whatever the server sends, a report is short and has no control characters.
       for (const written of [textReport(report), jsonReport(report), junitReport(report)]) {
         expect(written.length).toBeLessThan(40_000);
         expect(written).not.toContain("\u001b");
@@ -328,10 +328,10 @@ describe("a server that talks nonsense", () => {
   test.each<[string, unknown]>([
     ["no object", 7],
     ["a list", []],
-    ["interfaces that are none", { ...base, supportedInterfaces: [null, 1, "x", [], {}] }],
+    ["invalid interfaces", { ...base, supportedInterfaces: [null, 1, "x", [], {}] }],
     ["odd members", { ...base, supportedInterfaces: [{ protocolBinding: {}, url: [], protocolVersion: 1 }] }],
     [
-      "an address that is none",
+      "an invalid address",
       { ...base, supportedInterfaces: [{ protocolBinding: "JSONRPC", url: "::", protocolVersion: "1.0" }] },
     ],
     ["depth", deep],
@@ -343,7 +343,7 @@ describe("a server that talks nonsense", () => {
     await expect(conform(server.url, options)).rejects.toMatchObject({ code: "NothingToTest" });
   });
 
-  test("in what its card says of itself", async () => {
+  test("in the texts of its card", async () => {
     const server = await start(
       (response) => json(response, {}),
       (response, { headers }) =>

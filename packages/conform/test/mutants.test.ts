@@ -32,7 +32,7 @@ afterAll(async () => {
   await official.close();
 });
 
-describe("a server that is wrong in one thing is found out", () => {
+describe("a server with a single mistake fails", () => {
   test.concurrent.each(tried)(
     "$name",
     async ({ server = "plain", damage, breaks }) => {
@@ -56,7 +56,7 @@ describe("a server that is wrong in one thing is found out", () => {
   );
 });
 
-test("what stands in between breaks nothing on its own", async () => {
+test("the proxy alone breaks nothing", async () => {
   const between = await startDamaged(urls.get("plain")!, {});
   try {
     const { bindings, report } = await conform(between.url, { stepTimeout: 100_000 });

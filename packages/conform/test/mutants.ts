@@ -2,8 +2,8 @@ import { refusal, type Asked, type Damage, type Json } from "./damage.ts";
 import type { Configuration } from "./support.ts";
 
 /**
- * Servers that are wrong in one thing each, and the checks that must see it. Every check of the suite stands in one of
- * these lists: one that passes on everything is not a check.
+ * Servers with a single mistake each, and the checks that must detect it. Every check of the suite is in one of these lists, because a
+ * check that passes on everything checks nothing.
  */
 export interface Mutant {
   readonly name: string;
@@ -87,7 +87,7 @@ export function missingUpdate(): Damage {
 
 /** The sends of 0.3, by the names of both bindings. */
 const sends03 = ["SendMessage", "message/send"];
-/** An error of 0.3, by its code, as one that says nothing. */
+/** Replaces an error of 0.3, by its code, with one that says nothing. */
 const error03 = (code: number): Damage => ({
   answer(answered, asked) {
     const found = answered.body?.code ?? answered.error?.code;
@@ -129,7 +129,7 @@ export const mutants: readonly Mutant[] = [
     ),
   },
   {
-    name: "a card for no cache",
+    name: "a card without caching headers",
     breaks: ["CARD-CACHE-101", "CARD-CACHE-102", "CARD-CACHE-103"],
     damage: headers("AgentCard", (all) => {
       delete all["cache-control"];
@@ -137,7 +137,7 @@ export const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "a card that is sent again, changed or not",
+    name: "a card that is sent again although it is unchanged",
     breaks: ["CARD-CACHE-103"],
     damage: ask("AgentCard", (asked) => delete asked.headers["if-none-match"]),
   },
@@ -241,7 +241,7 @@ export const mutants: readonly Mutant[] = [
     damage: message((said) => (said.role = "ROLE_USER")),
   },
   {
-    name: "a server that takes parts as they are",
+    name: "a server that does not check parts",
     breaks: ["CORE-VALID-104", "CORE-VALID-105", "CORE-VALID-107"],
     damage: message((said) => {
       if (typeof said.parts === "string") said.parts = [{ text: said.parts }];
@@ -269,7 +269,7 @@ export const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "a server that knows its fields alone",
+    name: "a server that rejects unknown fields",
     breaks: ["CORE-VALID-109"],
     damage: {
       ask: (asked) =>
@@ -282,12 +282,12 @@ export const mutants: readonly Mutant[] = [
     damage: message((said) => said.parts?.forEach?.((part: Json) => delete part.mediaType)),
   },
   {
-    name: "another code where a task is not found",
+    name: "another code for an unknown task",
     breaks: ["CORE-TASK-101", "CORE-GET-102", "CORE-GET-103", "CORE-CANCEL-104", "STREAM-SUB-107", "STREAM-VALID-102"],
     damage: error(-32001, internal),
   },
   {
-    name: "another code where a task has ended",
+    name: "another code for a terminal task",
     breaks: ["CORE-TASK-102", "STREAM-SUB-106", "STREAM-VALID-102"],
     damage: error(-32004, internal),
   },
@@ -369,7 +369,7 @@ export const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "a failure that nobody hears of",
+    name: "a failure that is not reported",
     breaks: ["CORE-GET-106"],
     damage: answer(["SendMessage", "GetTask"], (result) => {
       const status = state(result);
@@ -416,7 +416,7 @@ export const mutants: readonly Mutant[] = [
     damage: answer("GetTask", (task) => void task.history?.forEach((said: Json) => delete said.metadata)),
   },
   {
-    name: "a cancel that is only said",
+    name: "a cancel without an effect",
     breaks: ["CORE-CANCEL-101", "STREAM-SUB-105"],
     damage: {
       ask(asked) {
@@ -430,7 +430,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "another code where a task cannot be canceled",
+    name: "another code for a task that cannot be canceled",
     breaks: ["CORE-CANCEL-102", "CORE-CANCEL-103"],
     damage: error(-32002, internal),
   },
@@ -544,7 +544,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "a stream that comes all at once",
+    name: "a stream that is held until its end",
     breaks: ["STREAM-LIVE-101"],
     damage: { gather: (events) => events },
   },
@@ -580,7 +580,7 @@ export const mutants: readonly Mutant[] = [
     damage: missingUpdate(),
   },
   {
-    name: "another code where nothing is streamed",
+    name: "another code without streaming",
     server: "silent",
     breaks: ["STREAM-CAP-101"],
     damage: error(-32004, internal),
@@ -617,7 +617,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "any version will do",
+    name: "any version is accepted",
     breaks: ["VER-NEG-101", "VER-NEG-103"],
     damage: {
       ask(asked) {
@@ -627,7 +627,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "versions to the letter",
+    name: "versions must match exactly",
     breaks: ["VER-NEG-102"],
     damage: {
       ask: (asked) => {
@@ -646,7 +646,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "unknown extensions are refused",
+    name: "unknown extensions are rejected",
     breaks: ["EXT-NEG-102"],
     damage: {
       ask: (asked) =>
@@ -685,7 +685,7 @@ export const mutants: readonly Mutant[] = [
     damage: error(-32602, internal),
   },
   {
-    name: "content types to the letter",
+    name: "content types must match exactly",
     breaks: ["JSONRPC-MEDIA-101", "REST-MEDIA-103"],
     damage: {
       ask(asked) {
@@ -696,7 +696,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "any content type will do",
+    name: "any content type is accepted",
     breaks: ["JSONRPC-MEDIA-102", "REST-MEDIA-104"],
     damage: {
       ask: (asked) => {
@@ -717,7 +717,7 @@ export const mutants: readonly Mutant[] = [
     damage: headers("SendMessage", (all) => (all["content-type"] = "text/plain")),
   },
   {
-    name: "errors that do not say their status",
+    name: "errors without their status",
     breaks: ["REST-ERR-101", "REST-ERR-102"],
     damage: {
       answer({ error: found }, asked) {
@@ -737,7 +737,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "an answer wherever one asks",
+    name: "an answer at every path",
     breaks: ["REST-ERR-104"],
     damage: {
       answer(answered, asked) {
@@ -746,7 +746,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "queries that are not numbers are let be",
+    name: "queries that should be numbers are not checked",
     breaks: ["REST-QUERY-101"],
     damage: ask("ListTasks", ({ query }) => {
       if (query.get("pageSize") === "many") query.delete("pageSize");
@@ -768,7 +768,7 @@ export const mutants: readonly Mutant[] = [
 
   // Webhooks.
   {
-    name: "another code where nothing is pushed",
+    name: "another code without push notifications",
     breaks: ["PUSH-CAP-101"],
     damage: error(-32003, internal),
   },
@@ -779,7 +779,7 @@ export const mutants: readonly Mutant[] = [
     damage: answer("CreateTaskPushNotificationConfig", (config) => void delete config.id),
   },
   {
-    name: "a deletion that is only said",
+    name: "a deletion without an effect",
     server: "official",
     breaks: ["PUSH-CFG-102", "PUSH-DELIV-104"],
     damage: {
@@ -791,7 +791,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "configurations for tasks that there are not",
+    name: "configurations for unknown tasks",
     server: "official",
     breaks: ["PUSH-CFG-103"],
     damage: error(-32001, internal),
@@ -859,7 +859,7 @@ export const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "another code of 0.3 where a task is not found",
+    name: "another code of 0.3 for an unknown task",
     breaks: ["V03-SEND-105", "V03-GET-101", "V03-CANCEL-102", "V03-REST-101"],
     damage: error03(-32001),
   },
@@ -869,7 +869,7 @@ export const mutants: readonly Mutant[] = [
     damage: ask(["GetTask", "tasks/get"], (asked) => asked.remove("historyLength")),
   },
   {
-    name: "another code of 0.3 where a task cannot be canceled",
+    name: "another code of 0.3 for a task that cannot be canceled",
     breaks: ["V03-CANCEL-101"],
     damage: error03(-32002),
   },
@@ -889,24 +889,24 @@ export const mutants: readonly Mutant[] = [
       },
     },
   },
-  { name: "methods of 0.3 that there are not are internal", breaks: ["V03-RPC-102"], damage: error03(-32601) },
-  { name: "another code of 0.3 where nothing is pushed", breaks: ["V03-PUSH-101"], damage: error03(-32003) },
+  { name: "unknown methods of 0.3 are internal", breaks: ["V03-RPC-102"], damage: error03(-32601) },
+  { name: "another code of 0.3 without push notifications", breaks: ["V03-PUSH-101"], damage: error03(-32003) },
 
   // Who may call.
   {
-    name: "a door that is shut",
+    name: "a server that rejects every caller",
     server: "guarded",
     breaks: ["SEC-AUTH-104"],
     damage: { ask: (asked) => void delete asked.headers["authorization"] },
   },
   {
-    name: "a refusal that does not say what is wanted",
+    name: "a rejection without a challenge",
     server: "guarded",
     breaks: ["SEC-AUTH-103"],
     damage: { answer: ({ headers: all }) => void delete all["www-authenticate"] },
   },
   {
-    name: "everybody's tasks for everybody",
+    name: "every task for every caller",
     server: "guarded",
     breaks: ["SEC-OWN-101"],
     damage: {

@@ -3,13 +3,13 @@ import { startOfficialActs } from "./official.ts";
 import { conform, idsOf, type Outcome } from "./support.ts";
 
 /**
- * Our suite against the official SDK 1.3.0: what it is known to do otherwise than A2A 1.0.1, and nothing else. A new
- * version that does better, or a check that grew too strict, shows here.
+ * Our suite finds the known deviations of the official SDK 1.3.0 from A2A 1.0.1, and no others. An improved SDK, or a check that became too
+ * strict, fails this test.
  */
 const everywhere = [
   // A conditional request gets the whole card (§8.6.2).
   "CARD-CACHE-103",
-  // Parts are not looked at: none, an empty one, two contents in one, text in place of the list (§3.3.2, §5.7).
+  // It does not check parts: none, an empty one, one with two contents, text instead of the list (§3.3.2, §5.7).
   "CORE-VALID-101",
   "CORE-VALID-104",
   "CORE-VALID-105",
@@ -17,28 +17,28 @@ const everywhere = [
   "ERR-INFO-103",
   "ERR-INFO-104",
   "STREAM-VALID-101",
-  // A role that there is not is taken (§4.1.5), and so is a negative historyLength (§3.2.4).
+  // It accepts an unknown role (§4.1.5) and a negative historyLength (§3.2.4).
   "CORE-VALID-103",
   "CORE-VALID-108",
-  // A task that changed at the very time that was asked for is left out, which the proto includes.
+  // It omits a task that changed exactly at the requested time. The proto includes it.
   "CORE-LIST-106",
-  // A message that is sent again begins a second task, as it may (§3.3.1).
+  // A repeated message begins a second task, which is allowed (§3.3.1).
   "CORE-TASK-108",
-  // 1.0.7 is refused where 1.0 is spoken (§3.6).
+  // It rejects 1.0.7, although it supports 1.0 (§3.6).
   "VER-NEG-102",
 ];
 const overJsonRpc = [
-  // A negative historyLength of GetTask, an unknown state of ListTasks are let through.
+  // It accepts a negative historyLength of GetTask, and an unknown state of ListTasks.
   "CORE-HIST-104",
   "CORE-LIST-110",
-  // A request without a method has invalid parameters.
+  // It reports invalid parameters for a request without a method.
   "JSONRPC-ERR-102",
 ];
 
 let server: Awaited<ReturnType<typeof startOfficialActs>>;
 let outcome: Outcome;
 beforeAll(async () => {
-  // The SDK's server tells the console of what it answers and sends.
+  // The SDK's server logs its answers and deliveries to the console.
   for (const method of ["log", "warn", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
   server = await startOfficialActs();
   outcome = await conform(server.url, { stepTimeout: 100_000, behaviors: "all" });
@@ -51,9 +51,9 @@ afterAll(async () => {
 test.each([
   ["jsonrpc", [...everywhere, ...overJsonRpc]],
   ["rest", everywhere],
-  // What protobuf cannot say need not be refused.
+  // Values that protobuf cannot express need not be rejected.
   ["grpc", ["CORE-HIST-104", ...everywhere.filter((id) => !/^CORE-VALID-10[357]$/.test(id))]],
-])("over %s the official SDK fails where it departs from the specification, and nowhere else", (transport, known) => {
+])("over %s, the official SDK fails only where it deviates from the specification", (transport, known) => {
   const failed = idsOf(outcome.bindings[transport], "fail");
   expect([...failed].sort()).toEqual([...known].sort());
   expect(idsOf(outcome.bindings[transport], "error")).toEqual([]);

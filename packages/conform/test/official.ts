@@ -22,7 +22,7 @@ import { work } from "./work.ts";
 /** How long the agent works, in milliseconds: a test has to find it working. */
 const longRunning = 6_000;
 
-/** Those of ACTS §11 that the agent below has. A run without options asks for what a card offers. */
+/** The ACTS §11 behaviors of the agent below. A run without options tests the card's behaviors. */
 const behaviors = [
   "tck-complete-task",
   "tck-message-response",
@@ -42,7 +42,7 @@ const behaviors = [
 
 /** The behaviours of ACTS §11 on the official SDK. */
 class Acts implements AgentExecutor {
-  /** How each task was begun; a later message needs no such words. */
+  /** The first message of each task, which selects its behavior. */
   readonly #begun = new Map<string, string>();
   readonly #contexts = new Map<string, string>();
   readonly #canceled = new Map<string, AbortController>();

@@ -29,7 +29,7 @@ describe.each(configurations)("our own suite against our own server, %s", (confi
     ["jsonrpc 0.3", 10],
     ["rest 0.3", 10],
     ["grpc 0.3", 9],
-  ])("holds over %s, at every level", (transport, least) => {
+  ])("conforms over %s, at every level", (transport, least) => {
     const { bindings } = outcomes.get(configuration)!;
     expect(wrong(bindings[transport])).toEqual([]);
     expect(idsOf(bindings[transport], "pass").length).toBeGreaterThan(least);
@@ -40,14 +40,14 @@ describe.each(configurations)("our own suite against our own server, %s", (confi
   });
 });
 
-test("every test of the suite runs against one of the servers, but for those of webhooks, which it does not send yet", () => {
+test("every test of the suite runs against one of the servers, except tests of webhooks, which it does not send yet", () => {
   const all = [...outcomes.values()].flatMap(({ bindings }) => Object.values(bindings).flat());
   const passed = new Set(all.filter(({ result }) => result === "pass").map(({ id }) => id));
   const never = [...new Set(all.map(({ id }) => id))].filter((id) => !passed.has(id));
   expect(never.filter((id) => !/^PUSH-(?:CFG|DELIV)-/.test(id))).toEqual([]);
 });
 
-test("a card with an empty alternative lets callers in without credentials, and is judged by the rest (§4.4.1, §7.4)", async () => {
+test("a card with an empty alternative accepts callers without credentials, and only the other tests apply (§4.4.1, §7.4)", async () => {
   const server = await startParley("open");
   onTestFinished(() => server.close({ grace: 0 }));
   const filter = ["SEC-*"];

@@ -55,7 +55,7 @@ describe("the spellings of other files", () => {
     expect(card.steps[0]).toMatchObject({ operation: "get_extended_agent_card", params: {} });
   });
 
-  test("an expectation without a body is one of the body; an error in it is any error", async () => {
+  test("an expectation without `body` describes the body; `error` in it means any error", async () => {
     const bare = await read(step("operation: send_message\nexpect: { status: 200, task: { id: x } }"));
     const error = await read(step("operation: send_message\nexpect: { status: error, error: { exists: true } }"));
     expect(bare.steps[0]).toMatchObject({ expect: { status: 200, body: { task: { id: "x" } }, error: false } });
@@ -92,7 +92,7 @@ test("a master file includes others, each once; a folder is read as a whole; JSO
   }
 });
 
-describe("a file that no runner would understand is refused, with the place", () => {
+describe("an invalid file is rejected with the place of the mistake", () => {
   test.each([
     ["no YAML", "acts_version: [", /Flow sequence/],
     ["another format", 'acts_version: "2.0"\nspec_version: "1.0"\nsuites: []', /acts_version is 2\.0/],
@@ -111,7 +111,7 @@ describe("a file that no runner would understand is refused, with the place", ()
     ["two kinds of step in one", step("operation: get_task\nraw: { method: GET, path: / }"), /is required/],
     ["no kind of step", step("expect: { status: 200 }"), /is required/],
     [
-      "a level that there is not",
+      "an unknown level",
       file("level: can\nsteps: []").replace("level: must", ""),
       /level must be one of must, should, may; got can/,
     ],

@@ -7,8 +7,8 @@ import { conform, parseSuites, testsOf, type ConformOptions, type TestReport } f
 import { credentials, startParley } from "./support.ts";
 
 /**
- * Tests that leave the check to the runner (`runner-special`): their steps pass on everything, the runner's own check does
- * not. The steps here are as little as theirs.
+ * Tests that leave the check to the runner (`runner-special`): their steps pass on everything, but the runner's own check does not. The
+ * steps here check as little.
  */
 
 const cardStep = "[{ id: step-1, operation: get_agent_card }]";
@@ -31,7 +31,7 @@ interface Case {
   readonly transport?: string;
   readonly server?: "plain" | "guarded" | "official";
   readonly options?: ConformOptions;
-  /** What the check finds out. */
+  /** The mistake that the check must detect. */
   readonly damage: Damage;
 }
 
@@ -186,7 +186,7 @@ suites: [{ id: s, name: S, tests: [{ id: ${id}, name: N, level: must, ${where}ta
   return testsOf(await conform(url, { suites, concurrency: 16, ...options }));
 }
 
-describe("a check that is left to the runner is made", () => {
+describe("the runner makes the checks that tests leave to it", () => {
   test.concurrent.each(cases)(
     "$id",
     async ({ id, steps, transport, server = "plain", options = {}, damage }) => {

@@ -9,7 +9,7 @@ function streamOf(...chunks: readonly string[]): LiveStream {
   return new LiveStream({ status: 200, headers: {} }, readEvents(body), () => {});
 }
 
-test("events are read however the bytes are cut, with every line end, over several data lines (HTML §9.2)", async () => {
+test("events are read from pieces of any size, with every line end, over several data lines (HTML §9.2)", async () => {
   const text = ': comment\r\nid: 1\r\ndata: {"a":\r\ndata:1}\r\n\r\nevent: x\ndata: [2]\n\nretry: 5\n\n';
   for (const size of [1, 2, 3, 7, 1000]) {
     const chunks = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
@@ -20,7 +20,7 @@ test("events are read however the bytes are cut, with every line end, over sever
 });
 
 test.each([
-  ["an event that no blank line ends is lost to every client", 'data: {"a":1}\n', /ends inside an event/],
+  ["every client loses an event without a final blank line", 'data: {"a":1}\n', /ends inside an event/],
   ["data that is not JSON is broken", "data: hello\n\n", /event 0 of the stream is not JSON/],
   ["a line that is not a field is broken", '{"a":1}\n\n', /not an event field/],
 ])("%s", async (_, text, message) => {
@@ -28,7 +28,7 @@ test.each([
   await expect(stream.end(5_000)).rejects.toThrow(message);
 });
 
-test("who waits is told when the time is up", async () => {
+test("a wait ends when the time is up", async () => {
   const silent = (async function* (): AsyncGenerator<Json> {
     await new Promise(() => {});
     yield {};

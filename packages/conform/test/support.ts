@@ -6,7 +6,7 @@ import { work as wait } from "./work.ts";
 
 export interface Outcome {
   readonly report: Report;
-  /** The tests by binding; those of another version than 1.0 by both: `jsonrpc 0.3`. */
+  /** The tests by binding, and by version for other versions than 1.0, such as `jsonrpc 0.3`. */
   readonly bindings: Readonly<Record<string, readonly TestReport[]>>;
 }
 
@@ -23,7 +23,7 @@ export async function conform(url: string, options: ConformOptions = {}): Promis
   return { report, bindings: Object.fromEntries(bindings) };
 }
 
-/** What did not pass, as one line a test; empty where everything did. */
+/** The tests that did not pass, one line each. */
 export function wrong(tests: readonly TestReport[] | undefined): readonly string[] {
   return (tests ?? [])
     .filter(({ result }) => result === "fail" || result === "error")
@@ -40,7 +40,7 @@ export type Configuration = "plain" | "silent" | "guarded" | "open" | "required"
 
 const requiredExtension = "https://example.com/required/v1";
 
-/** Servers of ours that between them have every capability, and lack every one. */
+/** Servers of ours: one has each capability, and another lacks it. */
 export async function startParley(configuration: Configuration, work: number = defaultWork): Promise<Server> {
   const agents: Readonly<Record<Configuration, Agent>> = {
     plain: actsAgent({ work, wait }),

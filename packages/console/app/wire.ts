@@ -100,7 +100,7 @@ function show(records: readonly WireRecord[]): void {
   exchanges.value = [...all.values()];
 }
 
-/** Replaces all records by those of a file. */
+/** Replaces all records by a file's. */
 export function showRecords(records: readonly WireRecord[]): void {
   clearWire();
   show(records);

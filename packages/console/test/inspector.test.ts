@@ -5,7 +5,7 @@ import { openInspector, type InspectorLogins, type InspectorOptions, type WireRe
 import { recordingCalls, recordingFetch } from "../src/recording.ts";
 import { WireLog } from "../src/wire-log.ts";
 
-/* What the user of a console, and the agents, may ask of its process: memory and connections stay within limits. */
+/* The memory and connections of a console stay within limits, whatever its user and the agents do. */
 
 const mounts = { add: () => {}, replace: () => {}, remove: async () => {} };
 const never: InspectorOptions["open"] = () => new Promise<Client>(() => {});
@@ -15,7 +15,7 @@ function endless(piece: string): Response {
   return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(bytes) }));
 }
 
-/** The records that a log has now. */
+/** The current records of a log. */
 async function recordsOf(log: WireLog, count: number): Promise<readonly WireRecord[]> {
   const reader = log.lines(0, new AbortController().signal).getReader();
   const records: WireRecord[] = [];
@@ -81,7 +81,7 @@ describe("a login", () => {
     expect(begun.map(({ aborted }) => aborted)).toEqual(by === "another login" ? [true, false] : [true]);
   });
 
-  it("is refused where the credentials came with the connection", async () => {
+  it("is refused if the credentials were set when connecting", async () => {
     const { inspector, begun } = inspecting();
     const { id, signIn: none } = await inspector.connect({
       url: "https://toy.example",
@@ -108,7 +108,7 @@ describe("the log of the wire", () => {
     expect(first.n).toBeGreaterThan(20_000 - (1 << 20) / 10_000);
   });
 
-  it("has no secret of a URL or a header, whether or not the card names it", async () => {
+  it("contains no secret of a URL or header, even if the card does not name it", async () => {
     const log = new WireLog();
     const headers = { "api-key": "secret-of-azure", "X-Goog-Api-Key": "secret-of-google", "a2a-version": "1.0" };
     const init = { method: "GET", headers, signal: new AbortController().signal, redirect: "manual" as const };
@@ -130,7 +130,7 @@ describe("the log of the wire", () => {
     expect(request).toMatchObject({ headers: expect.arrayContaining([["a2a-version", "1.0"]]) as unknown });
   });
 
-  it("has the end of a stream without fetch that its reader left", async () => {
+  it("records the end of a gRPC stream that its reader left", async () => {
     const log = new WireLog();
     async function* endless() {
       for (;;) yield [{ payload: { json: "{}" } }];

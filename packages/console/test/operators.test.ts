@@ -3,7 +3,7 @@ import { answerOperators, type ConsoleOperators, type OperatorsRequest } from ".
 import { bytesOf, webhookRoute } from "../src/webhooks.ts";
 import { WireLog } from "../src/wire-log.ts";
 
-/* The API of operators as a console passes it on, and webhooks that it receives. */
+/* A console relays the operators' API, and receives webhooks. */
 
 const path = "/console/api";
 const url = `http://127.0.0.1:4000/base${path}`;
@@ -27,7 +27,7 @@ function relay(answer: () => Promise<Response>): ConsoleOperators & { readonly a
 }
 
 describe("the API of operators", () => {
-  test("is on the server of the console below its URL, with how operators sign in", async () => {
+  test("is on the console's server, and its description says how operators sign in", async () => {
     expect(await asked(undefined, "/operators")).toEqual({ status: 200, body: { operators: null } });
     const authenticator = {
       securitySchemes: {
@@ -47,11 +47,11 @@ describe("the API of operators", () => {
         },
       },
     });
-    // The browser calls it itself.
+    // The browser calls it directly.
     expect(await asked({ path: "/ops" }, "/operators/v1/nodes")).toBeUndefined();
   });
 
-  test("is relayed path by path, with what it answers", async () => {
+  test("is relayed with its path, body and answer", async () => {
     const on = relay(() => Promise.resolve(Response.json({ ok: false, message: "changed" }, { status: 409 })));
     expect(await asked(on, "/operators/v1/task?agent=%2F&taskId=a%26b")).toMatchObject({ status: 409 });
     const body = JSON.stringify({ agent: "/" });
@@ -66,9 +66,9 @@ describe("the API of operators", () => {
   });
 
   test.each([
-    ["a path beside it", "/operators/../session", {}],
+    ["a path outside of it", "/operators/../session", {}],
     ["another version", "/operators/v2/nodes", {}],
-    ["the way out of its folder", "/operators/v1/%2e%2e/secret", {}],
+    ["an encoded path outside of it", "/operators/v1/%2e%2e/secret", {}],
     ["another method", "/operators/v1/nodes", { method: "DELETE" }],
   ])("is not asked for %s", async (_what, below, init) => {
     const on = relay(() => Promise.resolve(Response.json({})));
@@ -155,7 +155,7 @@ describe("a webhook", () => {
     expect(await bytesOf(bytes(1 << 12), 1 << 11)).toBeUndefined();
   });
 
-  test("is nothing else than a POST to its own path", async () => {
+  test("is only a POST to its own path", async () => {
     expect((await received("{}", "/more")).response).toBeUndefined();
     expect((await received(undefined, "", "GET")).response).toBeUndefined();
   });

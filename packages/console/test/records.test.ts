@@ -25,7 +25,7 @@ function argumentsOf(command: string): readonly string[] {
   return stdout.split("\0").slice(0, -1);
 }
 
-/** What curl must get. An argument cannot contain NUL. */
+/** The expected arguments of curl. An argument cannot contain NUL. */
 function expected({ method, url, headers, body }: RequestRecord): readonly string[] {
   return [
     "--url",
@@ -36,7 +36,7 @@ function expected({ method, url, headers, body }: RequestRecord): readonly strin
   ].map((text) => text.replaceAll("\0", ""));
 }
 
-/** Any text, often with what means something to a shell, a terminal or curl. */
+/** Any text, often with characters that are special for a shell, a terminal or curl. */
 const text = fc
   .array(
     fc.oneof(
@@ -88,14 +88,14 @@ test("a copied curl command has exactly the arguments of the request, whatever a
     fc.property(record, (given) => {
       const request = read(given);
       if (request !== undefined) expect(argumentsOf(asCurl(request))).toEqual(expected(request));
-      // A terminal acts on no character of it.
+      // It has no control characters.
       if (request !== undefined) expect(asCurl(request)).not.toMatch(/[^\P{Cc}\n]/u);
     }),
     { numRuns: 300 },
   );
 });
 
-test("the command is quoted on its own, also for requests that no session file may have", () => {
+test("the command is quoted safely even for requests that a session file may not have", () => {
   fc.assert(
     fc.property(record, (given) => {
       const request: RequestRecord = { ...given, kind: "request" };

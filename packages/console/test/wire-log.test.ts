@@ -13,7 +13,7 @@ function heap(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** The numbers of the records that a reader gets first. */
+/** The numbers of the first records that a reader gets. */
 async function read(log: WireLog, after: number, count: number): Promise<readonly number[]> {
   const stop = new AbortController();
   const reader = log.lines(after, stop.signal).getReader();
@@ -36,7 +36,7 @@ test("the log keeps the newest records within its limit, and a reader continues 
   expect(await read(log, 997, 3)).toEqual([998, 999, 1000]);
 });
 
-test("a log of requests with many short headers stays within its limit, as memory", () => {
+test("the memory of a log stays within its limit for requests with many short headers", () => {
   const log = new WireLog(8 << 20);
   const before = heap();
   const request = {
@@ -72,18 +72,18 @@ test("a record that is larger than the limit is kept until the next one", async 
   expect(await read(log, 0, 1)).toEqual([2]);
 });
 
-test("a reader that is ahead of the log, such as one of an earlier process, gets all of its records", async () => {
+test("a reader that is ahead of the log, such as after a restart, gets all records", async () => {
   const log = new WireLog();
   const reading = read(log, 1_000, 2);
   for (const exchange of [1, 2]) log.add({ kind: "end", exchange });
   expect(await reading).toEqual([1, 2]);
 });
 
-test("a request that is sent again has the credentials of the agent on its own origin alone", async () => {
+test("a repeated request has the agent's credentials only if it goes to the agent's origin", async () => {
   const sent: (readonly [url: string, headers: unknown])[] = [];
   const card = { name: "Toy", description: "", version: "1", skills: [], capabilities: {}, supportedInterfaces: [] };
   const inspector = openInspector({
-    // What an inspector uses of a client.
+    // Only the members that an inspector uses.
     open: async () =>
       Object.create({ card, service: {}, chosen: { protocolBinding: "JSONRPC", protocolVersion: "1.0" } }),
     fetch: async (url, { headers }) => {

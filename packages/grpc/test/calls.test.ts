@@ -238,11 +238,11 @@ describe("content types and methods", () => {
   });
 });
 
-describe("first calls, which wait until the handler is loaded", () => {
+describe("the first calls, which wait until the handler is loaded", () => {
   test.each([
     ["a message", frameOf(request()), "0"],
     ["nothing", new Uint8Array(0), "3"],
-  ])("answers those that had ended with %s", async (_what, body, status) => {
+  ])("answers calls whose request had ended, with %s", async (_what, body, status) => {
     const grpc = grpcBinding().openAnyPath(bindingOf({ call }));
     const responder = new Responder((incoming) => grpc.answer(incoming), {});
     const late = createServer().listen(0, "127.0.0.1");
@@ -319,7 +319,7 @@ describe("memory for requests", () => {
   test.each([health, reflection])("anyone may call %s, so it accepts only kilobytes", async (method) => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
-    // The head of a message of 1 MiB; the rest never comes.
+    // The beginning of a message of 1 MiB; its rest never arrives.
     const stream = client.request({ ":method": "POST", ":path": method, "content-type": "application/grpc" });
     stream.on("error", () => {});
     let end: IncomingHttpHeaders = {};
@@ -347,7 +347,7 @@ describe("memory for requests", () => {
     const body = frameOf(cancelOf(900_000));
     stalled.write(body.subarray(0, 200_000));
     await vi.waitFor(() => expect(unfinished.used).toBeGreaterThan(900_000));
-    // The other half of the budget's large share is not enough for a second one.
+    // The rest of the budget for large messages is too small for a second one.
     const other = exchange(client, [body], { ":path": cancelPath });
     await vi.waitFor(() => expect(unfinished.queue.used).toBeGreaterThan(0));
     for (let second = 0; second < 5; second++) clock.advance(1_000);

@@ -37,7 +37,7 @@ describe("the address of a gRPC interface", () => {
     expect(originOf(url)).toBe(origin);
   });
 
-  it("without a scheme has that of the other URLs of the card", () => {
+  it("without a scheme has the scheme of the card's other URLs", () => {
     const bare = "agents.internal:50051";
     const http = "http://agents.internal:8080";
     expect(originOf(bare, cardWith(bare, http))).toBe(`http://${bare}`);

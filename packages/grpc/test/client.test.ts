@@ -15,7 +15,7 @@ import { serviceV1 } from "../src/services.ts";
 import { certificateFor } from "./support/certificate.ts";
 import { cardOf, done, grpcHead, message, peer, reply, status, working, type Peer } from "./support/peer.ts";
 
-/** A client without retries, so each test sees what the binding does. */
+/** A client without retries, so each test sees the binding alone. */
 function open(
   card: AgentCard | Peer,
   { grpc = {}, ...options }: ConnectOptions & { grpc?: GrpcBindingOptions } = {},
@@ -43,7 +43,7 @@ async function drain(stream: AsyncIterable<unknown>): Promise<void> {
 const giveTask = (stream: Parameters<typeof reply>[0]): void => reply(stream, [message("GetTask", done)]);
 
 describe("a call", () => {
-  it("sends its method, its version and what it accepts (gRPC over HTTP/2)", async () => {
+  it("sends its method, version and accepted encodings (gRPC over HTTP/2)", async () => {
     await using server = await peer(giveTask);
     const client = await open(server, { headers: { authorization: "Bearer x", Connection: "close" } });
     expect(await client.getTask("t")).toEqual(done);
@@ -61,7 +61,7 @@ describe("a call", () => {
     });
   });
 
-  it("of 0.3 goes to the service of 0.3, and names extensions as it does", async () => {
+  it("of 0.3 goes to the service of 0.3, with its header for extensions", async () => {
     await using server = await peer((stream) => status(stream, 5, "no such task"));
     const card = cardOf(`127.0.0.1:${server.port}`, "0.3");
     const client = await open(card, { extensions: ["urn:x", "urn:y"] });
@@ -73,7 +73,7 @@ describe("a call", () => {
     });
   });
 
-  it("of 0.2 uses 0.3, as over the other bindings", async () => {
+  it("of 0.2 uses 0.3, as on other bindings", async () => {
     await using server = await peer((stream) => status(stream, 5, "no such task"));
     const client = await open(cardOf(`127.0.0.1:${server.port}`, "0.2.5"), { version: "0.2.5" });
     expect((await failureOf(client.getTask("t"))).code).toBe("TaskNotFound");
@@ -196,14 +196,14 @@ describe("a call", () => {
     expect(await gone).toBe(constants.NGHTTP2_CANCEL);
   });
 
-  it("ends at its timeout, which the server knows", async () => {
+  it("ends at its timeout, which is sent to the server", async () => {
     let first = true;
     await using server = await peer((stream) => {
       if (first) giveTask(stream);
       first = false;
     });
     const client = await open(server);
-    // Connects first, so the call has the whole time.
+    // Connects first, so the timeout covers only the call.
     await client.getTask("t");
     const call = client.getTask("t", { connectTimeout: 50 });
     expect((await failureOf(call)).code).toBe("Timeout");
@@ -225,7 +225,7 @@ describe("a call", () => {
     expect([stranger.code, stranger.message]).toEqual(["ConnectionFailed", expect.stringContaining("certificate")]);
   });
 
-  it("is left to another binding unless gRPC is asked for", async () => {
+  it("is left to another binding unless gRPC is requested", async () => {
     await using server = await peer(giveTask);
     const rpc = createHttp1((_request, response) => {
       response.setHeader("content-type", "application/json");
@@ -256,7 +256,7 @@ describe("a failing call", () => {
     [13, "InternalError"],
     [14, "Unavailable"],
     [16, "Unauthenticated"],
-  ])("by status %i alone is %s", async (code, expected) => {
+  ])("with only the status %i is %s", async (code, expected) => {
     await using server = await peer((stream) => status(stream, code, "sad%20news"));
     const error = await failureOf((await open(server)).getTask("t"));
     expect([error.code, error.message]).toEqual([expected, expect.stringMatching(/(^|: )sad news$/)]);
@@ -280,7 +280,7 @@ describe("a failing call", () => {
     [9, "TaskNotCancelableError: no", "TaskNotCancelable"],
     [5, "TaskNotFoundError: no", "TaskNotFound"],
     [13, "some InternalError of theirs", "InternalError"],
-  ])("in the dialect of Python's 0.3 is what its text names: %i %s", async (code, text, expected) => {
+  ])("of Python's 0.3 has the code in its text: %i %s", async (code, text, expected) => {
     await using server = await peer((stream) => status(stream, code, text));
     const client = await open(cardOf(`127.0.0.1:${server.port}`, "0.3"));
     expect((await failureOf(client.getTask("t"))).code).toBe(expected);
@@ -306,7 +306,7 @@ describe("a failing call", () => {
     expect((await failureOf((await open(server)).getTask("t"))).code).toBe(expected);
   });
 
-  it("before gRPC is reached has the Retry-After of the proxy", async () => {
+  it("of a proxy before the server has the proxy's Retry-After", async () => {
     await using server = await peer((stream) => {
       stream.respond({ ":status": 503, "content-type": "text/html", "retry-after": "7" });
       stream.end("<h1>proxy</h1>");
@@ -419,7 +419,7 @@ describe("a stream", () => {
     expect(events).toEqual([{ task: working }, { ...text(0) }, completed]);
   });
 
-  it("waits for its reader: no more is read from the server than the windows hold", async () => {
+  it("waits for its reader: reads no more from the server than fits into the windows", async () => {
     let written = 0;
     const total = 60_000;
     await using server = await peer((stream) => {

@@ -56,7 +56,7 @@ describe("messages", () => {
     );
   });
 
-  test("of every size decode to what was encoded", () => {
+  test("of every size are equal after encoding and decoding", () => {
     for (const length of [0, 1, 41, 42, 43, 127, 128, 129, 1023, 1024, 1025, 16_383, 16_384, 70_000, 3_000_000]) {
       for (const letter of ["a", "é", "漢"]) {
         const value = { messageId: "m", parts: [{ text: letter.repeat(length) }] };
@@ -65,7 +65,7 @@ describe("messages", () => {
     }
   });
 
-  test("hold data of any kind, also null and names with a meaning in JavaScript", () => {
+  test("hold any data, also null and names with a meaning in JavaScript", () => {
     const data = JSON.parse('{"__proto__":{"a":null},"toString":[true,-1.5,"x",[],{}],"constructor":1}') as unknown;
     const read = decode(part, encode(part, { data, metadata: { __proto__: null, plain: 1 } }));
     expect(JSON.stringify(read["data"])).toBe(JSON.stringify(data));

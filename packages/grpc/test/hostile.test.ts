@@ -161,7 +161,7 @@ describe("messages that wait for their reader", () => {
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
     await stream.return?.();
-    // What waits here, the window and the buffers of both ends: 256 of these messages were 128 MB.
+    // The waiting messages, the window and both ends' buffers. All 256 messages would be 128 MB.
     expect(written).toBeLessThan(16 << 20);
   });
 

@@ -81,7 +81,7 @@ async function ask(client: GrpcJs, request: object, version = "v1"): Promise<Ref
   return found;
 }
 
-/** What a tool knows after it has asked for a symbol. */
+/** The descriptors that a tool gets when it asks for a symbol. */
 async function registryOf(client: GrpcJs, fileContainingSymbol: string, version?: string): Promise<FileRegistry> {
   const answer = await ask(client, { fileContainingSymbol }, version);
   const files = (answer.fileDescriptorResponse?.fileDescriptorProto ?? []).map((base64) =>

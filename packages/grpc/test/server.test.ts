@@ -64,7 +64,7 @@ describe("the operations of A2A 1.0 (§10.3)", () => {
     expect(canceled.value).toMatchObject({ id, status: { state: "TASK_STATE_CANCELED" } });
   });
 
-  test("a list without a page size has the default one, also if the Go SDK sends 0 (§3.1.4)", async () => {
+  test("a list without a page size has the default size, even if the Go SDK sends 0 (§3.1.4)", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     await client.unary(`${service}/SendMessage`, { message: message("go") });
@@ -176,7 +176,7 @@ describe("errors (§10.6)", () => {
     expect(empty).toMatchObject({ code: 3, rpc: { details: [{ fieldViolations: [{ field: "message.parts" }] }, {}] } });
   });
 
-  test("of a stream that cannot begin come without events, and later errors come after the events", async () => {
+  test("end a stream without events if it cannot begin; later errors come after the events", async () => {
     const stream: AgentService["stream"] = (_operation, _request, context) =>
       context.headers?.("x-fail") === undefined
         ? Promise.resolve({

@@ -99,7 +99,7 @@ const contentType = "application/grpc-web-text";
 const origin = "https://app.example";
 
 describe("gRPC-Web of a browser", () => {
-  test("may be text: base64 in both directions, in pieces of any length", async () => {
+  test("may be text: base64 in both directions, split anywhere", async () => {
     await using server = await host(bindingOf({ call }));
     const text = Buffer.from(body).toString("base64");
     for (const pieces of [[text], text.match(/./g) ?? []]) {

@@ -56,7 +56,7 @@ export interface NatsWakeupOptions {
   readonly interval?: number;
   /** Milliseconds to connect to each server at the start; then the node continues without it, and connects later. Default 5000. */
   readonly connectTimeout?: number;
-  /** Time. Default: that of the runtime. */
+  /** Clock. Default: the runtime's. */
   readonly clock?: Clock;
   /** Logs when wake-ups stop and resume. Default: silent. */
   readonly logger?: Logger;

@@ -76,7 +76,7 @@ describe("wake-ups over NATS", () => {
     }
   });
 
-  it("come back after a server has rejected their credentials for a while", async () => {
+  it("reconnect after a server has rejected their credentials for a while", async () => {
     const port = await reservePort();
     const folder = mkdtempSync(join(tmpdir(), "parley-nats-"));
     const log = join(folder, "log");
@@ -107,7 +107,7 @@ describe("wake-ups over NATS", () => {
     await expect(natsWakeup({ servers: server.url, subject })).rejects.toMatchObject({ code: "Unavailable" });
   });
 
-  it("tell clusters apart by their subject, and ignore what others publish there", async () => {
+  it("separate clusters by subject, and ignore other publishers' messages", async () => {
     const one = await natsWakeup({ servers: server.url, subject: "one" });
     const other = await natsWakeup({ servers: server.url, subject: "other" });
     const stranger = await connect({ servers: server.url });

@@ -27,7 +27,7 @@ export async function optional<Module>(name: string, load: () => Promise<Module>
 /** The package with the binding of gRPC. */
 export const grpcName = "@parley/grpc";
 
-/** The bindings of a server: those of its options, or JSON-RPC, REST and, if requested, gRPC. */
+/** The bindings of a server: from its options, or JSON-RPC, REST and, if requested, gRPC. */
 export async function bindingsOf({
   bindings,
   grpc = false,
@@ -51,7 +51,7 @@ function grpcServing(grpc: unknown): GrpcServing {
 
 const consoleName = "@parley/console";
 
-/** The routes of a server: those of its options and, if requested, those of the console. */
+/** The routes of a server: from its options and, if requested, of the console. */
 export async function routesOn({
   routes,
   console: wanted = false,

@@ -244,7 +244,7 @@ function running({ settings, ports, storage, numbers, handler }: RunningParts): 
   };
   const close = closeOnce(options, ({ drainDelay, grace }) => {
     forgetCertificates?.();
-    // If only one of several processes stops, it need not wait: the others already accept the connections.
+    // If only one of several processes stops, it need not wait, because the others accept the connections.
     return closeAll(parts, { drainDelay: member === undefined ? drainDelay : 0, grace });
   });
   const { url, port, bound } = numbers;

@@ -5,7 +5,7 @@ import { defineExtension } from "@parley/a2a/extensions";
 import { grpcBinding } from "@parley/grpc/client";
 import { serve, type Server } from "../src/index.ts";
 
-/** What was activated is echoed on every binding and version, on streams as well, under the name that the request used (A2A 1.0 §4.6, 0.3 §3.2.6). */
+/** Active extensions are echoed on every binding, version and stream, in the header of the request (A2A 1.0 §4.6, 0.3 §3.2.6). */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -76,7 +76,7 @@ async function post(
 }
 
 describe.each(ways)("%s", (_, version, way) => {
-  test.each(["a2a-extensions", "x-a2a-extensions"])("echoes only what %s has activated", async (name) => {
+  test.each(["a2a-extensions", "x-a2a-extensions"])("echoes activated extensions in %s", async (name) => {
     const server = await start([first, second]);
     const asked = `urn:unknown, ${second.uri},${first.uri},${first.uri}/, ,not a uri, ${first.uri}`;
     const { headers, text } = await post(server, way, { "a2a-version": version, [name]: asked });

@@ -92,7 +92,7 @@ describe("the collector of files", () => {
   });
 
   it("deletes nothing after a wall clock jump, until `keepUnused` has passed on the monotonic clock", async () => {
-    // Half a day behind the times of the files: they are not old until it is set.
+    // The clock is half a day behind the files, which are not old until it is set.
     const clock = fakeClock(Date.now() - 12 * 60 * minute);
     const { files, searches } = counted(fileBlobs(await folderOfTest()));
     const { lines, passes, send } = await start(await storeOfTest(), files, clock);

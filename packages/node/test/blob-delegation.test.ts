@@ -36,7 +36,7 @@ async function start(agent: Agent): Promise<Server> {
   return server;
 }
 
-/** Reports what it got of each file: whether it is a link, and its bytes. */
+/** Reports whether each file came as a link, and its size. */
 const reader = agentOf(async (turn) => {
   const fetched = async (url: string): Promise<Response> => fetch(url);
   const said: string[] = [];
@@ -51,8 +51,8 @@ const reader = agentOf(async (turn) => {
 describe("a message that is delegated with its files", () => {
   it.each([
     ["as bytes", 1 << 20, ["bytes", "bytes"]],
-    ["as links where they do not fit into a message", 5 << 20, ["bytes", "link"]],
-  ])("has them %s for the other agent", async (_name, size, kinds) => {
+    ["as links if they do not fit into a message", 5 << 20, ["bytes", "link"]],
+  ])("passes its files on %s", async (_name, size, kinds) => {
     const other = await connect((await start(reader)).url);
     const { url } = await start(
       agentOf(async function* (turn) {

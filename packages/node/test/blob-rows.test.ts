@@ -22,7 +22,7 @@ async function start(agent: Agent, options: Partial<ServeOptions>): Promise<Clie
   return connect(server.url);
 }
 
-/** Where something waits for ever, and the test hears of it. */
+/** Halts a call for ever, and notifies the test. */
 function halted(): { readonly waits: Promise<void>; readonly halt: () => Promise<never> } {
   let arrived: () => void = () => {};
   const waits = new Promise<void>((resolve) => (arrived = resolve));
@@ -43,7 +43,7 @@ const echo = agentOf(async function* (turn) {
 });
 
 describe("the rows of files", () => {
-  it("are those of files that the server has stored: a message's claims about files change nothing", async () => {
+  it("refer only to stored files: claims in a message change nothing", async () => {
     const store = await storeOfTest();
     const blobs = { store: fileBlobs(await folderOfTest()) };
     const client = await start(echo, { store, blobs });
@@ -117,7 +117,7 @@ describe("a lost run", () => {
     expect((await files.list({ prefix: "", limit: 10 })).blobs).toHaveLength(3);
   });
 
-  it("may have remembered a file: it is kept from when a record refers to it", async () => {
+  it("may refer to an unused file, which is kept once a record refers to it", async () => {
     const store = memoryStore();
     const files = fileBlobs(await folderOfTest());
     const rendering = (wait: () => Promise<void>): Agent =>
@@ -146,7 +146,7 @@ describe("a lost run", () => {
   });
 });
 
-/** The answer to a rejected message, which our client would send again. */
+/** The answer to a rejected message. Our client would retry. */
 async function refusalOf(message: object): Promise<string> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
   const headers = { "content-type": "application/json", "a2a-version": "1.0" };
@@ -156,7 +156,7 @@ async function refusalOf(message: object): Promise<string> {
 }
 
 describe("a message with large files", () => {
-  it("takes its part of `limits.totalBytes` while they are stored", async () => {
+  it("counts towards `limits.totalBytes` while its files are stored", async () => {
     const files = fileBlobs(await folderOfTest());
     let [now, most] = [0, 0];
     const put: typeof files.put = async (key, body) => {
@@ -202,7 +202,7 @@ describe("a message without a record", () => {
     return turn.reply([{ text: JSON.stringify(said) }, ...turn.message.parts.filter(({ url }) => url !== undefined)]);
   });
 
-  it("but with a direct reply leaves no file: conversation and reply have its bytes", async () => {
+  it("that gets a direct reply leaves no file: the conversation and the reply have its bytes", async () => {
     const files = fileBlobs(await folderOfTest());
     const client = await start(direct, { store: await storeOfTest(), blobs: { store: files } });
     const { message: reply } = await client.sendMessage({ message: message(file("a")) });
@@ -214,7 +214,7 @@ describe("a message without a record", () => {
     await expect.poll(() => keysOf(files)).toEqual([]);
   });
 
-  it("because it is rejected, or was sent before, leaves no file", async () => {
+  it("that is rejected, or was sent before, leaves no file", async () => {
     const files = fileBlobs(await folderOfTest());
     const asking = agentOf(async function* (turn) {
       yield turn.text === "end" ? turn.completed() : turn.inputRequired("More?");
@@ -233,7 +233,7 @@ describe("a message without a record", () => {
 });
 
 describe("a file of another task", () => {
-  it("that an agent sends on is copied: it stays when the other task is deleted", async () => {
+  it("is copied if an agent sends it on, so it stays when the other task is deleted", async () => {
     const store = await storeOfTest();
     const files = fileBlobs(await folderOfTest());
     const passing = agentOf(async function* (turn) {

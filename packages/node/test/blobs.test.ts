@@ -95,7 +95,7 @@ async function send(server: Server, ask: Ask = {}, ...parts: Part[]): Promise<Ta
 
 const isLink = /^http:\/\/[^/]+\/\.well-known\/parley\/file\?link=[\w.%+-]+$/;
 
-/** The parts of a task whose link is tested apart: each is another one. */
+/** Removes a task's links, which differ each time. */
 function withoutLinks(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replace(/"http[^"]*\/parley\/file\?link=[^"]*"/g, '"LINK"'));
 }
@@ -297,9 +297,9 @@ describe("a link to a file", () => {
     expect((await bytesAt(partsOf(again, "large")[0])).equals(large)).toBe(true);
   });
 
-  it("shows no key of a blob and no owner, and nobody gets one for another owner's file", async () => {
+  it("contains neither key nor owner, and nobody can get one for another owner's file", async () => {
     const tokens = { ada: "secret-of-ada-0123456789", bob: "secret-of-bob-0123456789" };
-    // No random id has such a name in it.
+    // No random id contains this name.
     const subject = "ada@example.com";
     const authenticator = bearer({ [tokens.ada]: { subject }, [tokens.bob]: { subject: "bob" } });
     const { server, folder } = await start({ authenticator });
@@ -309,7 +309,7 @@ describe("a link to a file", () => {
     for (const name of files) for (const segment of name.split("/")) expect(url).not.toContain(segment);
     expect(files.join()).not.toContain("example");
     const [key = ""] = files.filter((name) => name.split("/").length === 4);
-    // Nobody knows what the log contains. Suppose somebody did: neither a part nor data gets a link.
+    // Even if the secret log leaked, its references in a part or in data get no link.
     const ref = `parley-blob:0123456789abcdef.${size}/${key}:e30`;
     await expect(send(server, { token: tokens.bob }, { url: ref })).rejects.toThrow(
       "must not have a scheme of the server",
@@ -345,7 +345,7 @@ describe("a link to a file", () => {
 });
 
 describe("files without a task", () => {
-  it("are deleted after `keepUnused`, and those of a deleted task with it; those of a task stay", async () => {
+  it("are deleted after `keepUnused` if unused, and with their task; files of other tasks stay", async () => {
     const folder = await folderOfTest();
     const clock = fakeClock(Date.now());
     const store = await storeOfTest();
@@ -359,7 +359,7 @@ describe("files without a task", () => {
     const task = await send(server);
     const orphan = fileBlobs(folder);
     const [name = ""] = (await readdir(folder, { recursive: true })).filter((each) => each.includes(`${task.id}/`));
-    // A process that died between the file and the record has left this.
+    // As left by a process that died between writing the file and the record.
     const left = name.replace(/[^/]+$/, "left-behind-0123456789ab");
     await orphan.put(left, pieces() as never);
     const names = async (): Promise<string[]> =>
@@ -398,7 +398,7 @@ describe("files of an owner whose data is deleted", () => {
 });
 
 describe("files of an owner whose data is exported", () => {
-  it("are in the export, and those of others are not", async () => {
+  it("are in the export, but no files of others", async () => {
     const tokens = { ada: "secret-of-ada-0123456789", bob: "secret-of-bob-0123456789" };
     const authenticator = bearer({ [tokens.ada]: { subject: "ada" }, [tokens.bob]: { subject: "bob" } });
     const { server, folder } = await start({ authenticator });
@@ -422,7 +422,7 @@ describe("files of an owner whose data is exported", () => {
 });
 
 describe("a blob store that fails", () => {
-  it("fails the turn that has a file, and rejects the message that has one, and no record refers to a missing file", async () => {
+  it("fails a turn or rejects a message with a file, and no record refers to a missing file", async () => {
     const folder = await folderOfTest();
     const files = fileBlobs(folder);
     const put = (): Promise<never> => Promise.reject(new A2AError("Unavailable"));

@@ -98,7 +98,7 @@ it("answers others while 200 large bodies are unfinished, and reads waiting bodi
   expect(held() - before).toBeLessThan(8 * mib + 200 * 0.2 * mib);
   const text = message("x".repeat(mib / 2));
   const large = client.post("/message:send", text, { ...json, "content-length": text.length });
-  // As much as the server's window takes before the body gets its memory.
+  // As much as the server's window holds before the body is admitted.
   await vi.waitFor(() => expect(server.sockets[200]!.bytesRead).toBeGreaterThan(200_000), 10_000);
   server.clock.advance(4_000);
   expect((await large).status).toBe(200);

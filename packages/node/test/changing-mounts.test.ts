@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { deferred } from "./support/host.ts";
 
-/* Agents of an engine, and services of other servers, that come and go; and requests that would slip past a route or an agent. */
+/* Agents and services that are added and removed, and requests that try to bypass a route or an agent. */
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -144,7 +144,7 @@ describe("a gateway", () => {
   });
 });
 
-/** What a server sends for a request line that no client of HTTP writes. */
+/** The server's answer to a request line that no HTTP client writes. */
 async function raw(port: number, path: string, headers = ""): Promise<string> {
   const socket = connectSocket(port, "127.0.0.1");
   let text = "";

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/* `serve(agent, { console })`. What a browser does with it is in test/browser. */
+/* `serve(agent, { console })`. Tests of the page are in test/browser. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -55,7 +55,7 @@ describe("the option console", () => {
     expect(await signIn.json()).toEqual({ mode: "server", bearer: true, basic: false, apiKeys: [] });
   });
 
-  it("has no relay: the server calls nobody for the page", async () => {
+  it("has no relay: the page cannot make the server call others", async () => {
     const server = await start({ console: true });
     for (const path of ["agents", "wire"]) {
       const init = {
@@ -77,7 +77,7 @@ describe("the option console", () => {
     ["another host", { host: "0.0.0.0", publicUrl: "http://agents.example", insecure: true }],
     ["a proxy of this machine", { publicUrl: "https://agents.example" }],
     ["a trusted proxy", { trustProxy: ["127.0.0.1"] }],
-  ])("is refused without an authenticator where other machines reach it: %s", async (_, options) => {
+  ])("is refused without an authenticator if other machines can reach it: %s", async (_, options) => {
     await expect(start({ console: true, ...options })).rejects.toThrow(/console can be reached .* no authenticator/);
   });
 

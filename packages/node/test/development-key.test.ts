@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { connect } from "@parley/a2a";
 import { CannotMakeKey, developmentKey } from "../src/development-key.ts";
 
-/* A key for webhooks in development that stays when the process does not (docs/push.md). */
+/* A key for webhooks in development that outlives its process (docs/push.md). */
 
 const script = fileURLToPath(new URL("support/webhook-child.mjs", import.meta.url));
 /** A busy machine may take long. */
@@ -37,7 +37,7 @@ describe("the file of the key", () => {
     expect(await readFile(join(folder, "development-key"), "utf8")).toBe(`${key}\n`);
   });
 
-  it("is the same for all who create it at once", async () => {
+  it("is the same for processes that create it at once", async () => {
     const folder = join(await temporaryFolder(), ".parley");
     const keys = await Promise.all(Array.from({ length: 50 }, () => developmentKey(folder)));
     expect(new Set(keys).size).toBe(1);
@@ -72,7 +72,7 @@ describe("the file of the key", () => {
     expect(await readFile(path, "utf8")).toBe(content);
   });
 
-  it("that cannot be read is rejected, and so is one of another user", async () => {
+  it("that cannot be read or belongs to another user is rejected", async () => {
     const folder = await temporaryFolder();
     await developmentKey(folder);
     const path = join(folder, "development-key");
@@ -134,7 +134,7 @@ describe("links and folders of others", () => {
   });
 
   it.each([0o777, 0o1777, 0o702])(
-    "a folder in which all may write gets no key, and none in it is used: %o",
+    "a folder that anyone may write gets no key, and a key in it is not used: %o",
     async (mode) => {
       const folder = join(await temporaryFolder(), ".parley");
       await mkdir(folder);
@@ -148,7 +148,7 @@ describe("links and folders of others", () => {
     },
   );
 
-  it("what others put beside it, such as half of a key, is neither used nor in the way", async () => {
+  it("files of others beside it, such as half of a key, are not used and do no harm", async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, "development-key.0123456789abcdef.new"), "x");
     await symlink("/etc/passwd", join(folder, "development-key.fedcba9876543210.new"));
@@ -241,7 +241,7 @@ describe("a server in development", () => {
     expect(log().includes("ends with this process")).toBe(!("PARLEY_KEYS" in env));
   });
 
-  it("does not start if the file cannot be used, nor behind a proxy without keys, and says what to do", async () => {
+  it("does not start if the file cannot be used, or behind a proxy without keys, and says what to do", async () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, ".parley"), { mode: 0o700 });
     await expect(start(folder, { publicUrl: "https://agents.example.com" }).url).rejects.toThrow("push.keys");

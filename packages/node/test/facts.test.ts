@@ -38,7 +38,7 @@ function noting(): { readonly handle: UniversalHandler; readonly seen: RequestFa
 
 const plain = { remoteAddress: "127.0.0.1", certificate: undefined, user: undefined };
 
-/** Options of TLS that ask clients for certificates, and trust those of `known`. */
+/** TLS options that request client certificates, and trust `known`. */
 const mutual = (server: Certificate, known: Certificate) =>
   ({ ...server, ca: known.cert, requestCert: true, rejectUnauthorized: false }) as const;
 
@@ -60,12 +60,12 @@ function shown(certificate: Certificate, authorized: boolean, ...names: readonly
     subject: { CN: names[0] },
     names: names.map((name) => `DNS:${name}`),
     expires: Date.parse(validTo),
-    // It has signed itself.
+    // Self-signed.
     ...(authorized && { authorities: [] }),
   };
 }
 
-it("reports no header that was not sent, such as names of members of every object", async () => {
+it("reports only headers that were sent, also for names such as `constructor`", async () => {
   const names = ["constructor", "__proto__", "tostring", "hasOwnProperty", "x-sent"];
   const seen: (string | undefined)[][] = [];
   const handle: UniversalHandler = (request) => {
@@ -192,7 +192,7 @@ describe("an authenticator that reads facts", () => {
     expect([await ask(ours), await ask(stranger), await ask()]).toEqual([200, 401, 401]);
   });
 
-  it("accepts the user that the option of the fetch host returns, with what the runtime passes", async () => {
+  it("accepts the user that the option `facts` returns, which gets the runtime's arguments", async () => {
     const handler = known(({ user } = {}) => (typeof user === "string" ? user : undefined), {
       facts: (request, info) => ({ user: request.headers.get("x-session") === "good" ? info : undefined }),
     });
@@ -203,7 +203,7 @@ describe("an authenticator that reads facts", () => {
     expect([await ask("good"), await ask("bad")]).toEqual([200, 401]);
   });
 
-  it("gets nothing of what a runtime passes in addition to the request, unless the option reads it", async () => {
+  it("ignores the runtime's other arguments unless the option `facts` reads them", async () => {
     const handler = known(({ user } = {}) => (typeof user === "string" ? user : undefined));
     const request = new Request(`https://agents.example.com${list}`);
     expect((await handler.fetch(request, { user: "ada" }, { user: "ada" })).status).toBe(401);

@@ -10,7 +10,7 @@ import {
   Proxies,
 } from "../src/http/proxies.ts";
 
-/** What proxies write into requests, read from its end. */
+/** The forwarding headers of proxies, read from their end. */
 
 function hops(headers: ForwardedHeaders, values: Readonly<Record<string, string>>): readonly Hop[] {
   return [...hopsOf(headers, (name) => values[name])];
@@ -42,7 +42,7 @@ describe("X-Forwarded-For", () => {
     expect(hops("x-forwarded", { "x-forwarded-for": value }).map(({ address }) => address)).toEqual(addresses);
   });
 
-  it("is combined with X-Forwarded-Proto, whose last value counts", () => {
+  it("is combined with the last value of X-Forwarded-Proto", () => {
     const read = (proto: string): Hop | undefined =>
       hops("x-forwarded", { "x-forwarded-for": "192.0.2.1", "x-forwarded-proto": proto })[0];
     expect(["https", "HTTPS", "http", "https, http", "http,https", ""].map((proto) => read(proto)?.secure)).toEqual([
@@ -86,7 +86,7 @@ describe("Forwarded (RFC 7239 §4)", () => {
     '"',
     "\\",
     'for=1.2.3.4;host="',
-  ])("reads what the proxy adds after what a client wrote: %s", (written) => {
+  ])("reads the proxy's element after a client's: %s", (written) => {
     for (const added of ["for=192.0.2.1;proto=https", 'for="[2001:db8::1]";host="a b"', 'by="x";for=192.0.2.1']) {
       const [nearest] = hops("forwarded", { forwarded: `${written}, ${added}` });
       expect(nearest?.address).toBe(added.includes("2001") ? "2001:db8::1" : "192.0.2.1");
@@ -127,7 +127,7 @@ describe("trusted proxies", () => {
     return client && { address: client.address, secure: client.secure };
   };
 
-  it("are the only senders whose headers name the client", () => {
+  it("are the only senders whose headers are trusted", () => {
     const headers = { "x-forwarded-for": "192.0.2.1", "x-forwarded-proto": "https", forwarded: "for=198.51.100.1" };
     expect(clientOf(["10.0.0.0/8"], "10.1.2.3", headers)).toEqual(from("192.0.2.1", true));
     expect(clientOf(["10.0.0.0/8"], "::ffff:10.1.2.3", headers)).toEqual(from("192.0.2.1", true));
@@ -143,7 +143,7 @@ describe("trusted proxies", () => {
     expect(clientOf(["10.0.0.1"], "10.0.0.1", headers)?.address).toBe("10.0.0.2");
   });
 
-  it("count as the client if they name none", () => {
+  it("count as the client if their header names none", () => {
     expect(clientOf(["loopback"], "127.0.0.1", {})).toEqual(from("127.0.0.1"));
     expect(clientOf(["loopback"], "::1", { "x-forwarded-for": "unknown" })?.address).toBe("::1");
     expect(clientOf(["10.0.0.0/8"], "10.0.0.1", { "x-forwarded-for": "1.1.1.1, nonsense, 10.0.0.2" })?.address).toBe(
@@ -200,7 +200,7 @@ describe("trusted proxies", () => {
   });
 });
 
-it("an address has one form, or is invalid", () => {
+it("an address is normalized, or invalid", () => {
   const texts = [
     "1.2.3.4",
     "::FFFF:1.2.3.4",

@@ -115,7 +115,7 @@ describe("serve with the option grpc", () => {
   it.each([
     ["by default, though @parley/grpc is installed", {}],
     ["with grpc: false", { grpc: false }],
-    ["where the bindings do not list it", { bindings: [jsonRpcBinding(), restBinding()] }],
+    ["if the bindings do not list it", { bindings: [jsonRpcBinding(), restBinding()] }],
   ])("does not speak gRPC %s", async (_, options: ServeOptions) => {
     const server = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore(), ...options });
     running.push(server);

@@ -19,7 +19,7 @@ async function listen(listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Every name is a server of this test, and those at `ports` may be called by their names. */
+/** Every name resolves to this machine, and servers at `ports` may be called. */
 function guardTo(...ports: readonly number[]): GuardedFetch {
   const resolve = async () => [{ address: "127.0.0.1", family: 4 as const }];
   const allow = ports.map((port) => `stranger.example:${port}`);

@@ -20,7 +20,7 @@ import { plainRule, underRule } from "../src/http/tls.ts";
 import { Proxies } from "../src/http/proxies.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 
-/* What the probes of orchestrators and load balancers get. */
+/* Answers to probes of orchestrators and load balancers. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -74,7 +74,7 @@ function connectTo(port: number): Promise<unknown> {
   });
 }
 
-/** A store whose reads of `head` are the test's. */
+/** A store whose `head` the test defines. */
 function storeWith(head: (store: Store) => Store["head"]): Store {
   const store = memoryStore();
   return Object.create(store, {
@@ -147,7 +147,7 @@ describe("the probes of a server", () => {
     expect(await probe(server, "/healthz")).toEqual(alive);
   });
 
-  it("are answered behind the proxies of a server without TLS, which answers nothing else to their sender", async () => {
+  it("are answered without TLS too, while all other requests of their sender are refused", async () => {
     const { handle, isProbe } = handlerWith({ health: true });
     const guarded = underRule(handle, plainRule(new Proxies(["10.0.0.0/8"]), silentLogger), isProbe);
     const ask = async (url: string) => {
@@ -190,7 +190,7 @@ describe("the probes of a server", () => {
 
   it.each([
     ["the path of an agent", [{ agent: echoAgent(), path: "/healthz" }], true, "The probe health.live"],
-    ["a path below which an agent is", [{ agent: echoAgent(), path: "/readyz/echo" }], true, "The probe health.ready"],
+    ["a path with an agent below it", [{ agent: echoAgent(), path: "/readyz/echo" }], true, "The probe health.ready"],
     ["an address of REST", [{ agent: echoAgent() }], { ready: "/tasks" }, "The probe health.ready"],
     ["one path twice", [{ agent: echoAgent() }], { live: "/up", ready: "/up" }, "twice"],
     ["no path", [{ agent: echoAgent() }], { live: "healthz" }, "health.live"],
@@ -258,7 +258,7 @@ describe("readiness", () => {
     let done = false;
     void waiting.then(() => (done = true));
     await expect.poll(() => (clock.advance(900), done)).toBe(true);
-    // A store that has much to do is given some seconds. Then it does not work, and no probe waits for it any more.
+    // A store may take a few seconds. Then it counts as broken, and probes no longer wait for it.
     clock.advance(5_000);
     expect(await many()).toEqual(Array(50).fill(unavailable));
     expect(reads).toBe(2);
@@ -287,7 +287,7 @@ describe("readiness", () => {
     waiting.shift()?.();
   });
 
-  it("is the store's own status in words that everybody may read: no reason, and no text of the store", async () => {
+  it("is the store's status without its reason and other texts of the store", async () => {
     const clock = fakeClock();
     const lines: unknown[] = [];
     const logger: Logger = { ...silentLogger, warn: (_, fields) => void lines.push(fields) };

@@ -88,7 +88,7 @@ const rpc = (id: string): string =>
     params: { message: { messageId: id, role: "ROLE_USER", parts: [{ text: "Who am I?" }] } },
   });
 
-/** Asks the agent who calls: its answer, or the status of the rejection with its challenge. */
+/** The caller's name as the agent sees it, or the status and challenge of a rejection. */
 async function ask(url: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const own = { "content-type": "application/json", "a2a-version": "1.0", ...headers };
   const answer = await fetch(`${url}/agent`, { method: "POST", body: rpc(crypto.randomUUID()), headers: own });
@@ -102,7 +102,7 @@ async function ask(url: string, headers: Readonly<Record<string, string>> = {}):
 
 const cookieOf = (answer: Response): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
-/** What a client may write to impersonate somebody: no header is a fact. */
+/** Headers with which a client tries to impersonate somebody. */
 const forged = {
   user: "ada",
   "x-user": "ada",
@@ -185,7 +185,7 @@ describe("the user of Express", () => {
     expect(await ask(url)).toEqual([401, "Bearer"]);
   });
 
-  it("that cannot be looked up is a server error, and authenticates nobody", async () => {
+  it("that cannot be looked up causes a server error", async () => {
     const failing = [
       () => Promise.reject(new Error("The users are away: MARK-users-0815")),
       (): never => {
@@ -202,7 +202,7 @@ describe("the user of Express", () => {
     }
   });
 
-  it("is ignored if the mount has no option for it, even with a user of that shape", async () => {
+  it("is ignored if the mount does not have the option `user`, even in the right format", async () => {
     const app = express().use((request, _response, next) => {
       Object.assign(request, { user: { subject: "ada" }, principal: { subject: "ada" } });
       next();
@@ -279,7 +279,7 @@ describe("the user of a Fetch API framework", () => {
     expect(await ask(url, { authorization: "Bearer wrong" })).toEqual([401, expect.any(String)]);
   });
 
-  it("of Next.js is looked up by a promise, and handler.fetch alone knows no user", async () => {
+  it("of Next.js comes from a promise, and handler.fetch() alone has no user", async () => {
     const handler = handlerOf({ scheme: { cookie: "authjs.session-token" } });
     const auth = async (request: Request): Promise<{ user: { email: string } } | null> =>
       request.headers.get("cookie") === "authjs.session-token=good" ? { user: { email: "ada@example.com" } } : null;
@@ -314,7 +314,7 @@ describe("the user of a Node server", () => {
     expect(await ask(url, { authorization: "Bearer bad" })).toEqual([401, expect.any(String)]);
   });
 
-  it("is the caller over gRPC, whose metadata are headers", async () => {
+  it("is the caller over gRPC, by its metadata", async () => {
     const server = createHttp2Server();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     closers.push(() => server.close());
@@ -360,7 +360,7 @@ describe("the card with hostUser()", () => {
     }
   });
 
-  it("needs a scheme, because no client can guess what the framework reads", () => {
+  it("needs a scheme, because no client can guess the framework's credentials", () => {
     expect(() => hostUser({} as HostUserOptions)).toThrow("The option scheme of hostUser() is required");
   });
 });

@@ -68,7 +68,7 @@ describe.concurrent("the client", () => {
         for (const end of ends) expect(end).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
       }
       // Since Node 26 the answer has no body to cancel, and `fetch` keeps the connection.
-      const isKept = name === "a body to a status that has none" && Number.parseInt(process.versions.node) >= 26;
+      const isKept = name === "a body for a status without one" && Number.parseInt(process.versions.node) >= 26;
       if (!isKept) await closed(server);
     },
   );

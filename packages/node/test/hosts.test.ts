@@ -188,7 +188,7 @@ it.each([
   "localhost,evil.example",
   "[::1",
   "0.0.0.0",
-])("accepts the host %j as none of its own (RFC 9110 §7.2)", async (host) => {
+])("does not accept the host %j as its own (RFC 9110 §7.2)", async (host) => {
   const { port } = await start();
   expect(await rawStatus(port, host)).toBe(403);
 });

@@ -236,7 +236,7 @@ describe("an answer", () => {
 });
 
 describe("a stream that cannot begin", () => {
-  it("calls its writer, which releases what it holds for the answer", async () => {
+  it("calls its writer, which releases its resources", async () => {
     const told = deferred<Sink>();
     await using server = await host(() => ({
       status: 200,

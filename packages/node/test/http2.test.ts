@@ -500,7 +500,7 @@ describe("a flood over HTTP/2", () => {
   });
 
   it("of streams that are reset at once ends the connection (rapid reset)", async () => {
-    // The library below Node sends the GOAWAY, and leaves the connection to its timeout.
+    // nghttp2 sends the GOAWAY. The connection ends by its timeout.
     await using server = await openPort(() => new Promise(() => {}), { keepAliveTimeout: 500, headersTimeout: 500 });
     using client = await RawClient.to(server.port);
     client.socket.write(Buffer.concat([preface, frame(4, 1, 0)]));

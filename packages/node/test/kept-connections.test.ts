@@ -35,7 +35,7 @@ const answering: RequestListener = (request, response) => {
   request.resume().on("end", () => response.writeHead(200, { "content-length": 2 }).end("{}"));
 };
 
-/** Calls with a dialer whose names all resolve to `addresses`. */
+/** Calls with a dialer that resolves every name to `addresses`. */
 function calling(addresses: readonly ResolvedAddress[] = [here], options: DialerOptions = {}) {
   const resolve: Dialer["resolve"] = async () => addresses;
   const fetch = guardedFetch({ allowPrivate: true }, nodeDialer({ resolve, idleTimeout: 60_000, ...options }));
@@ -84,7 +84,7 @@ describe("a connection of the Node dialer", () => {
     expect([one.accepted(), two.accepted()]).toEqual([2, 1]);
   });
 
-  it("is not shared by dialers with different TLS options, and a client certificate is used only by its own", async () => {
+  it("is not shared by dialers with different TLS options, such as client certificates", async () => {
     const [certificate, client] = [await certificateFor("a.example"), await certificateFor("sender.example")];
     const tls = createTlsServer({ ...certificate, ca: client.cert, requestCert: true, rejectUnauthorized: false });
     tls.on("request", (request, response) => {
@@ -100,7 +100,7 @@ describe("a connection of the Node dialer", () => {
     expect([names, server.accepted()]).toEqual([[known, unknown, known, unknown], 2]);
   });
 
-  it("ends when it is idle, and is one of a few idle ones for the same origin", async () => {
+  it("ends when it is idle for long, and few are kept for the same origin", async () => {
     const waiting: (() => void)[] = [];
     const server = await listen(
       createServer((_request, response) => {
@@ -114,7 +114,7 @@ describe("a connection of the Node dialer", () => {
     await vi.waitFor(() => expect(server.open.size).toBe(0), { timeout: 60_000, interval: 5 });
   });
 
-  it("is one of 256 idle ones, whatever the number of origins", async () => {
+  it("is one of at most 256, however many origins there are", async () => {
     const waiting: (() => void)[] = [];
     const server = await listen(
       createServer({ keepAliveTimeout: 0 }, (_request, response) => {
@@ -176,7 +176,7 @@ describe("a server that closes a kept connection when the next request arrives",
   const codeOf = (work: Promise<unknown>) => work.catch((thrown: unknown) => (thrown as { code?: string }).code);
 
   it.each(["GET", "HEAD"])(
-    "gets a %s again on a new connection, because it changes nothing (RFC 9110 §9.2.2)",
+    "gets a %s again on a new connection, because the method is safe (RFC 9110 §9.2.2)",
     async (method) => {
       const server = await closing((socket) => socket.destroy());
       const call = calling();
@@ -186,14 +186,14 @@ describe("a server that closes a kept connection when the next request arrives",
     },
   );
 
-  it("does not get a POST again, because it may have processed it", async () => {
+  it("does not get a POST again, because it may have processed the first", async () => {
     const server = await closing((socket) => socket.destroy());
     const call = calling();
     const url = `http://a.example:${server.port}/`;
     await call(url, { method: "POST", body: "{}" });
     expect(await codeOf(call(url, { method: "POST", body: "{}" }))).toBe("ConnectionFailed");
     expect(server.got).toEqual(["POST", "POST"]);
-    // Sending it again is up to the caller, and gets a new connection.
+    // If the caller sends it again, it gets a new connection.
     expect(await call(url, { method: "POST", body: "{}" })).toBe("200 {}");
   });
 
@@ -220,7 +220,7 @@ describe("a server that closes a kept connection when the next request arrives",
     expect(server.accepted()).toBe(2);
   });
 
-  it("gets a GET again once, not for ever", async () => {
+  it("gets a GET again only once", async () => {
     const server = await closing((socket) => socket.destroy());
     const call = calling();
     const url = `http://a.example:${server.port}/`;
@@ -231,7 +231,7 @@ describe("a server that closes a kept connection when the next request arrives",
   });
 });
 
-it("never has bytes that it sent after an answer taken for the next answer", async () => {
+it("bytes after an answer are never taken for the next answer", async () => {
   const answer = (text: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   const server = await listen(
     createTcpServer((socket) => {

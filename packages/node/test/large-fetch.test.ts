@@ -29,7 +29,7 @@ async function start() {
   return { handler, files };
 }
 
-/** A request whose body arrives in pieces, without a length. `canceled`: whether the host has released it. */
+/** A request whose body arrives in pieces, without a length. `canceled`: whether the handler has released it. */
 function streamed(pieces: Iterator<string>) {
   const seen = { canceled: false };
   const body = new ReadableStream<Uint8Array>({

@@ -91,18 +91,18 @@ it("is waited for: a message without memory is not read before there is some", a
   expect(await next).toContain("sizes 300000");
 });
 
-it("of files that are stored again, if the store cannot move them, is that of uploads", async () => {
+it("of copies, if the store cannot move files, is limited like that of uploads", async () => {
   const { move: _, ...files } = fileBlobs(await folderOfTest());
   let [copies, most] = [0, 0];
   const put: BlobStore["put"] = async (key, body) => {
-    // While the body comes, the agent is not known: keys have its name in base64.
+    // While the body arrives, its agent is unknown. Keys have names of agents in base64.
     if (key.startsWith(`~${Buffer.from("~~incoming").toString("base64url")}/`)) return files.put(key, body);
     copies += 1;
     most = Math.max(most, copies);
     await files.put(key, body);
     copies -= 1;
   };
-  // Room for one. Which agent a message is for is known when it has been read: its tenant is in the body.
+  // Memory for one upload. The agent is known once the body has been read, because the tenant is in it.
   const server = await serveOne(
     ["one", "two"].map((tenant) => ({ agent, tenant })),
     {

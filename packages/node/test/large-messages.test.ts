@@ -129,7 +129,7 @@ describe("a message with a large file", () => {
       }
     }
     expect(tasks.size).toBe(1);
-    // Two of each own message, and one of that which was repeated: what repetitions have brought is deleted.
+    // Two for each new message, and one for the repeated message: files of repetitions are deleted.
     await expect.poll(async () => (await keysOf(files)).length).toBe(6 * 2 + 1);
   });
 
@@ -159,12 +159,12 @@ describe("a message with a large file", () => {
       if (event.artifactUpdate) expect(event.artifactUpdate.artifact.parts[0]?.text).toBe(known);
     }
     const keys = await keysOf(files);
-    // Each belongs to its task, the follow-up to that of the first message.
+    // Each file belongs to its task, and the follow-up's to the first task.
     expect(keys.filter((key) => key.includes(`/${task.id}/`))).toHaveLength(2);
     expect(keys).toHaveLength(3);
   });
 
-  it("reaches the agent that its tenant names, whose files are its own", async () => {
+  it("reaches the agent of its tenant, with separate files", async () => {
     const mounts = ["one", "two"].map((tenant) => ({ agent, tenant }));
     const { server, files } = await start({}, mounts);
     const [, answer] = await post(server, JSON.stringify({ tenant: "two", message: messageOf([part]) }));
@@ -180,7 +180,7 @@ describe("files of rejected messages", () => {
   it.each([
     ["JSON that is broken after the file", `{"message":{"messageId":"b","parts":[{"raw":"${base64}"}]`, "INVALID"],
     ["a message that is not valid", JSON.stringify({ message: { ...messageOf([part]), role: "X" } }), "role"],
-    ["a task that is not there", JSON.stringify({ message: messageOf([part], { taskId: "none" }) }), "TASK_NOT_FOUND"],
+    ["a missing task", JSON.stringify({ message: messageOf([part], { taskId: "none" }) }), "TASK_NOT_FOUND"],
     [
       "a media type that the agent does not read",
       JSON.stringify({ message: messageOf([{ ...part, mediaType: "image/png" }]) }),
@@ -197,13 +197,9 @@ describe("files of rejected messages", () => {
       JSON.stringify({ message: messageOf([part, { text: "a".repeat(100_001) }]) }),
       "without its large files",
     ],
+    ["a forged reference", JSON.stringify({ message: messageOf([part, { url: "parley-blob:a.1/b:c" }]) }), "scheme"],
     [
-      "a reference of its own",
-      JSON.stringify({ message: messageOf([part, { url: "parley-blob:a.1/b:c" }]) }),
-      "scheme",
-    ],
-    [
-      "a file that is too large for a file",
+      "a file above the limit of a file",
       JSON.stringify({ message: messageOf([part, { raw: base64 + base64 }]) }),
       "larger than 500000 bytes",
     ],
@@ -219,14 +215,14 @@ describe("files of rejected messages", () => {
     await until(() => isEmpty(files));
   });
 
-  it.each([1e5, 1e7])("are too large for the client, also if bodies are whole up to %i bytes", async (bodyBytes) => {
+  it.each([1e5, 1e7])("are too large for the client, also if bodies up to %i bytes are buffered", async (bodyBytes) => {
     const few = { fileBytes: 200_000 } as ServeOptions["blobs"] & object;
     const { server } = await start({ limits: { bodyBytes }, blobs: few });
     const [status, text] = await post(server, JSON.stringify({ message: messageOf([part]) }));
     expect([status, text]).toEqual([413, expect.stringContaining("200000")]);
   });
 
-  it("are deleted: an operation without files, in which a placeholder would be read as something else", async () => {
+  it("are deleted if the operation allows no files, where a placeholder would be misread", async () => {
     const { server, files } = await start();
     const params = { id: "x", message: { parts: [part] } };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "GetTask", params });
@@ -234,7 +230,7 @@ describe("files of rejected messages", () => {
     await until(() => isEmpty(files));
   });
 
-  it("are what is rejected there: an equally large body without any is read like others up to `limits.bodyBytes`", async () => {
+  it("are the reason to reject: an equally large body without files is read up to `limits.bodyBytes`", async () => {
     const { server } = await start({ limits: { bodyBytes: 12 << 20 } });
     const params = { id: "x", note: "a".repeat(11 << 20) };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "GetTask", params });

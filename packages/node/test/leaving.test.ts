@@ -99,7 +99,7 @@ it("a stopping server stays alive for the others until its last claimed webhook 
   await client.sendMessage({ message: "hello", configuration: { taskPushNotificationConfig } });
   await expect.poll(() => order).toEqual(["sent"]);
   const closed = server.close({ grace: 60_000 });
-  // No turn is left to wait for. It still reports that it is alive.
+  // No turn is left. The server still sends heartbeats.
   const before = beats;
   await expect.poll(() => beats).toBeGreaterThan(before + 3);
   answer();

@@ -59,7 +59,7 @@ const broken = defineExtension({
 });
 
 describe("a log line about a task", () => {
-  it("has the task, its context and the trace: from the agent, its mistakes, extensions and failures", async () => {
+  it("has the task, its context and the trace, in lines of the agent and its extensions, and of failures", async () => {
     const agent = defineAgent({
       ...about,
       extensions: [broken],

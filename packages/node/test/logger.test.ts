@@ -271,7 +271,7 @@ describe("serve()", () => {
     }
   }
 
-  it("shows on a terminal in development what happens to a task, a line each", async () => {
+  it("shows the events of a task on a terminal in development, one line each", async () => {
     const lines = (await saidOnTerminal("throw")).split("\n").filter((line) => /^\d/.test(line));
     const short = /taskId=\S*(\S{8}) /.exec(lines[0] ?? "")?.[1];
     expect(lines.map((line) => line.slice(9).replace(/ taskId=.*/, ""))).toEqual([
@@ -281,7 +281,7 @@ describe("serve()", () => {
     ]);
   });
 
-  it("shows only what fails in production, with another audit, and with another logger", async () => {
+  it("shows only failures in production, and with a custom audit or logger", async () => {
     const audited: string[] = [];
     const failed = /^\S+ error \S+ \S+ A task failed .*\n(?: .*\n)*$/;
     expect(await saidOnTerminal("throw", { audit: ({ event }) => void audited.push(event) })).toMatch(failed);

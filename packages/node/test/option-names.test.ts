@@ -3,15 +3,15 @@ import { memoryStore } from "@parley/server";
 import { serve, type ServeOptions } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/* Options that there are not, as JavaScript can pass them: nothing is opened, and the error names the one that was meant. */
+/* Unknown options (untyped JavaScript): nothing is opened, and the error suggests the right name. */
 
 it.each([
   [{ prt: 4000 }, "prt is not an option of serve(): did you mean port?"],
   [{ prot: 4000 }, "prot is not an option of serve(): did you mean port?"],
   [{ limit: {} }, "limit is not an option of serve(): did you mean limits?"],
   [{ publicURL: "https://a.example" }, "publicURL is not an option of serve(): did you mean publicUrl?"],
-  [{ grpc: { ports: 1 } }, "ports is not an option of grpc. There are port, url"],
-  [{ grpc: { host: "a" } }, "host is not an option of grpc. There are port, url"],
+  [{ grpc: { ports: 1 } }, "ports is not an option of grpc. The options are port, url"],
+  [{ grpc: { host: "a" } }, "host is not an option of grpc. The options are port, url"],
   [{ lease: { maxDeath: 1 } }, "maxDeath is not an option of lease: did you mean maxDeaths?"],
   [
     { push: { net: { allowPrivates: true } } },

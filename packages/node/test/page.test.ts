@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { expressMount } from "../src/express.ts";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 
-/* The page for browsers at the addresses of agents: as HTTP has it. test/browser shows it in a browser. */
+/* The page for browsers at the addresses of agents, over HTTP. test/browser shows it in a browser. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -31,14 +31,14 @@ const named = (name: string, more: Partial<Agent> = {}): Agent => ({
   ...more,
 });
 
-/** What browsers send. */
+/** The headers of browsers. */
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 
 const get = (url: string, accept?: string, method = "GET"): Promise<Response> =>
   fetch(url, { method, headers: accept === undefined ? {} : { accept } });
 
 describe("the page of an agent", () => {
-  it("shows what the public card says, and how to call the agent at its public address", async () => {
+  it("shows the public card, and how to call the agent at its public address", async () => {
     const server = await start(
       named("Oracle", { provider: { organization: "Delphi", url: "https://delphi.example" } }),
       {
@@ -109,7 +109,7 @@ describe("the page of an agent", () => {
     expect(answer.headers.get("content-type")).toBe("application/json");
   });
 
-  it("is not for POST, which calls the agent, whatever it accepts", async () => {
+  it("does not answer POST, which calls the agent, whatever the request accepts", async () => {
     const server = await start(named("Oracle"));
     const answer = await fetch(server.url, {
       method: "POST",
@@ -143,7 +143,7 @@ describe("the page of an agent", () => {
     expect(await answer.text()).not.toContain("MARK-for-known-callers");
   });
 
-  it("is where JSON-RPC is, and at the base if nothing else is", async () => {
+  it("is at the path of JSON-RPC, and at the base unless something else is there", async () => {
     const server = await start([{ agent: named("Oracle"), interfaces: { JSONRPC: "/rpc" } }]);
     for (const path of ["", "/", "/rpc", "/rpc/"]) expect((await get(server.url + path, browser)).status).toBe(200);
     const rest = await start(named("Oracle"), { bindings: [restBinding()] });
@@ -177,7 +177,7 @@ describe("the page of several agents", () => {
     expect((await get(server.url)).status).toBe(404);
   });
 
-  it("is that of the agent at the root, if there is one", async () => {
+  it("is the root agent's, if any", async () => {
     const server = await start([{ agent: named("Root") }, { agent: named("Weather"), path: "/weather" }]);
     expect(await (await get(server.url, browser)).text()).toContain('<h1 dir="auto">Root</h1>');
   });
@@ -216,7 +216,7 @@ describe("the command for curl", () => {
       ),
       ["Bearer $TOKEN", "--cookie &quot;sid=$API_KEY&quot;"],
     ],
-  ])("sends %s as the card requires", async (_name, authenticator, parts) => {
+  ])("shows how to send %s as the card requires", async (_name, authenticator, parts) => {
     const server = await start(named("Oracle"), { authenticator });
     const text = await (await get(server.url, browser)).text();
     for (const part of parts) expect(text).toContain(part);

@@ -343,7 +343,7 @@ describe("a port that closes", () => {
     await server.main.end(60_000);
   });
 
-  it("aborts what takes longer than its timeout", async () => {
+  it("aborts after its timeout", async () => {
     await using server = await openPort(() => new Promise(() => {}));
     using client = await Http2Client.to(server.origin);
     const answer = client.get("/").catch((error: unknown) => error);

@@ -24,7 +24,7 @@ describe("the holder of a lease", () => {
     ["that lives and belongs to the system", () => [place, 1, start, random], false],
     ["on another machine", () => ["elsewhere", deadPid(), start, random], false],
     ["of a thread, which cannot tell when its process began", () => [place, pid, 0, random], false],
-    ["that nobody can read", () => "not JSON", false],
+    ["that is malformed", () => "not JSON", false],
   ])("%s: gone is %s", (_name, make, gone) => {
     const made = make();
     expect(isGone(typeof made === "string" ? made : JSON.stringify(made))).toBe(gone);
@@ -50,7 +50,7 @@ describe("the holder of a lease", () => {
     told.clear();
     expect(lease.isGone(named("another"))).toBe(true);
     expect(lease.isGone(JSON.stringify([place, ended, start, random]))).toBe(true);
-    // A process that lives has the number of one that ended.
+    // A live process has the number of an ended one.
     told.set(process.ppid, "killed");
     expect(lease.isGone(JSON.stringify([place, process.ppid, start, random, "one"]))).toBe(false);
   });

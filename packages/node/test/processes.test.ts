@@ -10,7 +10,7 @@ import { anyText, channelWakeup, wakingStore, type WakeupChannel } from "../src/
 
 /** The parts of `processes`. The processes themselves: test/cluster/processes.test.ts. */
 
-/** Passes texts on to all others, as the process does that starts them. */
+/** Passes texts on to all others, like the process that starts them. */
 function hub(): () => WakeupChannel {
   const channels = new Map<object, (text: string) => void>();
   return () => {
@@ -33,7 +33,7 @@ const open = hub();
 wakeupContract({ describe, it, expect }, { open: async () => channelWakeup(open()) });
 
 describe("the store of several processes", () => {
-  it("tells the others which tasks have changed, and which runs are free, and its watchers what the others publish", async () => {
+  it("tells other processes which tasks have changed and which runs are free, and tells its watchers about theirs", async () => {
     const channel = hub();
     const [own, other] = [channelWakeup(channel()), channelWakeup(channel())];
     const told: (string | undefined)[] = [];
@@ -53,7 +53,7 @@ describe("the store of several processes", () => {
     expect(made?.ok).toBe(true);
     await expect.poll(() => told).toEqual(["t"]);
     const fence = made?.ok === true && "fence" in made ? made.fence : 0;
-    // Rejected, so nobody is notified.
+    // A rejected append notifies nobody.
     await store.append([{ task: { ...task, taskId: "no" }, records: [], effects: [run] }]);
     await store.append([{ task, fence, records: [], effects: [{ effect: "lease", op: "release" }] }]);
     await expect.poll(() => told).toEqual(["t", "t", freeRuns]);
@@ -65,7 +65,7 @@ describe("the store of several processes", () => {
     await store.close();
   });
 
-  it("is left unchanged if it wakes other machines itself", () => {
+  it("is left unchanged if it notifies other machines itself", () => {
     const own = channelWakeup(hub()());
     const withWakeup = (isConnected: boolean): Store =>
       Object.assign(memoryStore(), { wakeup: { ...own, isConnected } });
@@ -104,7 +104,7 @@ describe("a process that does not read", () => {
   });
 });
 
-/** A process, as far as connections go. */
+/** A process that takes connections. */
 class Taker {
   readonly sent: Socket[] = [];
   send(_port: number, socket: Socket): void {
@@ -133,7 +133,7 @@ describe("the connections of several processes", () => {
     };
   }
 
-  it("go to one process after the other, wait for a busy one only while it is busy, and none is lost with it", async () => {
+  it("go to the processes in turn, wait while a process is busy, and survive its end", async () => {
     const { accepted, clients, close } = await connections(6);
     const [a, b, c, d, e, f] = accepted as [Socket, Socket, Socket, Socket, Socket, Socket];
     const spread = new Spread<Taker>({ onStuck: () => {} });
@@ -148,12 +148,12 @@ describe("the connections of several processes", () => {
     expect([one.sent, two.sent]).toEqual([[a], [b]]);
     spread.taken(two);
     expect(two.sent).toEqual([b, c]);
-    // What one process has not taken when it ends, another one gets.
+    // Another process gets the connections that an ended process has not taken.
     spread.ended(one);
     spread.taken(two);
     expect(two.sent).toEqual([b, c, a]);
     expect(a.destroyed).toBe(false);
-    // One that steps aside takes what is on its way, and gets nothing more.
+    // A removed process takes the connections already sent to it, and gets no more.
     spread.remove(two);
     spread.give(0, d);
     spread.taken(two);

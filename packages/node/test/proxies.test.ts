@@ -18,9 +18,9 @@ import { echoAgent } from "./support/agents.ts";
 import { certificateFor } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** A server behind proxies that it knows, and one behind proxies that it does not. */
+/** Servers behind trusted and untrusted proxies. */
 
-/** What a server knows of the client of one request from `peer`, which has these headers. */
+/** The facts that a server has about a client, for a request from `peer` with these headers. */
 async function factsOf(
   trustProxy: TrustProxy | undefined,
   headers: Readonly<Record<string, string>>,
@@ -64,7 +64,7 @@ describe("the facts of a request", () => {
     forwarded: "for=198.51.100.1;proto=https",
   };
 
-  it("are those of the connection if no proxy is named, whatever the headers say", async () => {
+  it("are the connection's if no proxy is trusted, whatever the headers say", async () => {
     expect(await factsOf(undefined, headers)).toEqual({ remoteAddress: "127.0.0.1", secure: false });
     expect(await factsOf(["10.0.0.0/8"], headers)).toEqual({ remoteAddress: "127.0.0.1", secure: false });
     expect(await factsOf(["10.0.0.0/8"], headers, "11.0.0.1")).toEqual({ remoteAddress: "11.0.0.1", secure: false });
@@ -74,7 +74,7 @@ describe("the facts of a request", () => {
     expect(await factsOf(["127.0.0.1"], headers)).toEqual({ remoteAddress: "192.0.2.1", secure: true });
     const forwarded = { addresses: ["loopback"], headers: "forwarded" } as const;
     expect(await factsOf(forwarded, headers)).toEqual({ remoteAddress: "198.51.100.1", secure: true });
-    // The proxy writes the other header, and passes on what the client wrote.
+    // The proxy writes the other header, and passes on the client's.
     expect(await factsOf(forwarded, { "x-forwarded-for": "192.0.2.1" })).toMatchObject({ remoteAddress: "127.0.0.1" });
     expect(await factsOf(["loopback"], { forwarded: "for=198.51.100.1" })).toMatchObject({
       remoteAddress: "127.0.0.1",
@@ -129,7 +129,7 @@ describe("the certificate of a client of a proxy", () => {
   });
 
   it.each(["client-cert", "x-forwarded-client-cert", "x-ssl-client-cert"])(
-    "does not exist if %s is not a certificate, is not named, or comes from somebody else",
+    "does not exist if %s is not a certificate, is not configured, or comes from an untrusted sender",
     async (name) => {
       const { raw } = new X509Certificate(await pem());
       const good = name === "client-cert" ? `:${raw.toString("base64")}:` : raw.toString("base64");
@@ -241,7 +241,7 @@ it("a named proxy changes nothing on a card: publicUrl decides (A2A 1.0 §8)", a
 describe("limits behind a proxy", () => {
   it("stop a client that guesses, and no other client of that proxy", async () => {
     const authenticator = bearer({ "a-token": { subject: "ada" } });
-    // Its time stands still, so no guess is forgiven meanwhile.
+    // The clock stands still, so no guess expires.
     const server = await start({ authenticator, trustProxy: ["loopback"], clock: fakeClock() });
     const list = async (client: string, token: string): Promise<number> => {
       const headers = { authorization: `Bearer ${token}`, "x-forwarded-for": client };

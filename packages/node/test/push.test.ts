@@ -13,7 +13,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { connect, nodeDialer, serve, type ServeOptions, type Server } from "../src/index.ts";
 import { certificateFor } from "./support/certificate.ts";
 
-/** Webhooks of a real server over every binding and version: what callers register, and that it is called. */
+/** Webhooks of a real server over every binding and version: they are registered and called. */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -143,7 +143,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
     await expect(missing).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it.each(faces)("%s: are rejected if the server sends none, also with a message (§3.3.4)", async (face) => {
+  it.each(faces)("%s: are rejected if the server has no push, also within a message (§3.3.4)", async (face) => {
     const server = await start();
     const client = await clientOf(server, face);
     // The client would reject it by the card.
@@ -173,7 +173,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
 });
 
 describe("webhooks in SQLite", () => {
-  it("get their events with their secrets from the next process, also after the key was replaced", async () => {
+  it("get their events with their secrets from the next process, even after the key was replaced", async () => {
     const folder = await temporaryFolder();
     const path = join(folder, "parley.db");
     const open = async (...keys: readonly string[]): Promise<Server> => {
@@ -236,7 +236,7 @@ describe("the keys of push", () => {
     );
   });
 
-  it("come from the environment, and then there is no warning", async () => {
+  it("come from the environment, without a warning", async () => {
     vi.stubEnv("PARLEY_KEYS", ` ${key} , ${Buffer.alloc(32, 2).toString("base64")},`);
     const { logger, lines } = recordingLogger();
     const server = await start({ push: true, logger });
@@ -289,7 +289,7 @@ describe("the addresses of webhooks", () => {
 });
 
 describe("a config with MutualTLS", () => {
-  it("is called with the client certificate of the server, which no other receiver sees", async () => {
+  it("is called with the server's client certificate, which other receivers do not get", async () => {
     const [receiver, sender] = [await certificateFor("hooks.example"), await certificateFor("sender.example")];
     const seen: unknown[] = [];
     const tls = createTlsServer({ ...receiver, ca: sender.cert, requestCert: true, rejectUnauthorized: false });

@@ -11,7 +11,7 @@ import { echoAgent } from "./support/agents.ts";
 import { deferred, RawClient } from "./support/host.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/* What an application answers on the port of its agents. */
+/* An application's routes on the port of its agents. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -25,7 +25,7 @@ async function start(routes: NonNullable<ServeOptions["routes"]>, options: Serve
   return server;
 }
 
-/** An application that reports what it got. */
+/** An application that echoes its requests. */
 const mirror = async (request: Request): Promise<Response | undefined> => {
   const { method, url, headers } = request;
   if (new URL(url).pathname.startsWith("/none")) return undefined;
@@ -33,7 +33,7 @@ const mirror = async (request: Request): Promise<Response | undefined> => {
 };
 
 describe("an application's routes", () => {
-  it("answer what belongs to no agent, over HTTP/1.1 and HTTP/2", async () => {
+  it("answer requests for no agent, over HTTP/1.1 and HTTP/2", async () => {
     const server = await start(mirror);
     const answer = await fetch(`${server.url}/own/a%20b?x=1`, {
       method: "PUT",
@@ -112,7 +112,7 @@ describe("an application's routes", () => {
     await Promise.all([left.promise, canceled.promise]);
   });
 
-  it("get what the server knows of the client, and no header that claims it", async () => {
+  it("get the client's address from the server, not from a header", async () => {
     const server = await start((_request, { remoteAddress, secure }) => Response.json({ remoteAddress, secure }));
     const answer = await fetch(`${server.url}/own`, { headers: { "x-forwarded-for": "192.0.2.1" } });
     expect(await answer.json()).toEqual({ remoteAddress: "127.0.0.1", secure: false });
@@ -142,7 +142,7 @@ describe("the server's rules hold for an application's routes", () => {
     expect(await withHost(server, `localhost:${server.port}`)).toBe(200);
   });
 
-  it("their address is that of publicUrl, whatever host a request names", async () => {
+  it("requests have the origin of publicUrl, whatever host they name", async () => {
     const options = {
       publicUrl: "https://agents.example.com/all",
       authenticator: bearer({ "token-0123456789": { subject: "ada" } }),
@@ -180,7 +180,7 @@ describe("the server's rules hold for an application's routes", () => {
     expect([answer.status, await answer.text()]).toEqual([403, "no thanks"]);
   });
 
-  it("a body may be left in the middle, and the rest of it harms nobody", async () => {
+  it("a body may be abandoned in the middle, and its rest harms nobody", async () => {
     const server = await start(async ({ body }) => {
       const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = body?.getReader();
       await reader?.read();
@@ -205,7 +205,7 @@ describe("the server's rules hold for an application's routes", () => {
     expect((await fetch(`${server.url}/kept`)).status).toBe(500);
   });
 
-  it("an error is a 500 without details, and is logged; so is what is not a Response", async () => {
+  it("an error, or a result that is not a Response, is logged and answered with 500 without details", async () => {
     const causes: string[] = [];
     const logger: Logger = {
       ...silentLogger,

@@ -170,12 +170,12 @@ describe("an address to listen on", () => {
     ["::", false, "http://[::]:4000"],
     ["::ffff:10.0.0.1", false, "http://[::ffff:10.0.0.1]:4000"],
     ["192.168.1.5", false, "http://192.168.1.5:4000"],
-  ])("of %s is this machine's alone: %s", async (host, alone, url) => {
+  ])("of %s is only for this machine: %s", async (host, alone, url) => {
     expect(isLoopback(await addressOf(host))).toBe(alone);
     expect(urlOf(host, 4000, false)).toBe(url);
   });
 
-  it("may be a name, which is judged by its address", async () => {
+  it("may be a name, which is checked by its address", async () => {
     expect(isLoopback(await addressOf("localhost"))).toBe(true);
     expect(urlOf("localhost", 4000, true)).toBe("https://localhost:4000");
   });
@@ -250,7 +250,7 @@ describe("close", () => {
     await closing;
   });
 
-  it("stops what takes longer, and ends the streams so their clients continue elsewhere", async () => {
+  it("aborts runs that take longer, and ends their streams so that clients continue elsewhere", async () => {
     const { agent, begun, aborted } = slowAgent();
     const store = memoryStore();
     const server = await start(agent, { store });
@@ -266,7 +266,7 @@ describe("close", () => {
     expect(await client.ended()).not.toContain("TASK_STATE_COMPLETED");
   });
 
-  it("lets a call over HTTP/2 finish within the grace, and ends what takes longer", async () => {
+  it("lets a call over HTTP/2 finish within the grace, and ends calls that take longer", async () => {
     const { agent, begun, finish } = slowAgent();
     const server = await start(agent);
     using client = await Http2Client.to(server.url);
@@ -345,7 +345,7 @@ describe("close", () => {
     await closing;
   });
 
-  it("says what a store is if it got a URL, without showing the URL", async () => {
+  it("rejects a URL as the store, and suggests how to open one without repeating the URL", async () => {
     const starting = serve(echoAgent(), { port: 0, signals: false, store: "postgres://ada:secret@db/x" as never });
     await expect(starting).rejects.toThrow(/^The option `store` must be a store, or a function that opens one: .*url/);
     await expect(starting).rejects.not.toThrow("secret");

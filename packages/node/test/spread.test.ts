@@ -9,7 +9,7 @@ interface Member extends Taker {
   readonly name: string;
 }
 
-/** A port whose connections go to members. One answers with its name, or has stopped. */
+/** A port whose connections go to members. A member answers with its name, or is stopped. */
 async function spreading(isStopped: (name: string) => boolean) {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());

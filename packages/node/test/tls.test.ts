@@ -144,7 +144,7 @@ describe("a certificate in files", () => {
     expect([await status(client), await status(other)]).toEqual([200, 200]);
   });
 
-  it("may be a link that is moved to other files, as certificates in Kubernetes are", async () => {
+  it("may be a link that changes to other files, as in Kubernetes", async () => {
     const path = await folder();
     const [first, second] = [await certificateFor("127.0.0.1"), await certificateFor("127.0.0.1")];
     const both = await Promise.all(

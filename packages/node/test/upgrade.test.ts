@@ -13,7 +13,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close({ grace: 0 })));
 });
 
-/** A binding whose protocol answers everything in capitals. */
+/** A binding whose protocol answers in capitals. */
 function shouting(upgrade?: (connection: UpgradedConnection) => void, close = (): void => {}): UpgradeBinding {
   const take = ({ socket, head }: UpgradedConnection): void => {
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\n");
@@ -56,11 +56,11 @@ describe("a request for an upgrade", () => {
   });
 
   it.each([
-    ["of a path that nobody upgrades", asking("/"), "405"],
-    ["of a path where nothing is", asking("/nothing"), "404"],
+    ["of a path without an upgrading binding", asking("/"), "405"],
+    ["of an unknown path", asking("/nothing"), "404"],
     ["to another protocol", asking("/shout", "h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"), "426"],
     ["of a page of another origin", asking("/shout", "shout", "Origin: https://evil.example\r\n"), "403"],
-  ])("%s is answered as if it were none, and the connection continues", async (_what, asked, status) => {
+  ])("%s is answered like an ordinary request, and the connection continues", async (_what, asked, status) => {
     using client = await start(shouting());
     for (const round of [1, 2]) {
       client.socket.write(asked);

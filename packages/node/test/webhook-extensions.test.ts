@@ -9,7 +9,7 @@ import { defineExtension } from "@parley/a2a/extensions";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { serve, type Server } from "../src/index.ts";
 
-/** Webhooks have the activation of the request that registered them (A2A 1.0 §4.6): in their headers and their bodies, also after a restart. */
+/** Webhooks have the extensions of the request that registered them (A2A 1.0 §4.6), in headers and bodies, also after a restart. */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -120,7 +120,7 @@ async function delivered(seen: Hook["seen"], path: string, text: string): Promis
   return [found?.headers["a2a-extensions"], found?.text.includes('"hello":"reader"')];
 }
 
-test("of 1.0: with the message or later, after a restart, as far as the agent still has the extensions", async () => {
+test("of 1.0: with the message or later, after a restart, if the agent still has the extensions", async () => {
   const { url, seen } = await hook();
   const file = await folder();
   let server = await start(file);

@@ -1,8 +1,8 @@
 /**
  * What an agent's author and a server's operator call by hand, and the types that its signatures need.
  *
- * Stores, and what operators do with what is stored, are in `@parley/server/store`. Who calls is in `@parley/a2a/auth`, and what
- * bindings, observers and interceptors are made of in `@parley/a2a/protocol`.
+ * Stores, and operators' functions on them, are in `@parley/server/store`. Who calls is in `@parley/a2a/auth`, and what bindings, observers
+ * and interceptors are made of in `@parley/a2a/protocol`.
  * @packageDocumentation
  */
 

@@ -146,7 +146,7 @@ export { BoundedMap, memoryOf, type MapBounds } from "@parley/a2a/internal/base/
 export { escaped, unescaped, wellFormed } from "@parley/a2a/internal/base/json-text";
 export { utf8Length } from "@parley/a2a/internal/base/index";
 
-// Full text search: what of a task is searched, and what a word is.
+// Full text search: the searched texts of a task, and its words.
 export type { TaskSearch, SearchTerm, SearchQuery, SearchPage, SearchHit, SearchSnippet } from "./store/index.ts";
 export {
   isSearched,

@@ -22,8 +22,8 @@ type Begins<T> = (about: T) => Begun;
 type Context = Pick<Observation, "run" | "trace" | "headers">;
 
 /**
- * Combines several observers. Each receives every event, even if another one throws. The context of the first observer encloses that of the
- * next. The propagated trace is that of the last observer that has one.
+ * Combines several observers. Each receives every event, even if another one throws. The context of the first observer encloses the next
+ * one's. The propagated trace is the trace of the last observer that has one.
  *
  * @example
  * ```ts

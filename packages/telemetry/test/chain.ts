@@ -8,7 +8,7 @@ import type { AgentDefinition } from "@parley/server/internal/agent/index";
 import { telemetry, type TelemetryOptions } from "../src/index.ts";
 import { agentOf, type Spans } from "./support.ts";
 
-/* Three agents behind one another, each a server with a port of its own. */
+/* Three agents that call one another, each a server with its own port. */
 
 async function served(
   name: string,
@@ -34,7 +34,7 @@ async function clientOf(url: string, binding: string, spans: Spans, options: Tel
   return connect(url, { binding, bindings, observer, interceptors: [observeRequests(observer)] });
 }
 
-/** A, B and C behind one another. Returns a client of A. */
+/** Serves A, which calls B, which calls C. Returns a client of A. */
 export async function chain(binding: string, spans: Spans, options: TelemetryOptions = {}) {
   const inC: AgentDefinition["onMessage"] = async function* (turn_) {
     const answer = await turn_.step("look up", async () => "42");

@@ -7,11 +7,11 @@ import { chain } from "./chain.ts";
 import { langfuseTypeOf, phoenixKindOf, phoenixSessionOf, problemsOf } from "./conventions.ts";
 import { registered, Spans } from "./support.ts";
 
-/** What tools and the conventions want of our spans: see conventions.ts for where they say so. */
+/** Our spans follow the conventions, and suit common tools. conventions.ts names the sources. */
 
 registered();
 
-/** Spans of every kind, with every attribute: those of a message over three agents, and some that no test has to wait for. */
+/** Spans of every kind, with every attribute: the spans of a message over three agents, and some that are created directly. */
 async function everySpan(): Promise<readonly ReadableSpan[]> {
   const spans = new Spans();
   const options = { content: (text: string) => text, userIds: true };
@@ -32,10 +32,10 @@ async function everySpan(): Promise<readonly ReadableSpan[]> {
 
 const line = (span: ReadableSpan, what: unknown): string => `${span.name}: ${String(what)}`;
 
-test("every attribute has the name, the type and the values of the conventions, on spans of the kind that has it", async () => {
+test("every attribute has the name, type and values of the conventions, and is only on spans that may have it", async () => {
   const spans = await everySpan();
   expect(spans.flatMap(problemsOf)).toEqual([]);
-  // What is checked is there.
+  // Every attribute was checked.
   const keys = new Set(spans.flatMap(({ attributes }) => Object.keys(attributes)));
   expect([...keys].sort()).toEqual([
     "a2a.message.id",
@@ -84,7 +84,7 @@ describe("Langfuse", () => {
   test("exports each span of a message by its default filter, as agents, tools and spans", async () => {
     const spans = await everySpan();
     const dropped = spans.filter((span) => !isDefaultExportSpan(span)).map(({ name }) => name);
-    // It is about no agent: what `@langfuse/otel` is not interested in.
+    // `@langfuse/otel` exports only the spans of agents.
     expect(dropped).toEqual(["webhook delivery"]);
     for (const span of spans) {
       const [operation = ""] = span.name.split(" ");
@@ -93,7 +93,7 @@ describe("Langfuse", () => {
     }
   });
 
-  test("its processor exports what a server and its client have recorded", async () => {
+  test("its processor exports the spans of a server and its client", async () => {
     const exporter = new InMemorySpanExporter();
     const processor = new LangfuseSpanProcessor({ exporter, exportMode: "immediate", publicKey: "p", secretKey: "s" });
     const spans = new Spans([processor]);

@@ -2,7 +2,7 @@ import { SpanKind, type AttributeValue } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
 
 /*
- * What the conventions say of the attributes that we set, in our words.
+ * The rules of the conventions for our attributes, in our words.
  *
  * - `a2a.*`: semantic-conventions-genai, pull request 195, head 842a839: `model/a2a/{registry,common,spans}.yaml`, `docs/gen-ai/a2a.md`.
  * - `gen_ai.*`: semantic-conventions-genai v0.1.0: `model/gen-ai/{registry,spans}.yaml`, `docs/gen-ai/{gen-ai-agent-spans,execute-tool}.md`.
@@ -76,7 +76,7 @@ const session = {
   "session.id": text,
   "openinference.span.kind": { type: "string", values: ["AGENT", "TOOL"] },
 } as const;
-/** Ours, and the task, which no convention has on these spans. */
+/** Custom attributes, and the task, which no convention puts on these spans. */
 const own = { "a2a.task.id": text, "parley.turn": number, "parley.attempt": number };
 
 interface SpanRule {
@@ -138,7 +138,7 @@ function typeOf(value: AttributeValue | undefined): string {
   return Array.isArray(value) ? "string[]" : typeof value;
 }
 
-/** What of a span the conventions do not have, or have otherwise. */
+/** Describes where a span violates the conventions. */
 export function problemsOf(span: ReadableSpan): readonly string[] {
   const rule = ruleOf(span);
   if (rule === undefined) return [`${span.name}: no convention has such a span`];
@@ -167,8 +167,8 @@ function namedBy({ name, attributes }: ReadableSpan): string {
 }
 
 /**
- * The kind that Phoenix gives a span which it receives by OTLP, as `phoenix/trace/gen_ai/conversion.py` of 20.26.1 does: `openinference.*` wins,
- * else the operation, else what a tool or a model has.
+ * The kind that Phoenix gives a span from OTLP (`phoenix/trace/gen_ai/conversion.py` of 20.26.1): `openinference.*` wins, then the
+ * operation, then the attributes of a tool or a model.
  */
 export function phoenixKindOf({ attributes }: ReadableSpan): string | undefined {
   const given = attributes["openinference.span.kind"];
@@ -193,7 +193,7 @@ export function phoenixSessionOf({ attributes }: ReadableSpan): unknown {
   return attributes["session.id"] ?? attributes["gen_ai.conversation.id"];
 }
 
-/** What Langfuse's server makes of a span (`ObservationTypeMapper.ts`): the first of these that is there. */
+/** The type that Langfuse's server gives a span (`ObservationTypeMapper.ts`): the first that matches. */
 export function langfuseTypeOf({ attributes }: ReadableSpan): string {
   const given = attributes["openinference.span.kind"];
   if (given !== undefined) return String(given);

@@ -71,7 +71,7 @@ describe("an agent is unharmed by", () => {
     expect(await logOf(new BasicTracerProvider({ spanProcessors }))).toEqual(["An observer failed"]);
   });
 
-  test("content that cannot be redacted: its log says so once, and the spans have no content", async () => {
+  test("content that cannot be redacted: it is logged once, and the spans have no content", async () => {
     const { provider, exporter } = new Spans();
     const content = (): never => {
       throw new Error("no rule for this text");
@@ -98,7 +98,7 @@ describe("an agent is unharmed by", () => {
     const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
     expect(await logOf(provider)).toEqual([]);
     await expect(provider.forceFlush()).rejects.toBeDefined();
-    // Forty exports have failed.
+    // Forty exports have failed, and are logged once.
     expect(told.lines.map(({ message, fields }) => [message, String(fields?.["cause"])])).toEqual([
       ["OpenTelemetry reported a problem; not logging repetitions", expect.stringContaining("ECONNREFUSED")],
     ]);

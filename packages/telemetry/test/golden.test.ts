@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { chain } from "./chain.ts";
 import { registered, Spans } from "./support.ts";
 
-/** The trace of a message that three agents answer: A asks B, and B asks C. Each of them is a server with a port of its own. */
+/** The trace of a message that three agents answer: A asks B, and B asks C. Each is a server with its own port. */
 
 registered();
 

@@ -10,12 +10,12 @@ import { bound } from "../../server/test/engine/support.ts";
 import { telemetry } from "../src/index.ts";
 import { agentOf, registered, Spans } from "./support.ts";
 
-/** What comes later, as it happens: the outbox posts to a receiver, and another node takes over a run that was lost. */
+/** Work after the call: the outbox posts to a receiver, and another node takes over a lost run. */
 
 registered();
 
 describe("the webhooks of a server", () => {
-  test("are posted in the trace of their call with the traceparent of their own span, and retried in a linked trace", async () => {
+  test("are posted in the trace of their call, with their own span as the parent, and retried in a linked trace", async () => {
     const heard: (string | undefined)[] = [];
     const receiver = createServer((request, response) => {
       heard.push(String(request.headers["traceparent"]));
@@ -71,7 +71,7 @@ describe("a node that takes over a run", () => {
       await open;
       yield turn.artifact({ parts: [{ text: "done" }] });
     };
-    // Nothing more of the first node is stored once it is cut off.
+    // From here on, the first node stores nothing.
     const cut: Store = {
       ...bound(store),
       append: (items) => (isAlive ? store.append(items) : new Promise(() => {})),
@@ -85,7 +85,7 @@ describe("a node that takes over a run", () => {
         lease: { holder, isGone: (other) => other === "lost" },
         observer: telemetry({ tracerProvider: spans.provider }),
       });
-      // What the lost node still stores never ends.
+      // The lost node would wait forever for its store.
       onTestFinished(() => void handler.close());
       const fetch = (url: string, init: RequestInit): Promise<Response> => handler.fetch(new Request(url, init));
       return connect(publicUrl, { fetch, binding: "JSONRPC" });

@@ -9,7 +9,7 @@ import { agentOf } from "./support.ts";
 
 export const url = "http://localhost:4000";
 
-/** The store as if it had a pool of connections. */
+/** The store, with metrics of a pool of connections. */
 function withPool(store: Store): Store {
   return { ...bound(store), connections: () => ({ total: 5, idle: 2, waiting: 1 }) };
 }
@@ -42,7 +42,7 @@ export async function lived(observer: Observer, routes: Parameters<typeof create
   return { fetch, handler };
 }
 
-/** The samples of a text in the format of Prometheus. Throws for a line that is none. */
+/** The samples of a text in the format of Prometheus. Throws for other lines. */
 export function samples(text: string): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   for (const line of text.trimEnd().split("\n")) {

@@ -98,7 +98,7 @@ describe("/metrics", () => {
     close?.();
   });
 
-  test("has the rest of a store that does not answer, and asks it once", async () => {
+  test("has the other values if a store does not answer, and asks it once", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const metrics = prometheus();

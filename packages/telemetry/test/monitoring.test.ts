@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { prometheus } from "../src/prometheus/index.ts";
 import { lived, samples } from "./lived.ts";
 
-/** The dashboard and the alerts of deploy/monitoring ask for metrics that `/metrics` has, in expressions that are whole. */
+/** The dashboard and alerts of deploy/monitoring are valid PromQL and use only metrics of `/metrics`. */
 
 const root = join(import.meta.dirname, "../../..");
 const folder = join(root, "deploy/monitoring");
@@ -86,7 +86,7 @@ describe("deploy/monitoring", () => {
     const labelsOf = (name: string): ReadonlySet<string> | undefined => {
       const own = keys.filter((key) => key === name || key.startsWith(`${name}{`));
       const labels = own.flatMap((key) => [...key.matchAll(/([a-z_0-9]+)="/g)].map(([, label = ""]) => label));
-      // Prometheus adds the target.
+      // Prometheus adds the label of the target.
       return own.length === 0 ? undefined : new Set([...labels, "instance"]);
     };
     const used = new Set<string>();

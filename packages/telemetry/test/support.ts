@@ -11,7 +11,7 @@ import {
 import { afterAll, beforeAll } from "vitest";
 import { defineAgent, type AgentDefinition } from "@parley/server/internal/agent/index";
 
-/** An SDK 2 whose spans are kept in memory. Contexts and propagators are those of the process, as an SDK registers them. */
+/** An SDK 2 whose spans are kept in memory. Contexts and propagators are global, as with a real SDK. */
 export class Spans {
   readonly exporter: InMemorySpanExporter = new InMemorySpanExporter();
   readonly provider: BasicTracerProvider;

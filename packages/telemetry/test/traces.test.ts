@@ -27,7 +27,7 @@ async function* answering(turn: Parameters<AgentDefinition["onMessage"]>[0]) {
   return undefined;
 }
 
-/** Serves an agent without a network. `around`: what is around each request, as an instrumentation of the transport is. */
+/** Serves an agent without a network. `around` wraps each request, as an instrumentation of the transport does. */
 async function connected({
   onMessage = answering,
   around = (work) => work(),
@@ -221,7 +221,7 @@ describe("the context", () => {
     expect(atClient?.spanContext().traceId).toBe(remote.traceId);
   });
 
-  test("a span of the agent's own, such as that of its model, is below the turn", async () => {
+  test("a span that the agent creates, such as for its model, is below the turn", async () => {
     const spans = new Spans();
     const { client } = await connected({
       tracerProvider: spans.provider,
@@ -235,7 +235,7 @@ describe("the context", () => {
     expect(child(spans.named("chat"))).toBe(spans.named("invoke_agent Toy").spanContext().spanId);
   });
 
-  test("without spans of agents, spans that the agent opens are below the call", async () => {
+  test("without agent spans, spans that the agent creates are below the call", async () => {
     const spans = new Spans();
     const { client } = await connected({
       tracerProvider: spans.provider,

@@ -13,7 +13,7 @@ import type { ServerBinding } from "@parley/a2a/internal/transport/server/bindin
 import { wires } from "@parley/a2a/internal/wires";
 import type { ExtensionContractBinding } from "./extension/given.ts";
 
-/** Options of `inProcess()`: those of the engine, and overrides of the card. */
+/** Options of `inProcess()`: the engine's options, and overrides of the card. */
 export interface InProcessOptions extends Partial<Omit<EngineOptions, "agents">> {
   /** Members that override the card derived from the agent. */
   readonly card?: Partial<AgentCard>;

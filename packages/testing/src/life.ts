@@ -135,8 +135,8 @@ export interface Listening {
 }
 
 /**
- * A `fetch` within this process: no port, but the same requests, headers, JSON and streams. Without a process,
- * connections are refused; those of a killed process are reset.
+ * A `fetch` within this process: no port, but the same requests, headers, JSON and streams. Without a process, connections are refused; a
+ * killed process's connections are reset.
  */
 export function inProcessFetch(listening: () => Listening | Error): FetchLike {
   return async (url, init) => {

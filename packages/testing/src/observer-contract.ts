@@ -29,7 +29,7 @@ export interface ObserverUnderTest {
    * has no contexts.
    */
   readonly active?: () => unknown;
-  /** Releases what the observer uses. */
+  /** Releases the observer's resources. */
   close?(): Promise<void>;
 }
 

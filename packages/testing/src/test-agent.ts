@@ -222,7 +222,7 @@ class Server {
 /** Header that names a test caller. Only the server under test knows it. */
 const callerHeader = "x-test-caller";
 
-/** Test callers, in addition to those of the server's own authenticator. */
+/** Test callers, in addition to callers of the server's own authenticator. */
 class Callers {
   readonly #principals = new Map<string, Principal>();
   readonly #agent: Agent;

@@ -4,7 +4,7 @@ import { defineExtension } from "@parley/a2a/internal/extensions/index";
 import { extensionContract, type Runner } from "../src/index.ts";
 import { notesOf } from "./notes.ts";
 
-/** The contract of extensions holds for extensions that keep it, and finds each way to break it. */
+/** The contract of extensions passes for valid extensions, and detects each violation. */
 
 const runner: Runner = { describe, it: test, expect };
 

@@ -4,7 +4,7 @@ import { defineExtension, extensionMethod } from "@parley/a2a/internal/extension
 import type { AnyExtension } from "@parley/a2a/internal/protocol/index";
 import type { ExtensionContractOptions } from "../src/index.ts";
 
-/** What the contract of extensions gets for an extension with a method, which requires another one. */
+/** The contract's input for an extension with a method that requires another extension. */
 export function notesOf(required: AnyExtension): ExtensionContractOptions<AnyExtension> {
   const notes = defineExtension({
     uri: "https://example.com/extensions/notes/v2",

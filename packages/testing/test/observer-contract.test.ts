@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { Observation, Observer } from "@parley/a2a/internal/protocol/index";
 import { observerContract, type ObserverUnderTest, type Runner } from "../src/index.ts";
 
-/** The contract of observers holds for one that does nothing, and for one that opens spans as a tracer does. */
+/** The contract of observers passes for an empty observer, and for one that opens spans like a tracer. */
 
 const runner: Runner = { describe, it: test, expect };
 
-/** Opens a span around each call, turn and request: it has the trace of its parent, and is active in what is observed. */
+/** Opens a span around each call, turn and request. A span has its parent's trace, and is active in the observed code. */
 function tracer(): ObserverUnderTest {
   const storage = new AsyncLocalStorage<string>();
   const random = (bytes: number): string => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex");

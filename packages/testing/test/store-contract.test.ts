@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { memoryStore, type Store } from "@parley/server";
 import { storeContract, storeHistories } from "@parley/testing";
 
-/** For store authors: does the suite find what is wrong with a store, on a runner that brings no `expect`? */
+/** The suite finds the bugs of a store, even on a runner without `expect`. */
 
 interface Found {
   readonly name: string;
@@ -35,7 +35,7 @@ async function failuresOf(create: () => Store, most = Infinity): Promise<readonl
   return failures;
 }
 
-/** A store with some methods of its own. */
+/** A store with some methods replaced. */
 function changed(store: Store, change: (store: Store) => Partial<Store>): Store {
   const own = change(store);
   return new Proxy(store, {
@@ -63,7 +63,7 @@ const wrong: Readonly<Record<string, (store: Store) => Partial<Store>>> = {
     head: (scope, taskId) => store.head({ agent: scope.agent }, taskId),
   }),
   "remembers no idempotency keys": () => ({ once: () => undefined }),
-  "leaves the last record out of a page of the log": (store) => ({
+  "omits the last record of a page of the log": (store) => ({
     read: async (...asked) => {
       const page = await store.read(...asked);
       return page && { ...page, records: page.records.slice(0, -1) };
@@ -101,7 +101,7 @@ it.each(Object.keys(wrong))("finds a store that %s, by its rules and by random h
   expect(failures.map((failure) => failure.name)).toContain(random);
 });
 
-it("says where the first difference is, and how to repeat the history", async () => {
+it("shows the first difference, and how to repeat the history", async () => {
   const create = (): Store =>
     changed(memoryStore(), (store) => ({
       list: async (...asked) => ({ ...(await store.list(...asked)), total: -1 }),
@@ -111,7 +111,7 @@ it("says where the first difference is, and how to repeat the history", async ()
   expect(error).toMatchObject({ cause: { message: "Not equal: found -1, expected 0" } });
 });
 
-it("says what to install if fast-check is missing", async () => {
+it("names the package to install if fast-check is missing", async () => {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
   const project = await mkdtemp(join(tmpdir(), "parley-suite-"));
   onTestFinished(() => rm(project, { recursive: true }));

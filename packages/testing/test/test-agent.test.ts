@@ -20,7 +20,7 @@ function after(clock: { after(ms: number, run: () => void): unknown }, ms: numbe
   return new Promise((resolve) => clock.after(ms, resolve));
 }
 
-/** Counts to `to`, one number a minute, with a checkpoint for each. `calls` is what it does to the world. */
+/** Counts to `to`, one number a minute, with a checkpoint for each. `calls` records its side effects. */
 function counter(calls: number[], ended: string[] = []): Partial<AgentDefinition> & Pick<AgentDefinition, "onMessage"> {
   return {
     resumable: true,
@@ -63,7 +63,7 @@ describe("testAgent", () => {
     await expect(client.sendMessage({ message: { parts: [] } })).rejects.toMatchObject({ code: "InvalidParams" });
   });
 
-  it("sends JSON: what JSON cannot carry does not arrive", async () => {
+  it("sends JSON: values such as undefined and NaN do not arrive", async () => {
     let seen: unknown;
     const { client } = await given({
       onMessage(turn) {
@@ -75,7 +75,7 @@ describe("testAgent", () => {
     expect(seen).toEqual({ nan: null });
   });
 
-  it("stands still until its clock is moved, so no time limit ends a slow test", async () => {
+  it("stands still until it is advanced, so no time limit ends a slow test", async () => {
     const { client, clock } = await given({
       idleTimeout: 1_000,
       async *onMessage(turn) {
@@ -146,7 +146,7 @@ describe("testAgent", () => {
     expect(texts(await client.getTask(task!))).toEqual(["real"]);
   });
 
-  it("advances automatically until something is done, as far as agents wait for it and no further", async () => {
+  it("advances until a promise settles, by no more than its agents wait for", async () => {
     const { client, clock } = await given({
       idleTimeout: 60_000,
       async *onMessage(turn) {
@@ -218,7 +218,7 @@ describe("testAgent().crash()", () => {
     expect(tasks[0]?.status.message?.parts[0]?.text).toContain("interrupted");
   });
 
-  it("drops what was not stored, and stores nothing more of a dead process", async () => {
+  it("a killed process loses unstored work and stores nothing more", async () => {
     let goOn = (): void => undefined;
     const { client, crash, restart, problems } = await given({
       resumable: true,
@@ -239,7 +239,7 @@ describe("testAgent().crash()", () => {
     expect(problems.join("\n").match(/Error: reached the end/g)).toBe(null);
   });
 
-  it("survives several crashes, in a store of the test", async () => {
+  it("survives several crashes with the store of the test", async () => {
     const store = memoryStore();
     const calls: number[] = [];
     const { client, clock, crash, restart } = await given(counter(calls), { store });
@@ -256,7 +256,7 @@ describe("testAgent().crash()", () => {
     expect(calls.toSorted((one, other) => one - other)).toEqual(calls);
   });
 
-  it("restarts gracefully without a crash, also with another version of the agent", async () => {
+  it("restarts gracefully without a crash, even with another version of the agent", async () => {
     const calls: number[] = [];
     const kinds: (string | undefined)[] = [];
     const { client, clock, restart } = await given({
@@ -281,7 +281,7 @@ describe("testAgent().crash()", () => {
 });
 
 describe("callers and logs of testAgent", () => {
-  it("has clients of different callers, who do not see each other's tasks (A2A 1.0 §13.1)", async () => {
+  it("creates clients for different callers, who do not see each other's tasks (A2A 1.0 §13.1)", async () => {
     const { client, as } = await given({
       async *onMessage(turn) {
         yield turn.completed(turn.principal.subject);
@@ -295,7 +295,7 @@ describe("callers and logs of testAgent", () => {
       await expect(other.getTask(task!)).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it("has callers with what the card requires, and asks the authenticator of the options about others (A2A 1.0 §7.4)", async () => {
+  it("creates callers with the credentials that the card requires; the given authenticator checks others (A2A 1.0 §7.4)", async () => {
     const demands = [{ schemes: { key: { list: ["read"] } } }];
     const { client, as, connect } = await given(
       {
@@ -330,7 +330,7 @@ describe("callers and logs of testAgent", () => {
     expect(await said(await connect({ headers: { "x-key": "secret-of-ada-0123456789" } }))).toBe("by-key may not pay");
   });
 
-  it("says why an agent failed, which its client does not learn", async () => {
+  it("shows why an agent failed, which its client does not see", async () => {
     const agent = await given({
       async *onMessage(turn) {
         yield turn.working();

@@ -82,7 +82,7 @@ function start(year: number, month: number): number {
   return new Date(0).setUTCFullYear(year, month, 1);
 }
 
-/** Whether a row is one of those that were asked for. */
+/** Whether a row is one of the requested rows. */
 export function filtering(filter: Filter | undefined): (row: readonly string[]) => boolean {
   if (filter === undefined) return () => true;
   const { index } = filter.column;

@@ -8,7 +8,7 @@ import { bucketing, filtering, type Bucket } from "./buckets.ts";
 export type Numbers = Grouped | Points;
 
 interface Reading {
-  /** Rows of the table, and those of them that are part of the answer. */
+  /** Rows of the table, and how many of them are part of the answer. */
   readonly rowsRead: number;
   readonly rowsUsed: number;
 }
@@ -64,7 +64,7 @@ export async function* collect(table: Table, plan: Plan, signal: AbortSignal): A
   return { ...reader.finish(), rowsRead, rowsUsed };
 }
 
-/** Whether the numbers are those of single rows, and not of groups. */
+/** Whether the numbers belong to single rows, not to groups. */
 export function isPoints(numbers: Numbers): numbers is Points {
   return numbers.plan.kind === "points";
 }
@@ -180,7 +180,7 @@ function arrange({ group, measures, limit }: GroupPlan, gathered: readonly Gathe
   };
 }
 
-/** Keys by weight; those of equal weight by name, so that every run gives the same order. */
+/** Keys by weight; keys of equal weight by name, so that every run gives the same order. */
 function ranked(weights: ReadonlyMap<string | number, number>, from: "top" | "bottom"): readonly (string | number)[] {
   const sign = from === "top" ? -1 : 1;
   return [...weights]

@@ -2,7 +2,7 @@ import type { TopLevelSpec } from "vega-lite";
 import type { GroupPlan, Grouping } from "../question/plan.ts";
 import { isPoints, type Grouped, type Numbers, type Points } from "./collect.ts";
 
-/** A chart in Vega-Lite. Fields have names of ours: those of the table's columns could read as paths or expressions. */
+/** A chart in Vega-Lite. Fields have our own names: Vega-Lite could read names of columns as paths or expressions. */
 
 const width = 640;
 const height = 360;
@@ -74,10 +74,10 @@ interface Drawing {
   readonly group: Grouping | undefined;
   /** The axis of the values. */
   readonly amount: object;
-  /** Channels and settings of the colours, empty if there is one. */
+  /** Channels and settings of the colours, empty for a single colour. */
   readonly color: object;
   readonly fill: object;
-  /** Names of the colours where their bars stand side by side, since adding up would mean nothing. */
+  /** Names of the colours if their bars stand side by side, because their sum has no meaning. */
   readonly beside: readonly string[] | undefined;
 }
 
@@ -151,7 +151,7 @@ function histogram(
   };
 }
 
-/** Groups side by side, each with its name: upright in an order of their own, lying where names are many or long. */
+/** Groups side by side, each with its name: upright if they have an order, lying if names are many or long. */
 function places({ values, mark, group, amount, color, fill, beside }: Drawing): object {
   const labels = [...new Set(values.map(({ label }) => label))];
   const ordered = group !== undefined && (group.kind !== "value" || group.numeric);
@@ -179,7 +179,7 @@ function places({ values, mark, group, amount, color, fill, beside }: Drawing): 
   };
 }
 
-/** Whether the groups are points of a calendar, so the axis is one of time. */
+/** Whether the groups are points of a calendar, so the axis shows time. */
 function isAlong(group: Grouping): boolean {
   return group.kind === "time" && !group.unit.includes(" of the ");
 }

@@ -2,9 +2,8 @@ import type { JsonObject, JsonValue, Part, Turn } from "@parley/node";
 import type { Answers, Ask } from "../question/plan.ts";
 
 /**
- * What is remembered, and where. The table is in the message that it came with, which the server stores. The state of the
- * context only says which message that is: a few bytes, which survive a restart. What a question leaves open is in the message
- * that asks it, so it belongs to the task.
+ * What is remembered, and where. The server stores the message with the table. The state of the context only refers to that message, in a
+ * few bytes, which survive a restart. An open question is in the message that asks it, so it belongs to the task.
  */
 
 /** A part of a message of this conversation. */
@@ -56,7 +55,7 @@ export function checkpointOf(turn: AnalystTurn): Checkpoint {
   return turn.checkpoint ?? { steps: 0 };
 }
 
-/** The question that the message of this turn answers: the open one in the last message of the agent, if there is one. */
+/** The question that this turn's message answers: the open question in the agent's last message, if any. */
 export function pendingOf({ task, message }: AnalystTurn): Pending | undefined {
   const history = task?.history ?? [];
   const place = history.findIndex(({ messageId, role }) => role === "ROLE_USER" && messageId === message.messageId);

@@ -6,7 +6,10 @@ export interface Outputs {
   readonly text: string;
 }
 
-/** Which outputs to send, by the media types that the caller accepts. None given means any. Text is always sent, because every answer has some. */
+/**
+ * Which outputs to send, by the media types that the caller accepts. No media types means any. Text is always sent, because every answer
+ * has some.
+ */
 export function outputsFor(modes: readonly string[]): Outputs {
   const accepts = (type: string): boolean => {
     const [group] = type.split("/");

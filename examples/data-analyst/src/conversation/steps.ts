@@ -17,7 +17,7 @@ export async function* resumable(
   let step = 0;
   for await (const events of steps) {
     step += 1;
-    // An end is never followed by a checkpoint, so it is yielded: the table is gone, or has changed.
+    // The work ends, so no checkpoint follows: the table is missing or has changed.
     const ends = events.some(endsTurn);
     if (step <= stored && !ends) continue;
     const reference = table();

@@ -20,7 +20,7 @@ const delimiters = [",", ";", "\t", "|"] as const;
 const sampleRows = 200;
 const maxTitles = 10;
 const maxColumns = 1000;
-/** Largest share of rows with a wrong number of fields. A file with more of them is not a table. */
+/** Largest share of rows with a wrong number of fields. A file beyond it is not a table. */
 export const raggedLimit = 0.2;
 
 /** Options of the parser for every file. Rows of a wrong length are repaired and counted by the reader of the rows. */

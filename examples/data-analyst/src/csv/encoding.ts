@@ -7,7 +7,7 @@ export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 const headBytes = 4096;
 const chunkBytes = 64 * 1024;
 
-/** First bytes of files that people send in place of a table, and what to tell them. */
+/** First bytes of files that people send instead of a table, and the answers to them. */
 const signatures: readonly (readonly [bytes: string, what: string, hint?: string])[] = [
   ["PK\x03\x04", "This is a ZIP file, perhaps an Excel workbook.", "Save the sheet as CSV and send that."],
   ["\xd0\xcf\x11\xe0", "This is an old Excel or Office file.", "Save the sheet as CSV and send that."],

@@ -11,11 +11,11 @@ export interface Table extends Dialect {
   readonly name: string;
   readonly bytes: Uint8Array;
   readonly encoding: Encoding;
-  /** Hash of the bytes, hexadecimal. It tells whether a table is still the same. */
+  /** Hash of the bytes, hexadecimal, to detect whether the table has changed. */
   readonly sha256: string;
 }
 
-/** Some rows, each as wide as the table, and how many rows so far were repaired to be so. */
+/** Some rows, each as wide as the table, and the number of rows repaired so far. */
 export interface Batch {
   readonly rows: readonly (readonly string[])[];
   readonly ragged: number;

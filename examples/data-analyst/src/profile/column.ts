@@ -23,12 +23,12 @@ export interface ColumnProfile {
   readonly missing: number;
   /** How many cells do not fit the type. They are left out of every number here. */
   readonly invalid: number;
-  /** How many different values; where `distinctExact` is false at least so many, the counting stopped there. */
+  /** The number of different values. If `distinctExact` is false, counting stopped there, and there may be more. */
   readonly distinct: number;
   readonly distinctExact: boolean;
   readonly numbers?: NumberProfile;
   readonly dates?: DateProfile;
-  /** The most frequent values; none where not all could be counted. */
+  /** The most frequent values. Empty if not all could be counted. */
   readonly top: readonly ValueCount[];
 }
 
@@ -52,7 +52,7 @@ export interface DateProfile {
   /** Milliseconds since the epoch. */
   readonly min: number;
   readonly max: number;
-  /** Whether `1/2/2012` could be either: nothing in the column settled it, so the month is taken to come first. */
+  /** Whether `1/2/2012` could be either: nothing in the column decides it, so the month comes first. */
   readonly ambiguous: boolean;
 }
 
@@ -168,7 +168,7 @@ function candidatesOf(name: string, limits: ColumnLimits, decimalComma: boolean)
   };
   const years = /(^|[^a-z])(year|yr)s?([^a-z]|$)/i.test(name);
   return [
-    // Before the numbers: of two that fit equally well the first is taken.
+    // Before the numbers, because the first of two equally good candidates is chosen.
     ...(years ? [candidate("year", readYear)] : []),
     candidate("number", (text) => readNumber(text, decimalComma), sampleOf(limits.sample)),
     candidate("boolean", (text) => {

@@ -1,8 +1,8 @@
-/** Statistics of a stream of numbers in memory of a fixed size, the same for the same numbers in the same order. */
+/** Statistics of a stream of numbers in a fixed amount of memory. The same stream gives the same result. */
 
 /**
- * A sample of at most `limit` values, each as likely to be kept as any other (reservoir sampling). Its choices come from a
- * generator with a fixed seed, because a run that is repeated after a crash must find the same.
+ * A sample of at most `limit` values, each as likely to be kept as any other (reservoir sampling). Its choices come from a generator with a
+ * fixed seed, because a run that is repeated after a crash must find the same values.
  */
 export interface Sample {
   readonly exact: boolean;
@@ -104,7 +104,7 @@ export function moments(): Moments {
   };
 }
 
-/** Twelve significant digits: what is beyond them is the noise of binary fractions. */
+/** Rounds to twelve significant digits: further ones are noise of binary fractions. */
 export function tidy(value: number): number {
   return Number(value.toPrecision(12));
 }

@@ -6,7 +6,7 @@ export interface Profile {
   readonly rows: number;
   /** Rows that had too few or too many fields, and were made to fit. */
   readonly ragged: number;
-  /** Whether the table names its columns itself. */
+  /** Whether the table has a row of column names. */
   readonly header: boolean;
   readonly columns: readonly ColumnProfile[];
 }

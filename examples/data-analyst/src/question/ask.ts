@@ -24,7 +24,7 @@ export function askText({ prompt, choices, several }: Ask): string {
   return `${prompt}\n\n${lines.join("\n")}\n\n${how}`;
 }
 
-/** The choices that an answer takes; `undefined` if it is none of them. */
+/** The choices that an answer names; `undefined` if it names none. */
 export function readAnswer(text: string, { choices, several }: Ask): readonly string[] | undefined {
   const said = text
     .trim()

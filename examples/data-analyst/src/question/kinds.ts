@@ -2,7 +2,7 @@ import type { ColumnProfile } from "../profile/column.ts";
 import type { ColumnRef } from "./plan.ts";
 import type { Aggregate } from "./request.ts";
 
-/** What can be done with a column, and what it is called. */
+/** The operations on a column, and their names. */
 
 const maxSeries = 50;
 

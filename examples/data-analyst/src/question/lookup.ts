@@ -13,7 +13,7 @@ export interface Measured {
   readonly aggregate?: Aggregate | undefined;
 }
 
-/** What to group by; the grouping if the text named one. */
+/** What to group by, with the grouping if the text named one. */
 export interface Dimension {
   readonly column: ColumnProfile;
   readonly grouping?: Grouping;
@@ -23,10 +23,7 @@ const maxChoices = 12;
 /** A choice that is not a column. */
 const countRows: Choice = { value: " rows", label: "count rows" };
 
-/**
- * Finds the columns that words mean. Where the words fit none or several, it takes the answer that the user gave, or throws
- * `Asking` to ask.
- */
+/** Finds the columns that words mean. If the words match none or several, it uses the user's earlier answer, or throws `Asking` to ask. */
 export class Lookup {
   readonly columns: readonly ColumnProfile[];
   /** Assumptions that were made on the way. */
@@ -62,7 +59,7 @@ export class Lookup {
     return answer.includes(countRows.value) ? [{ aggregate: "count" }, ...columns] : columns;
   }
 
-  /** "Number of flights": flights are the rows, unless each row already says how many it stands for. */
+  /** "Number of flights": each row is a flight, unless a column says how many flights it stands for. */
   #rowsOrColumn(said: string, words: string): readonly Measured[] {
     const counter = this.columns.find((column) => isNumber(column) && /^(count|number|n|total)$/i.test(column.name));
     if (counter === undefined) {
@@ -146,7 +143,7 @@ export class Lookup {
     return { kind: "value", column: ref(column), value: written(column) ?? value };
   }
 
-  /** Columns that a chart can go along, without those that it shows. */
+  /** Columns that can be the axis of a chart, without those that it shows. */
   groupable(measures: readonly Measured[]): readonly ColumnProfile[] {
     const used = new Set(measures.map(({ column }) => column));
     const free = this.columns.filter((column) => !used.has(column));

@@ -50,7 +50,7 @@ export type Filter =
   | { readonly kind: "value"; readonly column: ColumnRef; readonly value: string }
   | { readonly kind: "year"; readonly column: ColumnRef; readonly format: DateFormat; readonly year: number };
 
-/** The first run along the calendar, the others around it. */
+/** The first units follow the calendar; the others repeat with each day, week or year. */
 export type TimeUnit =
   | "year"
   | "quarter"
@@ -65,7 +65,7 @@ export type TimeUnit =
 
 /** A question to the user, which must be answered before there can be a plan. */
 export interface Ask {
-  /** Key of what is open. The answer is stored under it and found when the question is resolved again. */
+  /** Key of the open question. The answer is stored under it, and found when the question is resolved again. */
   readonly key: string;
   readonly prompt: string;
   readonly choices: readonly Choice[];

@@ -1,4 +1,4 @@
-/** What was asked, by the words alone. No column has been looked up yet. */
+/** What was asked, judged only by the words: no column has been looked up yet. */
 
 export type Aggregate = "mean" | "median" | "sum" | "count" | "min" | "max";
 export type Mark = "bar" | "line" | "area" | "scatter";
@@ -27,7 +27,7 @@ export interface ChartRequest {
   readonly filter?: string;
   readonly mark?: Mark;
   readonly distribution: boolean;
-  /** Whether a picture was asked for; otherwise one number may be the answer. */
+  /** Whether a picture was requested; otherwise one number may be the answer. */
   readonly picture: boolean;
   readonly limit?: Limit;
 }
@@ -153,7 +153,7 @@ function chartOf(question: string): Request {
     .split(separator)
     .map((part) => measureOf(part.trim()))
     .filter((measure) => measure.said !== "");
-  // "the average of a and b": what stands first holds for all.
+  // "the average of a and b": the first aggregate applies to all.
   const shared = measures[0]?.aggregate;
   const asked = measures.map((measure) =>
     measure.aggregate === undefined && shared !== undefined ? { ...measure, aggregate: shared } : measure,

@@ -43,7 +43,7 @@ function planOf(request: ChartRequest, lookup: Lookup): Plan {
   );
 }
 
-/** "Top 10 origins by count" names the groups first, and then what they are measured by. */
+/** "Top 10 origins by count" names the groups first, and then their measure. */
 function sidesOf(
   { measures, by, limit }: ChartRequest,
   lookup: Lookup,
@@ -55,7 +55,7 @@ function sidesOf(
   return { measures: [limit.by ?? { said: by, words: by }], by: first.words };
 }
 
-/** A point for each row, where two columns of numbers are set against each other. */
+/** A point for each row, if two columns of numbers are compared. */
 function pointsOf(
   { mark }: ChartRequest,
   measured: readonly Measured[],
@@ -82,7 +82,7 @@ function groupsOf(
 ): GroupPlan {
   if (asked === "scatter") lookup.notes.push("Points need two columns of numbers, so this is another kind of chart.");
   const group = dimension && (dimension.grouping ?? groupingOf(dimension.column, groupBins, lookup));
-  // Words cannot be added up; how often each of them occurs can be shown.
+  // Words cannot be added up, but their frequencies can be shown.
   const [only] = measured;
   const words = measured.length === 1 && only?.aggregate === undefined && only?.column;
   const implied =

@@ -22,7 +22,7 @@ const units: Readonly<Record<string, TimeUnit | undefined>> = {
 const dayLength = 86_400_000;
 const maxPoints = 2000;
 
-/** "Month", "months", "day of the week", "month of order_date", "time": a unit, and of what. */
+/** "Month", "months", "day of the week", "month of order_date", "time": a unit, and the column it applies to. */
 export function unitOf(words: string): { readonly unit: TimeUnit | undefined; readonly of?: string } | undefined {
   const text = words.toLowerCase().replace(/^(the|each|every|calendar) /, "");
   if (/^(time|dates?|timeline)$/.test(text)) return { unit: undefined };
@@ -33,7 +33,7 @@ export function unitOf(words: string): { readonly unit: TimeUnit | undefined; re
   return unit === undefined || of === undefined ? undefined : { unit, of };
 }
 
-/** Groups along a column of dates; without a unit as finely as a chart can show. */
+/** Groups along a column of dates; without a unit, as fine as a chart can show. */
 export function timeGrouping(column: ColumnProfile, unit: TimeUnit | undefined, notes: string[]): Grouping {
   const { dates } = column;
   if (dates === undefined) throw new Error(`${column.name} holds no dates`);

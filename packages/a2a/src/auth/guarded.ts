@@ -19,7 +19,7 @@ import type { AuthenticationPlace, Authenticator, ChallengeProblem, SkillOf, Aut
 
 /** The requirements of an agent on its callers. */
 interface Guard {
-  /** The card, with its requirements and those of its skills. */
+  /** The card, with its requirements and its skills' requirements. */
   readonly card: Pick<AgentCard, "securityRequirements" | "skills">;
   /** Whether the card has the authenticator's own requirements, which every accepted caller satisfies. */
   readonly byAuthenticator: boolean;

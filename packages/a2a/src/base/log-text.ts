@@ -111,7 +111,7 @@ function oneLine(text: string): string {
   return escapeControls(text.replace(/\n\s*/g, " "));
 }
 
-/** Limits of a record: its characters, those of one text, stack and name, the members of a list or object, and the nesting. */
+/** Limits of a record: characters in all, of a text, of a stack and of a name; members of a list or object; and nesting. */
 export const limits = { record: 32_000, text: 2_000, stack: 8_000, name: 100, members: 50, depth: 6 } as const;
 
 /** A JSON value within the limits. */

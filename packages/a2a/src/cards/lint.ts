@@ -17,7 +17,7 @@ const maxFindings = 100;
  * accept, or that have a surprising effect.
  *
  * @param card - The card, parsed from JSON.
- * @returns Every finding, errors first. Of more than 100 findings, the last one has the number of the others.
+ * @returns Every finding, errors first. If there are more than 100, the last one has the number of omitted findings.
  *
  * @example
  * ```ts
@@ -116,7 +116,7 @@ function readingFindings(card: Readonly<Record<string, unknown>>): CardFinding[]
   return [{ level: "warning", field: "", message }];
 }
 
-/* The rules of `lintCard`, in addition to those of the schema. */
+/* The rules of `lintCard`, in addition to the schema. */
 
 type Rule = (view: CardView) => readonly CardFinding[];
 

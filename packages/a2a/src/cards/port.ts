@@ -29,9 +29,9 @@ export interface SignCardOptions {
   readonly jku?: string;
   /**
    * Whether to also sign the form that the SDKs of JavaScript and Python read, if it lacks content of the card: they drop every empty
-   * value, including a security requirement without scopes, such as that of an API key. Without this signature, they reject such a card.
-   * With it, an attacker can remove these requirements from the card without invalidating the signature: those clients then send no
-   * credentials, and the server rejects them. Clients of this package ignore this signature. Default true.
+   * value, including a security requirement without scopes, such as for an API key. Without this signature, they reject such a card. With
+   * it, an attacker can remove these requirements from the card without invalidating the signature: those clients then send no credentials,
+   * and the server rejects them. Clients of this package ignore this signature. Default true.
    */
   readonly reduced?: boolean;
 }

@@ -12,7 +12,7 @@ import { readHeader } from "./sign.ts";
 export interface VerifyCardOptions {
   /** The URL of the card, for `TrustedKeys.origins`. Absent: the origins of all its interfaces must be trusted. */
   readonly address?: string;
-  /** Time. Default: that of the runtime. */
+  /** Clock. Default: the runtime's. */
   readonly clock?: Clock;
 }
 

@@ -47,7 +47,7 @@ export class GrowingText {
     return reset || text ? { text, reset } : undefined;
   }
 
-  /** Call it at the end of the events. A reset where the new text is shorter than the one that was shown. */
+  /** Call it at the end of the events. Returns a reset if the new text is shorter than the shown one. */
   end(): Omit<TextPiece, "artifactId"> | undefined {
     if (this.#at === this.#shown.length) return undefined;
     return { text: (this.#shown = this.#shown.slice(0, this.#at)), reset: true };

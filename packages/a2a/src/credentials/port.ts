@@ -97,7 +97,7 @@ export interface OAuthOptions {
    * certificate. Default: the `fetch` of the runtime.
    */
   readonly dialer?: Dialer;
-  /** Time. Default: that of the runtime. */
+  /** Clock. Default: the runtime's. */
   readonly clock?: Clock;
 }
 

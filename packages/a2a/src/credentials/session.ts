@@ -245,7 +245,7 @@ function schemesOf(challenges: readonly Challenge[]): readonly (readonly [string
 
 const wellKnown = /\/\.well-known\/agent(-card)?\.json$/;
 
-/** The URL of the agent, without a trailing slash: the user's, or else that of its first interface. */
+/** The URL of the agent, without a trailing slash: the user's, or else its first interface's. */
 function resourceOf(card: AgentCard, named: URL | undefined): string {
   const first = card.supportedInterfaces[0]?.url ?? "";
   const base = named && new URL(named.pathname.replace(wellKnown, ""), named);

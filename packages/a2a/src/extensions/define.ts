@@ -14,7 +14,7 @@ import type {
 import { checkDefinition } from "./definition.ts";
 import type { Part, StandardSchema, StreamResponse } from "../model/index.ts";
 
-/** The types of what an extension declares, before those of `turn.ext()` and `event.ext()`. */
+/** The types of an extension's declarations, before the types of `turn.ext()` and `event.ext()`. */
 export interface DeclaredTypes<
   Metadata extends MetadataFieldsByPlace,
   Data extends DataPartFields,

@@ -13,7 +13,7 @@ import { isObject } from "../model/schema.ts";
 export interface ExtensionErrorDefinition {
   /** Its name on every binding, in capitals: the `reason` of `google.rpc.ErrorInfo`, with the URI of the extension as its domain. */
   readonly reason: string;
-  /** Its code over JSON-RPC. None that JSON-RPC or A2A has. */
+  /** Its code over JSON-RPC. Must not be a code of JSON-RPC or A2A. */
   readonly jsonrpc: number;
   /** The protocol error for code that does not know the extension: `error.code` on both sides. */
   readonly code: WireErrorCode;
@@ -30,7 +30,7 @@ export interface ExtensionError {
   /**
    * Makes the error, to be thrown by a hook or a method of the extension.
    *
-   * @param message - A sentence that the client may read. Default: that of the definition.
+   * @param message - A sentence that the client may read. Default: the definition's message.
    */
   (message?: string, options?: Pick<A2AErrorOptions, "cause" | "fields" | "metadata" | "retryAfter">): A2AError;
   /** The definition of the error. */

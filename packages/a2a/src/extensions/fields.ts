@@ -87,7 +87,7 @@ export function bare(mediaType: string | undefined): string | undefined {
 /** Called with the name of a field whose value is left out. `mistake`: its schema cannot be used. Absent: the value does not fit. */
 export type Misfit = (name: string, mistake?: TypeError) => void;
 
-/** The values of fields in a metadata map: of each the first that fits, under any of its keys. */
+/** The values of fields in a metadata map: for each field, the first one under any of its keys that fits. */
 export function valuesIn(
   entries: readonly MetadataEntry[] | undefined,
   metadata: JsonObject | undefined,

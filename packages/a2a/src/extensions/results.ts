@@ -205,8 +205,7 @@ const freeInMessage = ["metadata", "parts", "extensions"];
 
 /**
  * Checks the request that `onRequest` returned. An extension may add data to a request, but not replace it.
- *
- * @throws TypeError that says what is wrong.
+ * @throws TypeError that describes the problem.
  */
 export function checkedRequest<T extends object>(before: T, after: unknown): T {
   if (typeof after !== "object" || after === null)

@@ -125,9 +125,9 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
    */
   MethodNotFound: row(-32601, 404, "Method not found"),
   /**
-   * A field of the request is missing or wrong. `fields` has the path of each and what is wrong with it. `serve()` and `createHandler()`
-   * throw this code for their options too, with a message that starts with “This cannot be served”.
-   * Cure: Correct the fields. For options, see [a server that does not start](#a-server-that-does-not-start).
+   * A field of the request is missing or wrong. `fields` has the path and the problem of each. `serve()` and `createHandler()` throw this
+   * code for their options too, with a message that starts with “This cannot be served”. Cure: Correct the fields. For options, see [a
+   * server that does not start](#a-server-that-does-not-start).
    */
   InvalidParams: row(-32602, 400, "Invalid parameters"),
   /**
@@ -137,10 +137,9 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
    */
   InternalError: row(-32603, 500, "Internal error"),
   /**
-   * Credentials are missing, wrong or expired. `challenge` says what the server asks for.
-   * Cure: Pass [`credentials`](credentials.md) that fit a scheme of the card; on the command line, `parley login` or `--token`. If they
-   * are right, check that they are sent: only to the origin of the agent's address and to `credentialOrigins`, and only over TLS or on
-   * this machine.
+   * Credentials are missing, wrong or expired. `challenge` has the demand of the server. Cure: Pass [`credentials`](credentials.md) that
+   * fit a scheme of the card; on the command line, `parley login` or `--token`. If they are right, check that they are sent: only to the
+   * origin of the agent's address and to `credentialOrigins`, and only over TLS or on this machine.
    */
   Unauthenticated: outside(-32603, 401, "Authentication required"),
   /**
@@ -334,7 +333,7 @@ export class A2AError extends Error {
   /** How it is sent, if its code does not define this: errors of extensions, and at a client unknown error numbers. */
   declare readonly sentAs: SentAs | undefined;
 
-  /** `message`: for the client. Default: that of the code. */
+  /** `message`: for the client. Default: the message of the code. */
   constructor(code: A2AErrorCode, message?: string, options: A2AErrorOptions = {}) {
     super(
       message ?? (wireErrors as Partial<Record<string, ErrorRow>>)[code]?.message ?? code,

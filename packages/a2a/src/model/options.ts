@@ -14,7 +14,7 @@ export function checkOptions(
   of: string,
   given: object,
   known: object,
-  hint = (_name: string, names: readonly string[]): string => `. There are ${names.join(", ")}`,
+  hint = (_name: string, names: readonly string[]): string => `. The options are ${names.join(", ")}`,
 ): void {
   const names = Object.keys(known);
   for (const [field, value] of Object.entries(given)) {
@@ -53,5 +53,5 @@ function isNear(one: string, other: string, edits: number): boolean {
 /** The end of an error about an unknown name: the name that was probably meant, or all known names. */
 export function meantBy(name: string, known: readonly string[]): string {
   const near = nearestOf(name, known);
-  return near === "" ? `. There are ${known.join(", ")}` : `: did you mean ${near}?`;
+  return near === "" ? `. The options are ${known.join(", ")}` : `: did you mean ${near}?`;
 }

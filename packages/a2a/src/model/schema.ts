@@ -9,7 +9,7 @@ import type { FieldViolation } from "./errors.ts";
 export const maxViolations = 32;
 
 /**
- * How strict a check is, and what it does with the value.
+ * How strict a check is, and whether it changes the value.
  *
  * - `request`: strict. Changes the value in place and drops unknown members.
  * - `copy`: equally strict, but returns a new value. It shares free JSON (`metadata`, `data`) with the old one.

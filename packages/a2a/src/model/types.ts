@@ -217,7 +217,7 @@ export interface TaskPushNotificationConfig {
 
 /* The requests and the answers of the operations, exactly as their JSON is (A2A 1.0 §3). */
 
-/** The answer to a message (A2A 1.0 §3.1.1): a task or a direct reply, exactly one of them. */
+/** The answer to a message (A2A 1.0 §3.1.1): either a task or a direct reply. */
 export type SendMessageResponse =
   | {
       /** The task that the message began or continued. */

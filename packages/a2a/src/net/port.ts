@@ -1,8 +1,8 @@
 import type { Bytes } from "../base/index.ts";
 
 /**
- * Outgoing requests. A request to an untrusted URL, such as that of a webhook, a card or a file, goes through a `GuardedFetch`. A host
- * that can pin addresses passes a `Dialer` to it.
+ * Outgoing requests. A request to an untrusted URL, such as a webhook's, a card's or a file's, goes through a `GuardedFetch`. A host that
+ * can pin addresses passes a `Dialer` to it.
  */
 
 /** An address that a host name resolved to. */
@@ -62,7 +62,7 @@ export interface NetPolicy {
  * Fetches a URL under a policy. Returns the same response as `fetch`, with a limited body. Does not follow redirects. It can also be the
  * `fetch` of a client, for agents with an untrusted URL.
  *
- * @throws A2AError `InvalidParams` for a forbidden address or header, `ConnectionFailed`, `Timeout`, `Aborted`,
- * and `InvalidResponse` if the response is too large. Reading the body throws the last four as well.
+ * @throws A2AError `InvalidParams` for a forbidden address or header, `ConnectionFailed`, `Timeout`, `Aborted`, and `InvalidResponse` if
+ * the response is too large. Reading the body may also throw the last four.
  */
 export type GuardedFetch = (url: string, init?: DialInit) => Promise<Response>;

@@ -33,7 +33,7 @@ export interface AgentDescription {
   readonly defaultOutputModes?: readonly string[];
   /** Optional operations that it supports. Default: only streaming. */
   readonly capabilities?: OwnCapabilities;
-  /** Ways to authenticate that its card lists in addition to those of the host's authenticator. */
+  /** Ways to authenticate that its card lists in addition to the host's. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   /** Authentication that a caller needs. Default: the requirements of the host's authenticator. */
   readonly securityRequirements?: readonly SecurityRequirement[];

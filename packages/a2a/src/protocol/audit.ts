@@ -133,7 +133,7 @@ interface LoggedTask {
 /** Longest name in a log line or an audit record, in characters: callers choose the ids that they ask for. */
 export const longestName = 256;
 
-/** The fields of a log line about a task. Every such line has the known ones of these fields. */
+/** The fields of every log line about a task. A line omits unknown ones. */
 export function taskFields({ agent, taskId, contextId, trace }: LoggedTask): LogFields {
   const traceId = traceIdOf(trace);
   return {

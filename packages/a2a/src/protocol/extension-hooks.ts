@@ -148,7 +148,7 @@ export interface TaskTextQuery {
   readonly status?: TaskState;
   /** Most tasks. */
   readonly limit: number;
-  /** How many tasks to skip: those of the previous pages. Default 0. */
+  /** How many tasks to skip: the tasks of previous pages. Default 0. */
   readonly skip?: number;
 }
 
@@ -237,7 +237,7 @@ export interface TurnRows {
   /**
    * Claims a name for this turn among all tasks of the agent and all owners, such as a nonce. A resumed run still has it, so the task is
    * created first. `name`: at most 512 bytes. `until`: when it becomes free, in milliseconds since the Unix epoch. `family`: a URI;
-   * extensions with the same one share names. Default: that of the extension. `false`: another turn has it.
+   * extensions with the same one share names. Default: the extension's URI. `false`: another turn has it.
    */
   claim(name: string, until: number, family?: string): Promise<boolean>;
 }

@@ -17,7 +17,7 @@ export type ByteSource =
 export interface FileInit {
   /** Name of the file, such as `report.pdf`. It is the name of the artifact too. */
   readonly name: string;
-  /** Media type of the file, such as `application/pdf`. Default: that of a `Blob`. */
+  /** Media type of the file, such as `application/pdf`. Default: the type of a `Blob`. */
   readonly mediaType?: string;
   /** Identifier of the artifact, unique in the task. Default: an id that is the same in a resumed run. */
   readonly artifactId?: string;
@@ -71,7 +71,7 @@ export type FileFetch = (url: string, init: { readonly signal?: AbortSignal }) =
 export interface FilesOptions {
   /** Reads files that are given as a URL. Default: such files cannot be read. */
   readonly fetch?: FileFetch;
-  /** Other parts of the task, such as those of an earlier message or of an artifact. Default: those of the message. */
+  /** Other parts of the task, such as an earlier message's or an artifact's. Default: the parts of the message. */
   readonly parts?: readonly Part[];
 }
 
@@ -124,7 +124,7 @@ export interface IncomingFiles {
   store(bytes: AsyncIterable<Bytes>): Promise<Bytes>;
   /** Whether no file was taken out, so the body is as the client wrote it. */
   readonly isEmpty: boolean;
-  /** The request with the URLs of its files in the place of those bytes. */
+  /** The request, with URLs of its files instead of their bytes. */
   resolve(request: SendMessageRequest): SendMessageRequest;
   /** The files, for the context of the call. */
   readonly files: IncomingFilesByUrl;
@@ -148,8 +148,8 @@ export interface TurnFiles {
   ): Promise<{ readonly url: string; readonly size: number }>;
   /** The file at the URL of a part. `undefined`: the URL is not of a stored file. */
   open(url: string): { readonly size: number; bytes(): AsyncIterable<Uint8Array> } | undefined;
-  /** Parts for another agent: with the bytes of files, and with links to those that are too large for a message. */
+  /** Parts for another agent: with the bytes of files, or with links to files too large for a message. */
   sendable(parts: readonly Part[]): Promise<readonly Part[]>;
-  /** Whether some of them are links then, which are different ones each time. */
+  /** Whether that makes some of them links, which differ each time. */
   hasLinks(parts: readonly Part[]): boolean;
 }

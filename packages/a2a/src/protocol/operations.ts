@@ -50,7 +50,7 @@ export interface UnaryOperations {
   DeleteTaskPushNotificationConfig: { request: DeleteTaskPushNotificationConfigRequest; response: Empty };
   /** Reads the card for authenticated callers (A2A 1.0 §3.1.11). */
   GetExtendedAgentCard: { request: GetExtendedAgentCardRequest; response: AgentCard };
-  /** A method of an extension (A2A 1.0 §4.6), by its name in `methods`. `tenant` of its request is that of the protocol (§8.3.2). */
+  /** A method of an extension (A2A 1.0 §4.6), by its name in `methods`. `tenant` in its request is the protocol's (§8.3.2). */
   [method: MethodName]: { request: MethodRequest; response: JsonObject };
 }
 
@@ -83,7 +83,7 @@ export type StreamName = keyof StreamOperations;
 /** Name of an operation. */
 export type OperationName = Extract<keyof Operations, string>;
 
-/** Whether a name is that of an operation of the protocol. */
+/** Whether a name is an operation of the protocol. */
 export function isCoreName(name: string): name is CoreName {
   return Object.hasOwn(operations, name);
 }

@@ -120,8 +120,8 @@ export interface CallContext {
   /** For subscriptions: the caller has every event up to this `seq` (the `Last-Event-ID` header). */
   readonly after?: number | undefined;
   /**
-   * At a server: waits for memory for an answer of this many bytes of JSON. It is released when the answer is sent or the caller gone. A
-   * second call replaces the first; a smaller size never waits. Absent for callers in the process. Throws `Unavailable`.
+   * At a server: waits for memory for an answer of this many bytes of JSON. The memory is released when the answer is sent or the caller
+   * disconnects. A second call replaces the first; a smaller size never waits. Absent for callers in the process. Throws `Unavailable`.
    */
   reserve?(bytes: number): Promise<void>;
   /** W3C `traceparent` of the call. */
@@ -134,7 +134,7 @@ export interface CallContext {
   readonly hidden?: true;
   /** At a server: the binding writes the files of `Reply.inline` into its answer piece by piece. */
   readonly streamsFiles?: true;
-  /** At a server: the large files of the message, which were stored while it was read. An interceptor that makes a context passes them on. */
+  /** At a server: the large files of the message, stored while it was read. An interceptor that creates a context must pass them on. */
   readonly incoming?: IncomingFilesByUrl | undefined;
   /** At a client: how the request is sent. */
   readonly outgoing?: Outgoing;
@@ -154,7 +154,7 @@ export interface Outgoing {
 
 /** A large file of a message that is being received. */
 export interface IncomingFile {
-  /** A hash of its bytes, as that of the blobs. */
+  /** A hash of its bytes, as in `blobs`. */
   readonly hash: string;
   /** Size in bytes. */
   readonly size: number;
@@ -197,10 +197,7 @@ export interface Reply<T> {
 
 /** The timeline of a task in the 1.1 draft (§3.2.8): its messages and statuses in order, and the times of its artifacts. */
 export interface TaskTimeline {
-  /**
-   * The answer that it belongs to. An interceptor that replaces the answer may have removed something, so a replaced answer has no
-   * timeline.
-   */
+  /** The answer of the timeline. A replaced answer has none, because the interceptor may have removed something. */
   readonly payload: Payload<unknown>;
   /** Its `TimelineEntry` members as JSON text, oldest first. */
   readonly entries: readonly string[];
@@ -208,7 +205,7 @@ export interface TaskTimeline {
   readonly artifacts: ReadonlyMap<string, Span>;
 }
 
-/** From which generation of a task to which an artifact grew. */
+/** The generations of a task between which an artifact grew. */
 export interface Span {
   /** When it started. */
   readonly start: number;

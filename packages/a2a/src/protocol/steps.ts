@@ -8,8 +8,8 @@ import type { TurnSignal } from "./turn-errors.ts";
 export interface TurnSteps {
   /**
    * Calls a function with an effect elsewhere, such as a booking, and stores its result (JSON, or nothing). When this turn is called again,
-   * after a crash or a wait, the stored result is returned instead. A name (1 to 256 bytes) is used once per turn: number those of a loop.
-   * An error of the function is thrown here, and nothing is stored. Creates the task if needed.
+   * after a crash or a wait, the stored result is returned instead. A name (1 to 256 bytes) is used once per turn: in a loop, number the
+   * names. An error of the function is thrown here, and nothing is stored. Creates the task if needed.
    *
    * If the process crashes between the effect and the stored result, the function is called again with the same `key`, and with
    * `uncertain`: use the key as idempotency key of the service, or ask it first. After a crash only `resumable` agents are called again.

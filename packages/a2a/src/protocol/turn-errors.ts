@@ -18,7 +18,7 @@ import {
  * - `leaseLost`: another process has taken the task over, and may run its turn again.
  * - `shutdown`: this server stops. A resumable task continues elsewhere, any other task has failed.
  * - `storeFailed`: the yielded events could not be stored.
- * - `failed`: the agent threw, or yielded what the protocol forbids. The task has failed.
+ * - `failed`: the agent threw, or yielded something invalid. The task has failed.
  * - `waits`: the turn waits, or its question is open, and its function is called again. `turn.step()` throws this in a `finally`, where a step
  *   does not begin any more; the signal is not aborted with it.
  * - `over`: the turn had already ended when the signal was first read.

@@ -99,8 +99,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   reply(content: Content): AgentEvent;
   /**
-   * Progress: the status of the task. With `keep` it also enters the history. `metadata` is that of the status update, `messageMetadata`
-   * that of its message.
+   * Progress: the status of the task. With `keep` it also enters the history. `metadata` belongs to the status update, `messageMetadata` to
+   * its message.
    *
    * @example
    * ```ts

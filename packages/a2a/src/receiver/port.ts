@@ -187,7 +187,7 @@ export interface WebhookReceiver {
   readonly handle: UniversalHandler;
   /** For runtimes and frameworks of the Fetch API: Bun, Deno, Workers, Hono. */
   readonly fetch: FetchHandler;
-  /** Whether a URL of `UniversalRequest` is that of this receiver. */
+  /** Whether a URL of `UniversalRequest` is this receiver's. */
   answers(this: void, url: string): boolean;
   /** The config to register at the agent, separately or with a message, so that this receiver accepts its deliveries. */
   config(init?: WebhookConfigInit): TaskPushNotificationConfig;

@@ -121,7 +121,7 @@ describe("a key that is stored as a hash", () => {
     expect(await bearer({ [hash]: ada }).authenticate(asToken, place)).toMatchObject(ada);
   });
 
-  test("equals what other tools compute: SHA-256 in base64", async () => {
+  test("is SHA-256 in base64, as other tools compute it", async () => {
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
     expect(await hashKey(key)).toBe(`sha256:${Buffer.from(digest).toString("base64")}`);
   });

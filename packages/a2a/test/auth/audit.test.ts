@@ -111,7 +111,7 @@ describe("the audit", () => {
     ]);
   });
 
-  test("records a task once it is stored, and each change of its state with who caused it", async () => {
+  test("records a task once it is stored, and who caused each change of its state", async () => {
     const { ask, records } = recorded({ ownerOf: byOrganization });
     const sent = (await ask("ada", "POST", "/message:send", send("ask")))[1];
     const taskId = idOf(sent);

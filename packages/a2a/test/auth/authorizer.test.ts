@@ -81,7 +81,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     expect(known[0]).toBe(403);
   });
 
-  test("gets the operation, the caller, the agent, and what the request names", async () => {
+  test("gets the operation, the caller, the agent, and the ids in the request", async () => {
     const asked: AuthorizerRequest[] = [];
     const { ask } = serving((request) => {
       asked.push(request);

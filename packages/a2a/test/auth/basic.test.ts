@@ -67,7 +67,7 @@ describe("basic() (RFC 7617)", () => {
     expect(await answer(header)).toEqual(["Unauthenticated", `${challenge}, error="invalid_token"`]);
   });
 
-  test("derives a password once for concurrent requests, and never again once it was right", async () => {
+  test("derives a password once for concurrent requests, and never again after a success", async () => {
     const authenticator = Promise.resolve(basic(await users()));
     const derive = vi.spyOn(crypto.subtle, "deriveBits");
     onTestFinished(() => derive.mockRestore());
@@ -128,7 +128,7 @@ describe("basic() (RFC 7617)", () => {
     expect(() => basic({ ada: { password } })).not.toThrow(password || "never");
   });
 
-  test("rejects a password in place of a user, which JavaScript can pass", () => {
+  test("rejects a password in place of a user (untyped JavaScript)", () => {
     expect(() => basic({ ada: "secret" as never })).toThrow(/users\["ada"\] must have the hash of a password/);
     expect(() => basic({ ada: {} as never })).toThrow(/users\["ada"\] must have the hash of a password/);
     expect(() => basic(undefined as never)).toThrow(/users must be an object/);
@@ -177,7 +177,7 @@ describe("the work for a wrong password", () => {
       const authenticator = basic(Object.fromEntries(await Promise.all(rows)));
       const nobody = await workOf(authenticator, "nobody");
       for (const at of all.keys()) expect(await workOf(authenticator, `user-${at}`)).toEqual(nobody);
-      // The right password is still right.
+      // The right password is still accepted.
       const right = await answer(encode("user-0:right-0"), Promise.resolve(authenticator));
       expect(right).toMatchObject({ subject: "user-0" });
     });

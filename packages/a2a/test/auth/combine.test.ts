@@ -47,7 +47,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await answer(either, { ...withKey("wrong"), ...withToken() })).toMatchObject({ subject: "ada" });
   });
 
-  test("checks further credentials only for required schemes, and adds only those of the same caller", async () => {
+  test("checks further credentials only for required schemes, and only of the same caller", async () => {
     const checked: string[] = [];
     const scheme = (name: string, principal: Principal): Authenticator =>
       defineScheme({
@@ -81,7 +81,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await found(shown, ["same", "other", "unshown"])).toEqual(both);
     expect(checked.splice(0)).toEqual(["one", "same", "other"]);
     expect(await found({ ...shown, "x-same": "wrong" }, ["same"])).toEqual(plain);
-    // The first that is right names the caller, whatever is demanded.
+    // The first valid credentials name the caller, whatever is required.
     expect(await found(shown, ["other"])).toEqual(plain);
     expect(await found({ ...shown, "x-one": "wrong" }, ["one"])).toMatchObject({ schemes: { same: ["write"] } });
   });
@@ -111,7 +111,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     });
   });
 
-  test("reports that credentials could not be checked before that others are missing or wrong", async () => {
+  test("reports a failed check of credentials before missing or wrong ones", async () => {
     const broken = bearer(() => Promise.reject(new A2AError("Unavailable", "The issuer does not answer")), {
       name: "b",
     });
@@ -121,7 +121,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     ]);
   });
 
-  test("reports that a known caller may not call before that others are wrong", async () => {
+  test("reports a known caller's missing permission before wrong credentials", async () => {
     const closed = bearer(() => Promise.reject(new A2AError("PermissionDenied", "Not today")), { name: "closed" });
     expect(await answer(anyOf(token, closed), withToken("x"))).toEqual(["PermissionDenied", undefined]);
   });
@@ -151,7 +151,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await answer(anyOf(anyOf(own, key), anyone()))).toBe(anonymous);
   });
 
-  test("lists the requirements of its members one after the other", () => {
+  test("lists the requirements of its members in order", () => {
     expect(anyOf(key, token, anyone())).toMatchObject({
       securitySchemes: { apiKey: key.securitySchemes["apiKey"], bearer: token.securitySchemes["bearer"] },
       securityRequirements: [
@@ -219,7 +219,7 @@ describe("allOf() (A2A 1.0 §4.5: schemes of one requirement go together)", () =
     ]);
   });
 
-  test("is an alternative of anyOf(), in which an authenticator may stand twice", async () => {
+  test("is an alternative of anyOf(), in which an authenticator may occur twice", async () => {
     const either = anyOf(allOf(key, token), key);
     expect(await answer(either, { ...withKey(), ...withToken() })).toMatchObject({
       schemes: { apiKey: ["use"], bearer: ["read"] },

@@ -17,7 +17,7 @@ import { memoryStore } from "@parley/server/internal/store/index";
 import { A2AError } from "../../src/model/index.ts";
 import { LinesLogger, request } from "../transport/support.ts";
 
-/* Untrusted requests, and what an operator's function returns by mistake. */
+/* Untrusted requests, and invalid results of an operator's function. */
 
 const place = {
   resources: ["https://agents.example.com"],
@@ -124,8 +124,8 @@ describe("an authenticator that does not return a caller", () => {
     ["bearer()", (found) => bearer((() => found) as VerifyToken)],
     ["apiKey()", (found) => apiKey((() => found) as VerifyToken)],
     ["anyOf()", (found) => anyOf(custom(found), bearer({}))],
-    ["one of its own", custom],
-  ])("accepts nobody, and the log says why: %s", async (_, make) => {
+    ["a custom authenticator", custom],
+  ])("an invalid caller is rejected, and the log says why: %s", async (_, make) => {
     for (const found of [{}, { subject: "" }, { subject: 7 }, { id: "ada" }, true, "ada"]) {
       const logger = new LinesLogger();
       const handler = createHandler(agent, {

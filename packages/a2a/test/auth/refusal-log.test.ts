@@ -19,7 +19,7 @@ interface Line {
   readonly fields: LogFields;
 }
 
-/** What a caller sends. */
+/** A caller's request. */
 interface Sent {
   readonly token?: string;
   readonly address?: string;
@@ -83,7 +83,7 @@ function serving(options: Partial<HandlerOptions> = {}) {
 }
 
 describe("rejected requests", () => {
-  test("are logged at warn by default: the first one at once, with what is known of it", async () => {
+  test("are logged at warn by default: the first one at once, with its details", async () => {
     const { ask, refused } = serving();
     expect(await ask({ token: "wrong-token-0123456789" })).toBe(401);
     const fields = {
@@ -96,7 +96,7 @@ describe("rejected requests", () => {
     expect(refused()).toEqual([{ level: "warn", message: "Refused requests", fields }]);
   });
 
-  test("in a flood are one line a minute, with counts", async () => {
+  test("become one line a minute with counts if there are many", async () => {
     const { ask, clock, refused } = serving();
     for (let minute = 0; minute < 3; minute += 1) {
       for (let each = 0; each < 200; each += 1) await ask({});

@@ -13,7 +13,7 @@ import { defineAgent } from "@parley/server/internal/agent/index";
 import { memoryStore } from "@parley/server/internal/store/index";
 import type { AgentSkill } from "../../src/model/index.ts";
 
-/* What a server does with an authenticator: requirements of cards and skills, audiences, and the metadata of resources. */
+/* Authenticators of a server: requirements of cards and skills, audiences, and resource metadata. */
 
 const skill = (id: string, ...scopes: readonly string[]): AgentSkill => ({
   id,
@@ -105,7 +105,7 @@ describe("the requirements of a skill (A2A 1.0 §4.4.5)", () => {
     expect(await ask("", { token: "writer", body, headers: { "a2a-version": "0.3" } })).toMatchObject({ status: 200 });
   });
 
-  test("are those of the skill that the server's own function finds", async () => {
+  test("are the skill's, if the server's `skillOf` finds one", async () => {
     const ask = serving(tokens, [{ agent }], { skillOf: ({ message }) => message.parts[0]?.text });
     expect(await ask("/message:send", { token: "reader", body: send({}, "pay") })).toMatchObject({ status: 403 });
     expect(await ask("/message:send", { token: "reader", body: send({}, "tell") })).toMatchObject({ status: 200 });
@@ -149,7 +149,7 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
     onMessage: (turn) => turn.reply("yes"),
   });
 
-  test("are those of the agent if it has its own", async () => {
+  test("are the agent's, if it has its own", async () => {
     const ask = serving(tokens, [{ agent: strict, path: "/strict" }, { agent }]);
     expect(await ask("/strict/message:send", { token: "reader", body: send() })).toMatchObject({ status: 403 });
     expect(await ask("/strict/tasks", { token: "reader" })).toMatchObject({ status: 403 });
@@ -190,7 +190,7 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
     expect(() => serve({ authenticator: other })).toThrow(/which the authenticator of this server does not check/);
   });
 
-  test("are rejected at startup in another form, which would require nothing (A2A 1.0 §4.5.2)", () => {
+  test("are rejected at startup in an invalid form, which would require nothing (A2A 1.0 §4.5.2)", () => {
     const serve = (of: "agent" | "skill", member: object) => () =>
       createHandler(
         {
@@ -288,7 +288,7 @@ describe("agents as resources (RFC 8707, RFC 9728)", () => {
     expect(await ask("/x/b/tasks", { token: `${server}/y` })).toMatchObject({ status: 401 });
   });
 
-  test("the resource of a request has the agents that its path can reach, and the URL that the client sees", async () => {
+  test("the resource of a request has the agents at its path, and the URL that the client sees", async () => {
     const seen: AuthenticationPlace[] = [];
     const ask = serving(forAudience(seen), mounts);
     await ask("/other/tasks?pageSize=1", { token: server });
@@ -309,7 +309,7 @@ describe("agents as resources (RFC 8707, RFC 9728)", () => {
     ]);
   });
 
-  test("each has its metadata at the well-known path, which the challenge names (RFC 9728 §3, §5.1)", async () => {
+  test("the challenge names the well-known path of the metadata (RFC 9728 §3, §5.1)", async () => {
     const ask = serving(forAudience(), mounts);
     const refused = await ask("/other/tasks");
     const [, url = ""] = /resource_metadata="([^"]+)"/.exec(refused.challenge ?? "") ?? [];

@@ -10,7 +10,7 @@ const acting =
 /** A surrogate without its other half. */
 const halfCharacter = /\p{Cs}/u;
 
-/** Any text, with more of what acts than chance would have. */
+/** Any text, with more special characters than random text has. */
 const hostile = fc
   .array(
     fc.oneof(

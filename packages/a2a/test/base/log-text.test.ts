@@ -18,7 +18,7 @@ const audit = (fields: LogRecord["fields"]): string =>
   text({ message: "Audit", fields: { outcome: "success", time: 1, agent: "/", ...ids, ...fields } });
 
 describe("a record as text", () => {
-  it("has the agent and the end of the task's id, which tells apart ids that sort by time", () => {
+  it("has the agent and the end of the task's id, because ids begin with their time", () => {
     expect(text({ fields: { agent: "/planner", ...ids, shelf: 7 } })).toBe(
       "info  /planner f7240ad4 Looked it up shelf=7\n",
     );
@@ -35,7 +35,7 @@ describe("a record as text", () => {
     );
   });
 
-  it("says in words what the audit records", () => {
+  it("describes audit records in words", () => {
     const state = (name: string): string => audit({ event: "task-state", state: name, subject: "anonymous" });
     expect(state("TASK_STATE_INPUT_REQUIRED")).toBe("info  / f7240ad4 Task input-required\n");
     expect(state("TASK_STATE_COMPLETED")).toBe("info  / f7240ad4 Task completed\n");
@@ -48,7 +48,7 @@ describe("a record as text", () => {
     );
   });
 
-  it("has the day unless it is today, and says that a time is missing", () => {
+  it("has the day unless it is today, and shows a missing time", () => {
     const at = (time: Date | undefined): string =>
       logText({ time, level: undefined, message: "x", fields: {} }, (_, words) => words);
     expect(at(new Date(2026, 0, 2, 3, 4, 5))).toBe("2026-01-02 03:04:05       x\n");

@@ -17,7 +17,7 @@ import { times } from "../../../../test/counts.ts";
 import { copyOf, emptyCard, fullCard, keyCard } from "./given.ts";
 import { cards, meaning, mutated, mutations, partsOf, respellings } from "./mutations.ts";
 
-/** After any change of a signed card, a client rejects it, or acts on what was signed. */
+/** After any change of a signed card, a client rejects it, or reads the same as before. */
 
 let key: PrivateCardKey;
 let trust: CardTrust;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   trust = { keys: [{ keySet: await cardKeySet([key]) }] };
 });
 
-/** What a client with this trust acts on; `undefined` if it rejects the card. */
+/** The card as a client with this trust reads it; `undefined` if it rejects the card. */
 async function usedOf(document: unknown): Promise<unknown> {
   try {
     return meaning((await connect(document as AgentCard, { trust: trustCards(trust) })).card);
@@ -109,7 +109,7 @@ describe("a signed card after any one change is rejected, or the client acts the
 });
 
 describe("members that the version of a card does not define", () => {
-  it("make the card untrusted if somebody added them, at any depth", async () => {
+  it("make the card untrusted if they were added later, at any depth", async () => {
     const signed = await signCard(fullCard, key);
     const documents = [
       { ...signed, later: 1 },
@@ -123,7 +123,7 @@ describe("members that the version of a card does not define", () => {
     }
   });
 
-  it("are accepted unchanged if they are signed, as those of a later version", async () => {
+  it("are accepted unchanged if they are signed, such as a later version's", async () => {
     const later = {
       ...copyOf(fullCard),
       laterMember: { level: 1 },
@@ -150,11 +150,11 @@ describe("members that the version of a card does not define", () => {
   });
 });
 
-describe("a card that is signed as one of a single version", () => {
+describe("a card that is signed for a single version", () => {
   const evil = "https://evil.example/";
 
   it.each(["1.0", "0.3"] as const)(
-    "is not trusted after it becomes one of the other version too: %s",
+    "is not trusted once it is also a card of the other version: %s",
     async (version) => {
       const newer = { ...copyOf(fullCard), url: undefined };
       const { name, description, skills } = newer;

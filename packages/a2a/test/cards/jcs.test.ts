@@ -56,7 +56,7 @@ describe("canonicalJson (RFC 8785)", () => {
     const names = ["\u20ac", "\r", "\ufb33", "1", "\u{1f600}", "\u0080", "\u00f6"];
     const value = Object.fromEntries(names.map((name) => [name, name]));
     const sorted = Object.keys(JSON.parse(canonicalJson(value)) as object);
-    // `JSON.parse` moves `1` to the front, where it is not.
+    // `JSON.parse` moves `1` to the front; the canonical form does not.
     expect(canonicalJson(value).indexOf('"\\r"')).toBe(1);
     expect(sorted.filter((name) => name !== "1")).toEqual(["\r", "\u0080", "\u00f6", "\u20ac", "\u{1f600}", "\ufb33"]);
   });

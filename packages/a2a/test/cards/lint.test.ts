@@ -23,7 +23,7 @@ const said = (card: unknown): readonly string[] =>
   lintCard(card).map(({ level, field, message }) => `${level} ${field}: ${message}`);
 const fieldsOf = (card: unknown): readonly string[] => lintCard(card).map(({ field }) => field);
 
-/** Each member and element of a value, by its path, and what puts another value in its place. */
+/** Each member and element of a value, by its path, with a function that replaces it. */
 function membersOf(root: object): readonly { readonly path: string; put(value: unknown): object }[] {
   const paths: (string | number)[][] = [];
   const walk = (value: unknown, path: (string | number)[]): void => {
@@ -113,7 +113,7 @@ describe("lintCard", () => {
       /^warning .*not a core binding/,
     ],
     [
-      "a version that is none",
+      "an invalid version",
       {
         ...fullCard,
         supportedInterfaces: [{ url: "https://a.example", protocolBinding: "JSONRPC", protocolVersion: "v1" }],
@@ -171,7 +171,7 @@ describe("lintCard", () => {
       /^error skills\[1\]\.id: two skills have the id "a"/,
     ],
     [
-      "a media type that is none",
+      "an invalid media type",
       { ...fullCard, defaultInputModes: ["text"] },
       /^warning defaultInputModes\[0\]: "text" is not a media type/,
     ],
@@ -181,7 +181,7 @@ describe("lintCard", () => {
       /^warning .*named by a URI/,
     ],
     [
-      "text that turns around what follows",
+      "text that reverses the text after it",
       { ...fullCard, name: "safe\u202etxt.exe" },
       /^warning name: .*hide or reorder/,
     ],

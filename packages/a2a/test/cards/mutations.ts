@@ -152,7 +152,7 @@ function textOf(tree: Tree): string {
   return `{${tree.members.map(([name, member]) => `${JSON.stringify(name)}:${textOf(member)}`).join(",")}}`;
 }
 
-/** Every object of a tree, but for those in its signatures, which no client acts on. */
+/** Every object of a tree, except in its signatures. */
 function objectsIn(tree: Tree): { members: [string, Tree][] }[] {
   if ("items" in tree) return tree.items.flatMap(objectsIn);
   if ("value" in tree) return [];
@@ -225,7 +225,7 @@ const name = fc.oneof(
 /** A change of one member of a signed card. */
 export interface Mutation {
   readonly kind: "add" | "remove" | "rename" | "respell" | "duplicate" | "replace";
-  /** Which object, and which of its members. */
+  /** Selects an object, and one of its members. */
   readonly at: readonly [number, number];
   readonly name: string;
   readonly value: unknown;
@@ -265,10 +265,10 @@ export function mutated(card: object, mutation: Mutation): string {
   return textOf(root);
 }
 
-/** Objects whose members have names that the agent chose. An empty value is an entry all the same. */
+/** Objects whose members are named by the agent. An empty value is still an entry. */
 const maps = new Set(["schemes", "securitySchemes", "scopes"]);
 
-/** What a client acts on: the card without its signatures, and without members that read the same when they are absent. */
+/** The card as a client reads it: without its signatures, and without members that mean the same when absent. */
 export function meaning(card: unknown, holder = ""): unknown {
   if (holder === "params") return card;
   if (Array.isArray(card)) return card.map((item: unknown) => meaning(item));

@@ -38,7 +38,7 @@ describe("the canonical form (A2A 1.0 §8.4.1)", () => {
     );
   });
 
-  it("has no signatures, no defaults of members that are neither required nor optional, and all unknown members", () => {
+  it("has all unknown members, no signatures, and no defaults of members with implicit presence", () => {
     const card = {
       ...copyOf(fullCard),
       signatures: [{ protected: "a", signature: "b" }],
@@ -85,7 +85,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     ]);
   });
 
-  it("hold after another serializer wrote the card: other order, no empty lists", async () => {
+  it("hold after another serializer has changed the order and dropped empty lists", async () => {
     const signed = await signCard({ ...fullCard, skills: [], defaultInputModes: [] }, key());
     const { skills: _, defaultInputModes: __, ...rest } = signed;
     const reordered = Object.fromEntries(Object.entries(rest).reverse());
@@ -104,7 +104,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
       "a security scheme",
       (card) => (card["securitySchemes"] = { oauth: { httpAuthSecurityScheme: { scheme: "Basic" } } }),
     ],
-    ["the requirements, which are gone", (card) => delete card["securityRequirements"]],
+    ["the requirements, which are removed", (card) => delete card["securityRequirements"]],
     [
       "the requirements, with one that needs nothing",
       (card) => (card["securityRequirements"] = [{}, ...(fullCard.securityRequirements ?? [])]),
@@ -131,11 +131,11 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     change(signed);
     const { trusted, signatures } = await verifyCard(signed, await trustIn(key()));
     expect(trusted).toBe(false);
-    // Only what the SDKs leave out of their signatures is distinguished from other changes.
+    // "unsupported": some SDKs leave an empty requirement out of their signatures.
     expect(signatures[0]?.outcome).toBe(what.endsWith("needs nothing") ? "unsupported" : "invalid");
   });
 
-  it("have a signature for each reading of empty required members, and each alone suffices", async () => {
+  it("have a signature for each reading of empty required members; each one suffices", async () => {
     const signed = await signCard(emptyCard, key());
     expect(signed.signatures).toHaveLength(2);
     const trust = await trustIn(key());
@@ -159,7 +159,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     expect(verdict.signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "unsupported"]);
   });
 
-  it("explain why a signature of an SDK over less than the card proves nothing", async () => {
+  it("explain why an SDK's signature over only part of the card proves nothing", async () => {
     const { securityRequirements: _, ...lacking } = keyCard;
     const { signatures } = await signCard(lacking, key(), { reduced: false });
     const verdict = await verifyCard({ ...keyCard, signatures }, await trustIn(key()));
@@ -202,7 +202,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
 });
 
 describe("a card of both versions", () => {
-  it("has a signature for each, which holds for the card of that version only", async () => {
+  it("has a signature for each version, valid only for the card of that version", async () => {
     const old = {
       protocolVersion: "0.3.0",
       url: "https://agents.example.com/weather",
@@ -221,12 +221,12 @@ describe("a card of both versions", () => {
     expect((await verifyCard(only03, trust)).signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "valid"]);
     const { security: _, ...downgraded } = only03;
     expect((await verifyCard(downgraded, trust)).trusted).toBe(false);
-    // Readers of 0.3 know the schemes of 1.0 as well, so those are not part of a card that is signed as one of 0.3.
+    // Readers of 0.3 know the schemes of 1.0 as well, so a 0.3 signature does not cover a card that has them.
     expect((await verifyCard({ ...only03, securitySchemes: schemes }, trust)).trusted).toBe(false);
   });
 });
 
-describe("what a card says about its keys is only a hint (A2A 1.0 §8.4.3)", () => {
+describe("the keys that a card names are only a hint (A2A 1.0 §8.4.3)", () => {
   it("a signature by an unknown key under a trusted name is invalid", async () => {
     const stranger = { ...(await makeCardKey()), kid: key().kid ?? "" };
     const { trusted, signatures } = await verifyCard(await signCard(fullCard, stranger), await trustIn(key()));

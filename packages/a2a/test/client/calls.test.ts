@@ -40,7 +40,7 @@ async function bothClients(listener: Listener, options: ConnectOptions = {}): Pr
   return [await connect(cardOf([jsonRpcAt(url)]), once), await connect(cardOf([restAt(url)]), once)];
 }
 
-describe("what a send accepts", () => {
+describe("the forms of a message to send", () => {
   const message = { messageId: expect.stringMatching(/^[0-9a-f-]{36}$/), role: "ROLE_USER", parts: [{ text: "hi" }] };
 
   test.each([
@@ -203,7 +203,7 @@ describe("answers that do not follow the protocol", () => {
     }
   });
 
-  test("a list whose page names itself as the next one", async () => {
+  test("a page that names itself as the next", async () => {
     const { client } = await agent((call) =>
       call.answer({ tasks: [], nextPageToken: "again", pageSize: 1, totalSize: 9 }),
     );
@@ -294,7 +294,7 @@ describe("HTTP errors", () => {
   });
 });
 
-describe("what the card does not declare (A2A 1.0 §3.3.4)", () => {
+describe("a capability that the card does not declare (A2A 1.0 §3.3.4)", () => {
   test("is rejected with the error of an agent, before a request is sent", async () => {
     const { client, server } = await agent(() => undefined, {}, { streaming: false });
     const streams = [client.sendStreamingMessage("hi"), client.subscribeToTask("t1")];
@@ -501,7 +501,7 @@ describe("limits of a call", () => {
   });
 
   test.each(["before", "waiting", "reading", "pausing"] as const)(
-    "an abort %s is Aborted, and leaves no timer",
+    "an abort (%s) throws Aborted and leaves no timer",
     async (when) => {
       const clock = new HandClock();
       const controller = new AbortController();
@@ -562,7 +562,7 @@ describe("REST", () => {
     ]);
   });
 
-  test.each([405, 404])("subscribes with the other method after %i to the first, and remembers it", async (status) => {
+  test.each([405, 404])("after %i, subscribes with the other HTTP method, now and later", async (status) => {
     const methods: string[] = [];
     const url = await listen((request, response) => {
       methods.push(request.method as string);
@@ -650,7 +650,7 @@ describe("interceptors", () => {
     ]);
   });
 
-  /** An interceptor whose answers are those of two functions. */
+  /** An interceptor that answers with these functions. */
   function answering(call: () => unknown, stream: () => unknown): Interceptor {
     return function broken() {
       return { call: async () => call(), stream: async () => stream() } as unknown as AgentService;

@@ -20,7 +20,7 @@ const onPage = (origin: string): void => void vi.stubGlobal("location", { origin
 afterEach(() => void vi.unstubAllGlobals());
 
 describe("a page whose request fails without a reason", () => {
-  test("learns which server option allows it, when it connects", async () => {
+  test("learns on connecting which server option allows its requests", async () => {
     onPage("https://app.example");
     const error = await errorOf(connect(agent, blocked));
     expect(error).toMatchObject({ code: "ConnectionFailed", cause: expect.any(TypeError) });
@@ -31,14 +31,14 @@ describe("a page whose request fails without a reason", () => {
   test.each([
     ["JSON-RPC", jsonRpcAt(agent)],
     ["REST", restAt(agent)],
-  ])("learns it from calls and streams over %s", async (_, at) => {
+  ])("learns this from calls and streams over %s", async (_, at) => {
     onPage("https://app.example");
     const client = await connect(cardOf([at]), { ...blocked, reconnect: false });
     expect((await errorOf(client.getTask("t1"))).message).toContain(hint);
     expect((await errorOf(client.sendStreamingMessage("hi").opened())).message).toContain(hint);
   });
 
-  test("learns nothing of the kind for its own origin, which CORS does not apply to", async () => {
+  test("gets no such hint for its own origin, to which CORS does not apply", async () => {
     onPage(agent);
     expect((await errorOf(connect(agent, blocked))).message).not.toContain("CORS");
   });

@@ -64,7 +64,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     expect(await refused(`${url}/typo`)).toMatchObject({ code: "InvalidResponse", metadata: { httpStatus: "404" } });
   });
 
-  test("explains what is wrong with an address, a page or a card", async () => {
+  test("explains problems of an address, a page or a card", async () => {
     expect(await refused("localhost")).toMatchObject({
       code: "InvalidParams",
       message: expect.stringContaining("localhost"),
@@ -182,7 +182,7 @@ describe("keeping the card (A2A 1.0 §8.6.2)", () => {
 describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
   const agent = async () => rpcServer((call) => call.answer(taskOf("TASK_STATE_WORKING")));
 
-  /** A REST server that counts. */
+  /** A REST server that records the paths of its requests. */
   async function rest(status = 200): Promise<{ url: string; paths: string[]; bodies: string[] }> {
     const paths: string[] = [];
     const bodies: string[] = [];

@@ -82,7 +82,7 @@ const fetchOf =
   (url, init) =>
     handler.fetch(new Request(url, init));
 
-/** A network that breaks each event stream off after so many bytes, more with each. */
+/** A network that breaks off each event stream, each time after more bytes. */
 function breaking(fetch: FetchLike): FetchLike {
   let limit = 2_000;
   return async (url, init) => {
@@ -135,14 +135,14 @@ describe("client.download()", () => {
       for await (const piece of file.stream()) {
         expect(Buffer.compare(piece, whole.subarray(seen, seen + piece.length))).toBe(0);
         seen += piece.length;
-        // All full chunks of the first half are there before the second half is.
+        // The full chunks of the first half arrive before the agent sends the second half.
         if (seen === 18_000) release();
       }
     }
     expect(seen).toBe(whole.length);
   });
 
-  test("joins the chunks of a complete artifact, also without the method of the client", async () => {
+  test("joins the chunks of a complete artifact, with and without client.download()", async () => {
     const { client, task, taskId, handler } = await begun("file");
     const [artifact] = task.artifacts ?? [];
     if (artifact === undefined) throw new Error("no artifact");

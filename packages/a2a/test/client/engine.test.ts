@@ -17,7 +17,7 @@ import { endless, errorOf, glance, glances, until } from "./support.ts";
 
 const publicUrl = "https://agents.example/one";
 
-/** Does what the message says: `7` is seven chunks, `ask` a question, `hold` waits until it is canceled, anything else an answer. */
+/** Obeys the message: `7` sends seven chunks, `ask` asks, `hold` waits until it is canceled, anything else is answered. */
 const agent = defineAgent({
   name: "Counter",
   description: "Counts.",
@@ -58,7 +58,7 @@ function eventsAlone(fetch: FetchLike): FetchLike {
   };
 }
 
-/** A network that breaks the body of each event stream off after so many bytes, one number a stream, then no more. */
+/** A network that breaks off the first event streams, each after one of these numbers of bytes. */
 function breaking(fetch: FetchLike, cuts: readonly number[]): FetchLike {
   const left = [...cuts];
   return async (url, init) => {
@@ -105,7 +105,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
           }
           const numbers = Array.from({ length: count }, (_, at) => String(at + 1));
           expect(view.task?.artifacts?.[0]?.parts).toEqual([{ text: numbers.join("") }]);
-          // The task comes once: nothing was repeated, in a snapshot or otherwise.
+          // The task comes once: nothing was repeated.
           expect(seen.filter((one) => one.startsWith("task "))).toHaveLength(1);
           expect(seen.at(-1)).toMatch(/COMPLETED$/);
           expect(new Set(places).size).toBe(places.length);

@@ -13,12 +13,12 @@ const stamp = defineExtension({
   metadata: { message: { at: z.string() }, artifact: { at: z.string() } },
 });
 
-/** Reports what is active, and when, on request. */
+/** Reports the active extensions, and adds a time if `stamp` is active. */
 const stamping = agentOf(
   async function* (turn) {
     yield turn.artifact({
       parts: [{ text: turn.extensions.join() }],
-      // The agent has the extension, although its type does not say so here.
+      // The type of `turn` does not know the extension.
       metadata: turn.extensions.includes(stamp.uri) ? { [`${stamp.uri}/at`]: "noon" } : {},
     });
   },
@@ -44,7 +44,7 @@ test("in conversations, waits, lists and downloads", async () => {
   expect(texts).toEqual([stamp.uri]);
 });
 
-test("in what is delegated (turn.delegate)", async () => {
+test("in delegations (turn.delegate)", async () => {
   const below = serving(stamping);
   const client = await below.client({ extensions: [stamp] });
   const above = serving(
@@ -57,7 +57,7 @@ test("in what is delegated (turn.delegate)", async () => {
   expect(task?.status.message?.parts).toEqual([{ text: `${stamp.uri} "noon"` }]);
 });
 
-test("in answers that an interceptor made of text, whose values are frozen", async () => {
+test("in answers that an interceptor created from text, whose values are frozen", async () => {
   const frozen: Interceptor = (next) => ({
     async call(operation, request, context) {
       const reply = await next.call(operation, request, context);
@@ -82,7 +82,7 @@ test("in answers that an interceptor made of text, whose values are frozen", asy
   for await (const event of client.sendStreamingMessage("Go")) expect(event.ext(stamp)).toBeDefined();
 });
 
-test("but not if the client does not ask for the extension", async () => {
+test("but not if the client does not request the extension", async () => {
   const client = await serving(stamping).client();
   const { task } = await client.sendMessage("Go");
   expect(task?.artifacts?.[0]?.parts).toEqual([{ text: "" }]);

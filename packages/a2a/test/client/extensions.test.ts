@@ -42,7 +42,7 @@ interface Line {
   readonly [name: string]: unknown;
 }
 
-/** An agent whose card declares these extensions, and a client with those. `log` has the lines that it warned with. */
+/** An agent whose card has the `declared` extensions, and a client with `extensions`. `log`: the warnings of the client. */
 async function agent<E extends string | AnyExtension = never>(
   declared: readonly (string | AgentExtension)[],
   extensions: readonly E[],
@@ -70,8 +70,8 @@ const echo = (call: RpcCall, ...uris: readonly string[]): void => void call.resp
 
 const done = (metadata?: JsonObject) => taskOf("TASK_STATE_COMPLETED", metadata && { metadata });
 
-describe("what a client reads (A2A 1.0 §4.6)", () => {
-  test("an answer, an event and a task have `ext`, which is not in the JSON", async () => {
+describe("extensions that a client reads (A2A 1.0 §4.6)", () => {
+  test("an answer, an event and a task have `ext`, which JSON leaves out", async () => {
     const task = done({ [at]: "noon" });
     const { client } = await agent([uri], [stamp], (call) => {
       echo(call, uri);
@@ -132,7 +132,7 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
     expect(whens(answer.task?.artifacts)).toEqual(["noon", "midnight"]);
     expect(answer.task?.ext(graded)?.artifact.at).toBe("midnight");
     expect(JSON.parse(JSON.stringify(answer))).toEqual({ task });
-    // An extension that records what it sees gets the task, and an artifact on request.
+    // The extension gets the task at once, and an artifact only when its data is read.
     expect(seen).toEqual(["task of 2"]);
     const [first] = answer.task?.artifacts ?? [];
     expect([first?.ext(counting), first?.ext(counting)]).toEqual(["t1", "t1"]);
@@ -170,18 +170,18 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
   });
 });
 
-describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
+describe("extensions that a client requests (A2A 1.0 §3.2.6, §4.6)", () => {
   const a = defineExtension({ uri: "urn:a", requires: ["urn:b"] });
   const b = defineExtension({ uri: "urn:b", requires: ["urn:c", "urn:a"] });
 
-  test("extensions that it requires, directly or not, also if extensions require each other", async () => {
+  test("with all that they require, even if they require each other", async () => {
     const { client, asked } = await agent(["urn:a", "urn:b", "urn:c"], [a, b], (call) => call.answer({ task: done() }));
     await client.sendMessage("Go");
     await client.getTask("t1").catch(() => {});
     expect(asked()).toEqual(["urn:a,urn:b,urn:c", "urn:a,urn:b,urn:c"]);
   });
 
-  test("only what the card declares, with its requirements, unless it is given as a URI", async () => {
+  test("only if the card declares them and all that they require, unless given as a URI", async () => {
     const { client, asked, log } = await agent(["urn:a", "urn:b", uri], [a, b, stamp, "urn:z"], (call) =>
       call.answer({ task: done() }),
     );
@@ -193,7 +193,7 @@ describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
     ]);
   });
 
-  test("what the extended card declares, after it was read (A2A 1.0 §3.1.11)", async () => {
+  test("also those of the extended card, once it was read (A2A 1.0 §3.1.11)", async () => {
     const { client, asked } = await agent([], [stamp], (call) => {
       const { capabilities, ...card } = cardOf([jsonRpcAt("http://127.0.0.1:1")]);
       call.answer(
@@ -224,7 +224,7 @@ describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
 });
 
 describe("hooks of a client", () => {
-  /** Echoes what it was sent, like a server that activates every requested extension. */
+  /** Echoes the message, and activates every requested extension. */
   const mirror = (call: RpcCall): void => {
     call.response.setHeader("a2a-extensions", String(call.headers["a2a-extensions"]));
     const { message } = call.params as { readonly message?: Message };
@@ -233,7 +233,7 @@ describe("hooks of a client", () => {
       for (const state of ["WORKING", "COMPLETED"]) call.events.send(statusEvent(`TASK_STATE_${state}` as TaskState));
   };
 
-  test("`onRequest` changes what is sent, once a call, and gets the operation, the card and its params", async () => {
+  test("`onRequest` changes the request, once per call, and gets the operation, the card and its params", async () => {
     const seen: unknown[] = [];
     const signing = defineExtension({
       uri,
@@ -344,8 +344,8 @@ describe("hooks of a client", () => {
         "adds a field to a part",
         (request: { message: object }) => ({ message: { ...request.message, parts: [{ text: "Go", extra: 1 }] } }),
       ],
-      ["adds what is not JSON", (request: object) => ({ ...request, metadata: { value: 1n } })],
-      ["makes a text of the metadata", (request: object) => ({ ...request, metadata: "x" })],
+      ["adds a value that is not JSON", (request: object) => ({ ...request, metadata: { value: 1n } })],
+      ["turns the metadata into text", (request: object) => ({ ...request, metadata: "x" })],
       [
         "changes the message itself",
         (request: { message: object }) => {
@@ -438,7 +438,7 @@ describe("hooks of a client", () => {
   });
 
   test("an async schema of a data extension does not fail a call, and its params are not read", async () => {
-    // It is known only by the value that it is asked about.
+    // It is asynchronous only for some values, so `defineExtension()` cannot know.
     const validate = (value: unknown) =>
       JSON.stringify(value).includes("later") ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const schema = { "~standard": { version: 1 as const, vendor: "x", validate } };

@@ -5,7 +5,7 @@ import { cardOf, errorOf, jsonRpcAt } from "./support.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 
-/** A client that was connected by a URL, and the addresses that its `fetch` and the fetch of others were asked for. */
+/** A client connected by a URL, with the addresses requested from its `fetch` and from the `fetch` for others. */
 async function reading(at: string, credentialOrigins: readonly string[] = []) {
   const own: { readonly url: string; readonly headers: unknown; readonly redirect: unknown }[] = [];
   const others: string[] = [];
@@ -71,7 +71,7 @@ describe(`links of an agent (FUZZ_SEED=${seed})`, () => {
     expect(await named.read("https://elsewhere.example/file")).toBe("own");
   });
 
-  test("to this machine share one origin under all of its names, but not on another port", async () => {
+  test("treat all names of this machine as one origin, but not another port", async () => {
     const { own, others, read } = await reading("http://127.0.0.1:4000");
     for (const host of ["localhost", "[::1]", "127.0.0.1"]) expect(await read(`http://${host}:4000/f`)).toBe("own");
     expect(await read("http://localhost:4001/f")).toBe("other");

@@ -41,7 +41,7 @@ describe("events of 1.0 without their wrapper", () => {
     expect(warnings).toEqual(["The server sends events of 1.0 without their wrapper; reading them by their kind"]);
   });
 
-  test("that do not match 1.0 either are an error that names the version to connect with", async () => {
+  test("that do not match 1.0 throw an error that suggests another version", async () => {
     const { client, warnings } = await connected([update("working")], { kind: "task", id: "t1", status: "working" });
     const hint = expect.stringMatching(/try connect\(url, \{ version: "0\.2\.5" \}\)$/) as string;
     const failed = { code: "InvalidResponse", message: hint };

@@ -133,7 +133,7 @@ describe("the timeout of connect", () => {
       "a card that drips",
       (_: unknown, response: import("node:http").ServerResponse) => void response.writeHead(200, json).write("{"),
     ],
-  ])("ends %s, and says who did not answer", async (_, listener) => {
+  ])("ends %s, and names the address that did not answer", async (_, listener) => {
     const clock = new HandClock();
     const url = await listen(listener);
     const failed = errorOf(connect(url, { clock, timeout: 1_234 }));
@@ -146,7 +146,7 @@ describe("the timeout of connect", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("covers all addresses of the card and all attempts, and has the message of the last one", async () => {
+  test("covers all addresses of the card and all attempts, with the message of the last attempt", async () => {
     const clock = new HandClock();
     let asked = 0;
     const url = await listen((_, response) => {

@@ -178,7 +178,7 @@ describe("with `trust`", () => {
     const options = { ...once, fetch: server.fetch };
     await connect(origin, options);
     expect(server.asked).toHaveLength(1);
-    // It is in the cache, and the server still has it.
+    // The cached card is still current, but it is not trusted.
     await expect(connect(origin, { ...options, trust })).rejects.toMatchObject({ code: "InvalidResponse" });
     expect(server.asked).toHaveLength(2);
     expect(server.asked[1]?.["if-none-match"]).toBeUndefined();

@@ -331,7 +331,7 @@ describe("a stream that breaks, if the card does not promise replay", () => {
   });
 });
 
-test("a stream whose connections bring nothing but the task restarts its budget where the task has grown", async () => {
+test("a stream whose connections bring only the task restarts its budget if the task has grown", async () => {
   const attempts: number[] = [];
   const { client } = await agent(
     ({ number, events }) => {

@@ -60,7 +60,7 @@ export const soon: ConnectOptions = {
   reconnect: { budget: 200, minDelay: 1, maxDelay: 2 },
 };
 
-/** The same without an end, for servers that answer at last: a slow machine spends a budget before that. */
+/** The same without a budget, for servers that answer eventually: a slow machine could exceed a budget. */
 export const endless: ConnectOptions = {
   retry: { budget: Infinity, minDelay: 1, maxDelay: 2 },
   reconnect: { budget: Infinity, minDelay: 1, maxDelay: 2 },
@@ -83,7 +83,7 @@ export interface Wire {
   /** With an id if one is given. */
   send(event: StreamResponse, id?: number | string): void;
   raw(text: string): void;
-  /** Ends the answer as HTTP has it. */
+  /** Ends the answer as HTTP requires. */
   end(): void;
   /** Breaks the connection off. */
   drop(): void;
@@ -197,7 +197,7 @@ export async function glances(stream: AsyncIterable<StreamResponse>): Promise<st
   return seen;
 }
 
-/** What a promise is rejected with; it must be. */
+/** The error of a promise, which must reject. */
 export function errorOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(
     () => {

@@ -35,14 +35,14 @@ const printed = (read: readonly TextPiece[]): string =>
   read.map(({ text, reset }) => (reset ? `<${text}` : text)).join("");
 
 describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
-  test("is printed once if a stream continues with the task, whose texts are merged by then", async () => {
+  test("is printed once if a stream continues with the task, which has merged the chunks", async () => {
     const merged = taskEvent("TASK_STATE_WORKING", {
       artifacts: [{ artifactId: "a", parts: [{ text: "It is sunny" }] }],
     });
     const live = [artifact("a", "It "), artifact("a", "is", true)];
     const read = await pieces([taskEvent(), ...live, merged, artifact("a", " today", true), merged]);
     expect(printed(read.slice(0, -1))).toBe("It is sunny today");
-    // The last task is shorter than what was shown: that is a replacement.
+    // The last task is shorter than the shown text, so it replaces the text.
     expect(read.at(-1)).toEqual({ text: "It is sunny", reset: true, artifactId: "a" });
   });
 
@@ -82,7 +82,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     expect(printed(read)).toBe("It is certain, and so.");
   });
 
-  test("of a snapshot after a reconnection has only what is new", async () => {
+  test("of a snapshot after a reconnection has only the new text", async () => {
     const parts: Part[] = [{ text: "It is " }, { text: "so" }];
     const read = await pieces([
       taskEvent(),

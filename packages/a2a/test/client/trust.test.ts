@@ -12,7 +12,7 @@ import { connect, type CachedCard, type ConnectOptions } from "../../src/client/
 import { fakeClock } from "@parley/testing";
 import { cardOf, jsonRpcAt, listen } from "./support.ts";
 
-/** What a client does with signed cards (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */
+/** Signed cards at a client (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */
 
 let key: PrivateCardKey;
 let stranger: PrivateCardKey;
@@ -28,7 +28,7 @@ interface Site {
   readonly url: string;
   /** Method and path of each request. */
   readonly asked: readonly string[];
-  /** What is at a path. */
+  /** Serves a value at a path. */
   serve(path: string, value: unknown): void;
 }
 
@@ -182,11 +182,11 @@ describe("key sets", () => {
       });
     }
     expect(keys.asked).toHaveLength(2);
-    // What was taken out of it is trusted no more.
+    // A removed key is no longer trusted.
     await expect(connect(await signCard(card, key), { trust })).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  it("that cannot be fetched make the call worth repeating", async () => {
+  it("that cannot be fetched make the error retryable", async () => {
     const keys = await site();
     const trust = trustCards({ keys: [{ keySet: `${keys.url}/keys` }] });
     const card = await signCard(cardOf([jsonRpcAt("https://agents.example.com")]), key);

@@ -7,7 +7,7 @@ import { codecV03 } from "../../src/wire/v03/index.ts";
 import { card } from "../transport/support.ts";
 import { glances } from "./support.ts";
 
-/** Which interface and version a client uses, of servers of every version, and how it handles 0.3. */
+/** The interface and version that a client chooses for servers of every version, and its handling of 0.3. */
 
 const open: Handler[] = [];
 afterEach(async () => {
@@ -149,7 +149,7 @@ describe("the card", () => {
       { ...old, url: undefined, supportedInterfaces: 7 },
       "supportedInterfaces must be an array",
     ],
-  ])("%s: the error says what is wrong", async (_, value, message) => {
+  ])("%s: the error names the problem", async (_, value, message) => {
     await expect(served({}, cards("/echo/.well-known/agent-card.json", value)).connect()).rejects.toMatchObject({
       code: "InvalidResponse",
       message: expect.stringContaining(message) as string,
@@ -201,7 +201,7 @@ describe("streams of 0.3", () => {
   test.each([
     ["on its own, as JavaScript's server over REST does", "event: error\ndata: ", { code: -32004, message: "no" }],
     ["in a member", "data: ", { error: { code: 501, status: "UNIMPLEMENTED", message: "no" } }],
-  ])("report what went wrong %s", async (_, field, error) => {
+  ])("report the error %s", async (_, field, error) => {
     const failing: Answer = (request) =>
       request.method === "GET"
         ? undefined
@@ -273,7 +273,7 @@ describe("answers of 0.3", () => {
   });
 });
 
-describe("the extended card of an agent of 0.2, which has no method for it", () => {
+describe("the extended card of an agent of 0.2, which has no method for extended cards", () => {
   const card02 = {
     name: "Old",
     description: "Of old",

@@ -36,7 +36,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     const watched = client.watch("t1");
     const seen: unknown[] = [];
     watched.subscribe(() => seen.push(stateOf(watched)));
-    // The first poll found a change, so the next one comes as soon again.
+    // The first poll found a change, so the delay to the next one does not grow.
     for (const delay of [500, 750, 1_125]) {
       await clock.armed(delay);
       clock.advance(delay);
@@ -81,7 +81,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(stateOf(watched)).toBe("TASK_STATE_COMPLETED");
   });
 
-  test("starts with the task that it was given, and ignores what the agent repeats", async () => {
+  test("starts with the given task, and ignores repeated events", async () => {
     const { client } = await agent((call) => {
       call.events.send(taskEvent("TASK_STATE_WORKING", { metadata: JSON.parse('{ "__proto__": {}, "a": [1] }') }));
       call.events.send(statusEvent("TASK_STATE_COMPLETED"));
@@ -117,7 +117,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(watched.getSnapshot().error).toMatchObject({ code: "Aborted" });
   });
 
-  test("calls the other listeners after one throws, and reports the error as the program's", async () => {
+  test("calls the other listeners after one throws, and reports the error as uncaught", async () => {
     const thrown: unknown[] = [];
     const others = process.listeners("uncaughtException");
     process.removeAllListeners("uncaughtException");

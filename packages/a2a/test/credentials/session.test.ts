@@ -10,7 +10,7 @@ import type { AgentCard } from "../../src/model/index.ts";
 import { cardOf, jsonRpcAt, listen, restAt } from "../client/support.ts";
 import { agentWith, errorOf, refuse } from "./support.ts";
 
-/** Where credentials are sent, and what happens if they are rejected (A2A 1.0 §7.3). */
+/** Where credentials are sent, and how rejected ones are handled (A2A 1.0 §7.3). */
 
 const secret = "secret-of-a-test-0123456789";
 const bearerScheme = { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } };
@@ -38,7 +38,7 @@ describe("credentials are sent", () => {
     expect([sent, error.message.includes(secret)]).toEqual([[], false]);
   });
 
-  it.each([undefined, "", 7])("never if there are none: %j is rejected before anything is sent", async (unset) => {
+  it.each([undefined, "", 7])("never if they are missing: %j is rejected before anything is sent", async (unset) => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
     const given = unset as string;
     for (const credential of [bearerToken(given), bearerToken(async () => given)]) {
@@ -131,7 +131,7 @@ describe("credentials are sent", () => {
 });
 
 describe("a rejection", () => {
-  it("is final if there are no other credentials, and is not asked for twice", async () => {
+  it("is final if there are no other credentials, and no second request is sent", async () => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, 'Bearer error="invalid_token"'));
     const client = await connect(agent.url, { credentials: [bearerToken(secret)] });
     await expect(client.getTask("t1")).rejects.toMatchObject({ code: "Unauthenticated" });
@@ -151,7 +151,7 @@ describe("a rejection", () => {
     expect(agent.calls.at(-1)?.headers.authorization).toBe("Bearer two");
   });
 
-  it("is not repeated for ever by a function that returns another secret each time", async () => {
+  it("is repeated only once, even if the function returns another secret each time", async () => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
     let count = 0;
     const client = await connect(agent.url, { credentials: [bearerToken(() => `token-${count++}`)] });
@@ -225,7 +225,7 @@ describe("an extended card (A2A 1.0 §3.1.11)", () => {
     expect(headers).not.toHaveProperty("authorization");
   });
 
-  it("without requirements, or with ones that cannot be met, leaves what works", async () => {
+  it("keeps the working credentials if the extended card requires none, or some that the user does not have", async () => {
     for (const name of ["none", "mtls"]) {
       const schemes = name === "none" ? {} : { securitySchemes: { mtls: { mtlsSecurityScheme: {} } } };
       const securityRequirements = name === "none" ? [] : [{ schemes: { mtls: { list: [] } } }];

@@ -11,8 +11,8 @@ const secret = "secret-of-a-test-0123456789";
 const token = "token-of-a-test-0123456789";
 const client: OAuthOptions = { clientId: "app", clientSecret: secret };
 
-describe("a login whose request is pushed (RFC 9126)", () => {
-  it("opens a page with the state, which the redirect has to match", async () => {
+describe("a login with a pushed request (RFC 9126)", () => {
+  it("opens a page with a state, which the redirect must repeat", async () => {
     const server = await authorizationServer((path, _form, issuer) => {
       if (path === "/par")
         return (to: ServerResponse) =>
@@ -133,7 +133,7 @@ describe("the user of a login (onUser)", () => {
     ["that cannot be read", () => "x.y"],
     ["that is not text", () => ({ sub: "ada" })],
     ["that is missing", () => undefined],
-  ])("is unknown with an ID token %s (§3.1.3.7), and the login holds", async (_, idToken) => {
+  ])("is unknown with an ID token %s (§3.1.3.7), but the login succeeds", async (_, idToken) => {
     expect((await logIn(idToken)).users).toEqual([]);
   });
 

@@ -256,7 +256,7 @@ describe("tokens", () => {
     expect(await sent()).toBe("-3");
   });
 
-  it("from a store that fails are required all the same, and those of another process are used", async () => {
+  it("are still required if the store fails, and may come from another process", async () => {
     const server = await issuing(600);
     let refused = "";
     const agent = await agentWith({ oauth: clientFlow(`${server.issuer}/token`) }, (request, response) =>

@@ -4,7 +4,7 @@ import { bodyOf, cardOf, errorOf as thrownBy, jsonRpcAt, listen, taskOf } from "
 
 /* Misbehaving agents and authorization servers of third parties. */
 
-/** An agent whose requests and answers a test decides. It answers what `answer` does not. */
+/** An agent that answers with `answer`, else by default. */
 export interface StrangeAgent {
   readonly url: string;
   readonly card: AgentCard;

@@ -121,10 +121,10 @@ describe("onActivate", () => {
       { code: "InternalError", message: "Internal error" },
       { cause: { message: expect.stringContaining(one) as string } },
     ],
-    ["returns what is neither true nor false", () => "yes", { code: "InternalError" }, {}],
+    ["returns neither true nor false", () => "yes", { code: "InternalError" }, {}],
     ["returns a promise that rejects", () => Promise.reject(new Error("late")), { code: "InternalError" }, {}],
   ])(
-    "that %s rejects the call; of a data extension it only leaves the extension out",
+    "that %s rejects the call; for a data extension, it only leaves out the extension",
     async (_, onActivate, error, more) => {
       const agree = onActivate as () => boolean;
       await expect(activeIn(serving({ uri: one, onActivate: agree }), [one])).rejects.toMatchObject({

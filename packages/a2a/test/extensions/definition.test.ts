@@ -10,7 +10,7 @@ import type { AnyExtension } from "../../src/protocol/index.ts";
 const uri = "https://example.com/extensions/toy/v1";
 const schema = z.string();
 
-/** A method that can be, but for this. */
+/** A valid method, except for this change. */
 function method(change: object = {}): object {
   return { request: schema, response: schema, rest: { method: "POST", path: "/a:b" }, grpc: "/a.b/C", ...change };
 }
@@ -56,7 +56,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     ["one that is not text", 5],
     ["a relative one", "extensions/toy"],
     ["one without a scheme", "//example.com/toy"],
-    ["one with a comma, which would be two in a header", "https://example.com/a,b"],
+    ["a URI with a comma, which would be two in a header", "https://example.com/a,b"],
     ["one with a space", "https://example.com/a b"],
     ["one with a line break", "https://example.com/a\r\nx: y"],
     ["one with a character that is not ASCII", "https://example.com/ä"],
@@ -114,7 +114,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     ],
     ["data without a media type", { data: { form: { schema } } }, "data.form"],
     ["data without a schema", { data: { form: { mediaType: "a/b" } } }, "data.form.schema"],
-    ["what is not a media type", { data: { form: { mediaType: "form", schema } } }, "data.form.mediaType"],
+    ["a text that is not a media type", { data: { form: { mediaType: "form", schema } } }, "data.form.mediaType"],
     [
       "two data parts with one media type",
       { data: { a: { mediaType: "a/b", schema }, b: { mediaType: "A/B", schema } } },
@@ -145,7 +145,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     ["a hook that is not a function", { onAppend: {} }, "onAppend"],
     ["methods that are not an object", { methods: "notes/find" }, "methods"],
     ["a method without a slash in its name", { methods: { find: method() } }, 'methods["find"]'],
-    ["a method that is none", { methods: { "notes/find": null } }, 'methods["notes/find"]'],
+    ["not a method", { methods: { "notes/find": null } }, 'methods["notes/find"]'],
     [
       "a method without `rest`",
       { methods: { "notes/find": method({ rest: undefined }) } },
@@ -157,7 +157,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
       'methods["notes/find"].rest.path',
     ],
     [
-      "a method of HTTP that there is not",
+      "an unknown HTTP method",
       { methods: { "notes/find": method({ rest: { method: "PUT", path: "/notes" } }) } },
       'methods["notes/find"].rest.method',
     ],
@@ -209,7 +209,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     });
   });
 
-  test("rejects what is not an object at all", () => {
+  test("rejects values that are not objects", () => {
     expect(Object.keys(refusal(null as never))).toEqual(["uri"]);
   });
 
@@ -246,7 +246,7 @@ describe("the extensions of a server", () => {
   const base: AnyExtension = { uri: "urn:example:base", description: "Base", params: { a: 1 } };
   const above: AnyExtension = { uri: "urn:example:above", requires: [base.uri], required: true };
 
-  test("are on the cards of their agents, once, and those of the server on all cards", () => {
+  test("are on the cards of their agents, once; the server's are on all cards", () => {
     const shown = { uri: base.uri, description: "Base", params: { a: 1 } };
     expect(serve([[base], []])).toEqual([[shown], []]);
     expect(serve([[base], []], [base])).toEqual([[shown], [shown]]);
@@ -261,7 +261,7 @@ describe("the extensions of a server", () => {
       /^The extension x is invalid: extensions\[0\]\.uri must be an absolute URI/,
     ],
     [
-      "one by its URI alone",
+      "one only by its URI",
       [["urn:a" as never]],
       [],
       /^The extension is invalid: extensions\[0\] must be an object made by/,
@@ -276,7 +276,7 @@ describe("the extensions of a server", () => {
     ],
     ["two values with one URI, at an agent and the server", [[base]], [{ uri: base.uri }], /urn:example:base has two/],
     [
-      "one whose dependency another agent alone has",
+      "an extension whose dependency only another agent has",
       [[above], [base]],
       [],
       /urn:example:above, which requires urn:example:base: the agent "Agent 0" has no such extension$/,

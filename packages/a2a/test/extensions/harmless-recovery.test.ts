@@ -10,7 +10,7 @@ import { bound, eventually, messageOf } from "../../../server/test/engine/suppor
 const uri = "urn:example:notes";
 const pieces = 6;
 
-/** Adds as much to each artifact. */
+/** Adds this much to each artifact. */
 const notes: Extension = {
   uri,
   kind: "data",

@@ -34,7 +34,7 @@ const result: OnMessage = async function* (turn) {
   yield turn.artifact({ parts: [{ text: "result" }] });
 };
 
-/** What hooks return in place of an event. */
+/** Invalid results of hooks. */
 const returned: Readonly<Record<string, (event: AppendedEvent) => unknown>> = {
   nothing: () => undefined,
   null: () => null,
@@ -49,7 +49,7 @@ const returned: Readonly<Record<string, (event: AppendedEvent) => unknown>> = {
   "a bigint": (event) => adding(event, 1n),
   "a circle": (event) => adding(event, circle),
   "deep nesting": (event) => adding(event, nested(100_000)),
-  "nesting that some runtimes take": (event) => adding(event, nested(500)),
+  "nesting that some runtimes accept": (event) => adding(event, nested(500)),
   "a member that throws": (event) =>
     adding(event, {
       toJSON() {
@@ -63,7 +63,7 @@ const returned: Readonly<Record<string, (event: AppendedEvent) => unknown>> = {
   }),
 };
 
-describe("what onAppend of a data extension cannot add is left out and logged", () => {
+describe("onAppend of a data extension: an invalid result is left out and logged", () => {
   test.each(Object.entries(returned))("%s", async (_name, onAppend) => {
     const made = extended(result, { onAppend: onAppend as never }, { eventBytes: 4096 });
     const task = await made.send("go", active);
@@ -92,7 +92,7 @@ describe("what onAppend of a data extension cannot add is left out and logged", 
     expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "result"]);
   });
 
-  test("what does not fit into the task", async () => {
+  test("metadata that does not fit into the task", async () => {
     const made = extended(
       async function* (turn) {
         for (let at = 0; at < 6; at += 1) {
@@ -128,7 +128,7 @@ describe("what onAppend of a data extension cannot add is left out and logged", 
   });
 });
 
-describe("what onFinish cannot add is left out and logged", () => {
+describe("onFinish: an invalid result is left out and logged", () => {
   test.each(
     Object.entries({ bigint: 1n, circle, nested: nested(100_000), deep: nested(500), large: "x".repeat(20_000_000) }),
   )("%s", async (_name, value) => {
@@ -142,7 +142,7 @@ describe("what onFinish cannot add is left out and logged", () => {
 /** Values that are not JSON. */
 const noJson = { bigint: 1n, circle, nested: nested(100_000), deep: nested(500) };
 
-describe("what onAccept returns that is not JSON", () => {
+describe("a result of onAccept that is not JSON", () => {
   test.each(Object.entries(noJson))("%s: is left out and logged", async (_name, value) => {
     const made = extended(result, {
       onAccept: ({ message }) => ({ message: { ...message, metadata: { value } as never } }),
@@ -181,7 +181,7 @@ describe("what onAccept returns that is not JSON", () => {
   });
 });
 
-describe("what onDeliver of a data extension returns that is not JSON", () => {
+describe("a result of onDeliver of a data extension that is not JSON", () => {
   test.each(Object.entries(noJson))("%s: is left out and logged", async (_name, value) => {
     const made = extended(result, {
       onDeliver: (event) =>
@@ -209,7 +209,7 @@ describe("a data extension that fails at each event", () => {
     metadata: { artifact: { k: { key: "k", schema: schema(validate) } } },
   });
 
-  /** It is known only by the value that it is asked about. */
+  /** It is asynchronous only for some values, so `defineExtension()` cannot know. */
   const later = (value: unknown): never => (value === 1 ? Promise.reject(new Error("late")) : { issues: [] }) as never;
 
   test.each<[string, Partial<Extension>]>([
@@ -235,7 +235,7 @@ describe("a data extension that fails at each event", () => {
   });
 });
 
-test("what onDeliver of another kind returns that is not JSON fails the answer, and the log names the extension", async () => {
+test("for other kinds, a result of onDeliver that is not JSON fails the call, and the error names the extension", async () => {
   const made = extended(result, {
     kind: "profile",
     onDeliver: (event) =>

@@ -5,7 +5,7 @@ import type { AnyExtension, ExtensionKind, ExtensionTurn } from "../../src/proto
 import { fakeClock } from "@parley/testing";
 import { eventually, harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
-/* Hooks that give promises have a limit of time (`limits.hookTimeout`): an extension that hangs holds no call and no task. */
+/* Hooks that return promises have a time limit (`limits.hookTimeout`): an extension that hangs blocks no call and no task. */
 
 const uri = "urn:example:slow";
 const active = { extensions: [uri] };
@@ -14,7 +14,7 @@ const limit = 5_000;
 /** Never settles. */
 const never = new Promise<never>(() => {});
 
-/** An agent with an extension whose `hook` has been called, and does not settle. */
+/** An agent with an extension whose `hook` never settles. */
 function hanging(kind: ExtensionKind, hook: Partial<AnyExtension> & object, limits = { hookTimeout: limit }) {
   const clock = fakeClock();
   let timers = 0;
@@ -114,7 +114,7 @@ describe("a promise of onTurnStart that never settles", () => {
     const task = await sent;
     expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "without"]);
     expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onTurnStart" }]);
-    // It began, so it may close what it opened.
+    // onTurnEnd is still called, so the extension can clean up.
     expect(ended).toEqual(["end"]);
   });
 

@@ -9,7 +9,7 @@ import { harness, type Harness, type OnMessage } from "../../../server/test/engi
 const uri = "https://example.com/extensions/toy/v1";
 const active = { extensions: [uri] };
 
-/** An agent behind extensions, which its card declares. */
+/** An agent with extensions on its card. */
 function extended(onMessage: OnMessage, extensions: readonly Extension[], store: Store = memoryStore()): Harness {
   const declared = extensions.map((extension) => ({ uri: extension.uri }));
   return harness(onMessage, {
@@ -52,7 +52,7 @@ function toy(vault: Map<string, string> = new Map()): Extension {
 }
 
 describe("a toy extension with all three hooks", () => {
-  test("redacts a secret before it is stored, stamps what is stored, and changes what readers get", async () => {
+  test("redacts a secret before it is stored, stamps stored events, and changes them for readers", async () => {
     const vault = new Map<string, string>();
     const { send, get, store } = extended(echo, [toy(vault)]);
     const task = await send("card 123456", active);
@@ -63,7 +63,7 @@ describe("a toy extension with all three hooks", () => {
     const log = (await store.read(scope, task.id, { after: 0, limit: 10 }))?.records ?? [];
     expect(log.map(({ json }) => json).join()).not.toContain("123456");
     expect(log.find(({ kind }) => kind === "artifactUpdate")?.json).toContain('"metadata":{"stamped":true}');
-    // A reader without it gets what is stored.
+    // A reader without the extension gets the stored task.
     expect((await get(task.id)).metadata).toBeUndefined();
   });
 
@@ -110,7 +110,7 @@ describe("onAccept", () => {
     expect(vault.size).toBe(1);
   });
 
-  test("may take its time, and runs for messages to a task too; each hook sees the result of the previous one", async () => {
+  test("may be asynchronous, and runs for messages to a task, too; each hook sees the result of the previous one", async () => {
     const append = (more: string): Extension => ({
       uri: `urn:${more}`,
       onAccept: async ({ message }, { principal }) => {
@@ -144,7 +144,7 @@ describe("onAccept", () => {
     ["rejects", () => Promise.reject(new Error("the vault is closed")), "the vault is closed"],
     ["returns nothing", () => undefined as never, "It returned an invalid message"],
     ["returns another message", ({ message }) => ({ message: { ...message, messageId: "x" } }), "It changed messageId"],
-    ["returns what cannot be stored", ({ message }) => ({ message: { ...message, parts: [] } }), "parts"],
+    ["returns a value that cannot be stored", ({ message }) => ({ message: { ...message, parts: [] } }), "parts"],
   ])("that %s rejects the message: nothing is stored, and the send may be repeated", async (_, onAccept, told) => {
     let broken = true;
     const hook: Extension = { uri, onAccept: (input, call) => (broken ? onAccept(input, call) : input) };
@@ -224,8 +224,8 @@ describe("onAppend", () => {
     ["returns a promise", () => Promise.resolve({}) as never, "It returned a promise in place of an event with kind"],
     ["returns a promise that rejects", () => Promise.reject(new Error("late")) as never, "It returned a promise"],
     ["returns null", () => null as never, "It returned null in place of an event with kind"],
-    ["returns what is not an event", () => ({ kind: "artifact", artifact: { parts: 1 } }) as never, ""],
-  ])("that %s fails the task with a safe sentence; what was stored before stays", async (_, broken, problem) => {
+    ["returns something other than an event", () => ({ kind: "artifact", artifact: { parts: 1 } }) as never, ""],
+  ])("that %s fails the task with a safe sentence; earlier events stay", async (_, broken, problem) => {
     const hook: Extension = {
       uri,
       onAppend: (event) => (event.kind === "artifact" && event.append === true ? broken() : event),

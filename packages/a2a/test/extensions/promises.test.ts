@@ -20,7 +20,7 @@ afterEach(() => {
   process.off("unhandledRejection", collect);
 });
 
-/** A rejection is reported as unhandled after the turn of the event loop in which it came. */
+/** Node reports unhandled rejections after the current turn of the event loop. */
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const agent: OnMessage = async function* (turn) {

@@ -42,12 +42,12 @@ function messageWith(init: Partial<Message> = {}): Message {
   return { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }], ...init };
 }
 
-/** What an extension reads of a message, as a turn has it. */
+/** The extension's data of a message, in a turn. */
 function turnReads(extension: AnyExtension, message: Message): TurnReads<ExtensionTypes> {
   return new ExtensionReader(extension).turn(message, undefined);
 }
 
-/** What an extension reads of an event, as a client has it. */
+/** The extension's data of an event, at a client. */
 function eventReads(source: StreamResponse | Task | Message | Artifact): EventReads<ExtensionTypes> {
   return new ExtensionReader(notes).event(source);
 }
@@ -103,7 +103,7 @@ describe("turn.ext() (A2A 1.0 §4.6)", () => {
     await engine.close();
   });
 
-  test("is undefined if the caller did not ask for the extension: its metadata is then ignored", async () => {
+  test("is undefined if the caller did not request the extension: its metadata is then ignored", async () => {
     const { engine, service } = inProcess(agent);
     const { payload } = await service.call(
       "SendMessage",
@@ -117,7 +117,7 @@ describe("turn.ext() (A2A 1.0 §4.6)", () => {
 });
 
 describe("reading untrusted input", () => {
-  test("leaves out what is missing or does not match, and never throws", () => {
+  test("leaves out missing and invalid values, and never throws", () => {
     const hostile = messageWith({
       metadata: JSON.parse(`{"__proto__": {"x": 1}, "example.com/at": "yesterday", "${uri}/mood": {"a": [[[]]]}}`),
       parts: [
@@ -138,7 +138,7 @@ describe("reading untrusted input", () => {
     expect(turnReads(notes, messageWith({ metadata })).message).toEqual({ at });
   });
 
-  test("is absent if a schema or `matches` throws, or a schema changes what it checks", () => {
+  test("is absent if a schema or `matches` throws, or a schema changes its input", () => {
     const message = messageWith({ metadata: { [`${uri}/a`]: { b: 1 } }, parts: [{ data: { c: 1 } }] });
     const throwing = schemaOf(() => {
       throw new Error("no");
@@ -175,7 +175,7 @@ describe("reading untrusted input", () => {
 
 describe("an async schema of a data extension", () => {
   const asks: unknown[] = [];
-  // It is known only by the value that it is asked about.
+  // It is asynchronous only for some values, so `defineExtension()` cannot know.
   const schema = schemaOf((value) => {
     asks.push(value);
     return value === "later" ? Promise.reject(new Error("late")) : { value };
@@ -326,7 +326,7 @@ describe("values that were read, printed by console.log and JSON.stringify", () 
     expect(inspect({ reads }, { depth: null })).toBe(inspect({ reads: values }, { depth: null }));
   });
 
-  test("of an event: its values by place, and its sub-state if it has one", () => {
+  test("of an event: its values by place, and its sub-state, if any", () => {
     const artifact: Artifact = { artifactId: "a", parts: [{ text: "x" }], metadata: { [`${uri}/draft`]: true } };
     const none = { message: {}, task: {}, statusUpdate: {}, artifactUpdate: {}, data: { form: [], tagged: [] } };
     const reads = eventReads(artifact);

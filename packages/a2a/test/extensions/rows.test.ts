@@ -191,7 +191,7 @@ const deliveries: Extension = {
   },
 };
 
-/** One poll for work. `deliver` throws if it cannot; the row is then due again after a second. */
+/** One poll for work. If `deliver` throws, the row is due again after a second. */
 async function work(store: Store, now: number, deliver: (task: TaskKey, seq: number) => Promise<void>): Promise<void> {
   for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now, limit: 10 })) {
     const claimed = await change(store, row, row.value, now + longest);
@@ -206,7 +206,7 @@ async function work(store: Store, now: number, deliver: (task: TaskKey, seq: num
         await deliver(row.task, seq);
         done = String(seq);
       }
-      // An event that arrived meanwhile makes this stale, and the row is checked again at once.
+      // If an event arrived meanwhile, this change fails, and the row is due at once.
       const idle = await change(store, claimed, done, undefined, head?.seq);
       if (idle === undefined) await change(store, claimed, done, now);
     } catch {
@@ -218,7 +218,7 @@ async function work(store: Store, now: number, deliver: (task: TaskKey, seq: num
 /** No row of the feature is claimed or deferred for longer. */
 const longest = 30_000;
 
-/** Rows that are due later than any can be were set before the clock was set back. They are due now. */
+/** Rows with an impossibly late `due` were set before the clock was set back. They are due now. */
 async function afterClock(store: Store, now: number): Promise<void> {
   for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now: Infinity, limit: 10 })) {
     if (row.due > now + longest) await change(store, row, row.value, now);
@@ -282,7 +282,7 @@ describe("a feature that works through events on several nodes", () => {
     expect(seen).toEqual([6, 7, 8, 9, 10, 11]);
   });
 
-  test("follows a task without rows of the extension at no cost, and one that the server ends to its end", async () => {
+  test("costs nothing for tasks without its rows, and follows a task that the server ends to its end", async () => {
     const store = memoryStore();
     const clock = fakeClock();
     const { send, cancel } = harness(
@@ -366,7 +366,7 @@ describe("a clock that is set back (docs/decisions/feature-effects.md)", () => {
   });
 });
 
-describe("a task without room for the rows of an extension (docs/extension-api.md: its hook fails as one that throws)", () => {
+describe("a task without space for the rows of an extension (docs/extension-api.md: as if its hook had thrown)", () => {
   const failed = "The agent failed and could not complete this task.";
   /** Sets `300` rows for the text or the artifact "many", 200 for "some", and one for any other. */
   const sets = (of: string, rows: Pick<TaskRows, "set"> | undefined, by = ""): void => {
@@ -426,7 +426,7 @@ describe("a task without room for the rows of an extension (docs/extension-api.m
   });
 
   test.each(["flushed", "at once", "in one array"])(
-    "fails at the event whose rows do not fit, and keeps what came before with its rows: %s",
+    "fails at the event whose rows do not fit, and keeps earlier events with their rows: %s",
     async (how) => {
       const ids = ["a", "b", "c", "some", "d"];
       const made = extended(
@@ -443,7 +443,7 @@ describe("a task without room for the rows of an extension (docs/extension-api.m
       );
       const task = await made.send("go", active);
       const { id } = task;
-      // 200 rows fit, and with 200 rows of the message they do not.
+      // 200 rows fit alone, but not beside 200 rows of the message.
       expect([task.status.state, artifactsOf(task)]).toEqual(["TASK_STATE_COMPLETED", ids]);
       const full = await made.send("some", { ...active, extensions: [uri] });
       expect([full.status.state, full.status.message?.parts[0]?.text]).toEqual(["TASK_STATE_FAILED", failed]);
@@ -469,7 +469,7 @@ describe("a task without room for the rows of an extension (docs/extension-api.m
     expect(await keysOf(made, task.id)).toEqual(["message go 0", "a 0", "b 0"]);
   });
 
-  test("fails however few bytes are left: rows are dropped until its end fits", async () => {
+  test("fails even with few bytes left: rows are dropped until its last event fits", async () => {
     const hundred: Extension = {
       uri,
       onAppend(event, { rows }) {

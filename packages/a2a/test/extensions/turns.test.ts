@@ -12,7 +12,7 @@ function extended(onMessage: OnMessage, ...extensions: readonly AnyExtension[]):
   return harness(onMessage, { extensions });
 }
 
-/** What an agent gets of the extension, whose type this file does not need. */
+/** The agent's access to the extension, untyped. */
 function ext(turn: Parameters<OnMessage>[0], of = uri): unknown {
   return (turn as { ext(extension: AnyExtension): unknown }).ext({ uri: of });
 }
@@ -143,7 +143,7 @@ describe("onTurnStart and onTurnEnd", () => {
     expect(attempts).toEqual([1, 2]);
   });
 
-  test("onTurnEnd gets what the agent has thrown; what it throws itself is logged", async () => {
+  test("onTurnEnd gets the agent's error; an error that it throws is logged", async () => {
     const ends: TurnEnd[] = [];
     const made = extended(
       async function* (turn) {
@@ -473,7 +473,7 @@ describe("metadata and data that do not match their schemas", () => {
   });
 
   test("with an async schema: the call is rejected, and the log says whose mistake it is", async () => {
-    // It is known only by the value that it is asked about.
+    // It is asynchronous only for some values, so `defineExtension()` cannot know.
     const validate = (value: unknown) =>
       value === "noon" ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const late = { "~standard": { version: 1 as const, vendor: "x", validate } };

@@ -3,8 +3,8 @@ import { taskStates, toBase64 } from "../../src/model/index.ts";
 import { fieldsOf, isMessageName, oneOfOf, type FieldKind, type MessageName, type Models } from "./proto.ts";
 
 /**
- * Values of every message of the proto. If a field has no presence in protobuf its default is left out, so that a
- * value and its trip through a protobuf codec are equal.
+ * Values of every message of the proto. If a field has no presence in protobuf its default is omitted, so that a value equals its round
+ * trip through a protobuf codec.
  */
 
 const filled = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
@@ -41,7 +41,7 @@ function one(kind: FieldKind, hasPresence: boolean): Arbitrary<unknown> {
 }
 
 function valueOf(kind: FieldKind, inOneOf: boolean): Arbitrary<unknown> {
-  // An element of a list that has its default is not left out.
+  // A list element with a default value is not omitted.
   if (kind.shape === "list") return fc.array(one(kind, true), { minLength: 1, maxLength: 2 });
   if (kind.shape === "map")
     return fc.dictionary(key, one(kind, true), { minKeys: 1, maxKeys: 2, noNullPrototype: true });

@@ -74,7 +74,7 @@ const plainType = (each: Part): string | undefined =>
     ? `type ${each.mediaType ?? ""}`
     : undefined;
 
-/** The expected reading, written plainly. */
+/** The expected result, computed naively. */
 function expectedOf({ parts, ...artifact }: Artifact): Artifact {
   const groups: Part[][] = [];
   for (const each of parts) {

@@ -195,7 +195,7 @@ export function oneOfOf(name: MessageName): { of: readonly string[]; sdk: string
 export interface FieldKind {
   readonly base: string;
   readonly required: boolean;
-  /** Whether it has the keyword `optional`, so that a default value that was set differs from none. */
+  /** Whether it has the keyword `optional`: a set default then differs from absence. */
   readonly explicit: boolean;
   readonly shape: "one" | "list" | "map";
 }

@@ -107,7 +107,7 @@ describe("artifacts", () => {
 });
 
 describe("history (A2A 1.0 §3.7)", () => {
-  test("has the user's messages, those of interrupted and terminal statuses, and kept progress, in log order", () => {
+  test("has messages of the user, of interrupted and terminal statuses, and of kept progress, in log order", () => {
     const fold = new TaskFold();
     const log: readonly (readonly [LogEvent, boolean?])[] = [
       [{ task: { ...begun, history: [say("ask", "ROLE_USER")] } }],

@@ -7,7 +7,7 @@ import { messageOf } from "./arbitraries.ts";
 import { fieldsOf, messageNames, oneOfOf, type MessageName } from "./proto.ts";
 import { schemas } from "./schema-table.ts";
 
-/** What the codec of the official SDK has for each message. */
+/** The members of the official SDK's codec for each message. */
 interface OfficialCodec {
   fromJSON(value: unknown): Record<string, unknown>;
   toJSON(message: unknown): unknown;

@@ -51,7 +51,7 @@ describe("a policy that allows loopback addresses", () => {
     "http://[::1]:8080/",
     "http://localhost:8080/",
     "http://a.localhost:8080/",
-  ])("allows %s, also to call it", async (address) => {
+  ])("allows %s, also for calls", async (address) => {
     expect(await addressProblem(address)).toBeTypeOf("string");
     expect(await addressProblem(address, policy, dialerTo("127.0.0.1"))).toBeUndefined();
     const answer = await guardedFetch(policy, dialerTo("127.0.0.1"))(address);

@@ -144,7 +144,7 @@ function list(ranges: readonly string[]): BlockList {
   return found;
 }
 
-/** Not globally reachable by the registries of IANA, or of a meaning that has been taken back; and one cloud's own. */
+/** Ranges that IANA lists as not globally reachable, deprecated ones, and one of a cloud. */
 const special = list([
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -170,7 +170,7 @@ const special = list([
 const allocated = list(["2000::/3"]);
 const embedding = list(["::ffff:0:0/96", "64:ff9b::/96"]);
 
-/** The IPv4 address that the last four bytes of one in eight groups are. */
+/** The IPv4 address in the last four bytes of an IPv6 address of eight groups. */
 function lastBytes(address: string): string {
   const groups = address.split(":").slice(-2);
   return groups

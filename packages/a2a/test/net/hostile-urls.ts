@@ -1,4 +1,4 @@
-/** Untrusted URLs that try to reach what only the server can reach. */
+/** Untrusted URLs of services that only the server can reach. */
 
 /** Addresses that are not for everybody (RFC 6890): of this machine, of its network, of the cloud that it runs in. */
 const inside = [
@@ -203,7 +203,7 @@ export const hostileUrls: readonly (readonly [string, string])[] = [
   ]),
 ].map(([url, name]) => [name, url] as const);
 
-/** What a resolver may answer: the same addresses, as it writes them. */
+/** The same addresses, as a resolver writes them. */
 export const hostileAnswers: readonly string[] = [
   ...inside,
   ...inside.map((address) => `::ffff:${address}`),

@@ -7,7 +7,7 @@ import { addressKind, addressProblem, guardedFetch, type Dialer } from "../../sr
 import { fullCard } from "../cards/given.ts";
 import { hostileAnswers, hostileUrls } from "./hostile-urls.ts";
 
-/** Attempts to make a server call what only the server can reach. */
+/** Attempts to make a server call services that only it can reach. */
 
 const untouched: Dialer = {
   resolve: () => Promise.reject(new Error("was resolved")),

@@ -56,7 +56,7 @@ describe("an invalid interceptor is rejected when the handler is created", () =>
 
 const rejected = (): Promise<never> => Promise.reject(new Error("forgotten"));
 
-/** Invalid answers, and what the operator learns of them. */
+/** Invalid answers, and the causes in their errors. */
 const replies: readonly [name: string, answer: (reply: object) => unknown, told: string][] = [
   ["nothing", () => undefined, "returned undefined in place of a reply"],
   ["null", () => null, "returned null in place of a reply"],
@@ -70,7 +70,7 @@ const replies: readonly [name: string, answer: (reply: object) => unknown, told:
   ],
   ["a payload of nothing", () => ({ payload: new Payload(undefined) }), "whose payload is made of undefined"],
   ["a payload of a text", () => ({ payload: new Payload("fine") }), "whose payload is made of string"],
-  // An async change, whose answer would be {}. Nothing awaits it: a rejection would end the process.
+  // From an async function. Nothing awaits it, so a rejection would end the process.
   ["a payload of a promise", () => ({ payload: new Payload(rejected()) }), "whose payload is made of a promise"],
   ["extensions that are not a list", (reply) => ({ ...reply, extensions: "urn:x" }), "whose extensions are not a list"],
   ["generations that are not a map", (reply) => ({ ...reply, generations: [1] }), "whose generations are not a Map"],
@@ -134,7 +134,7 @@ describe("an interceptor that does not return a stream", () => {
     ],
     ["an item whose seq is a text", [{ ...item, seq: "1" }], "gave an item whose seq is not an integer"],
     [
-      "an item whose generation is half",
+      "an item whose generation is a fraction",
       [{ ...item, generation: 0.5 }],
       "gave an item whose generation is not an integer",
     ],
@@ -152,11 +152,11 @@ describe("an interceptor that does not return a stream", () => {
     expect(seen).toEqual([[item]]);
     expect(error).toMatchObject({ code: "InternalError", message: "Internal error" });
     expect(String((error as Error).cause)).toBe(`TypeError: interceptors[1] (meddler) ${told}, for SubscribeToTask`);
-    // The service learns that nobody reads on.
+    // The service learns that reading has stopped.
     expect(service.feed.returned).toBe(1);
   });
 
-  /** Its own batches, before those of the service. */
+  /** Invalid batches, followed by the batches of the service. */
   async function* wrong({ batches: inner }: { batches: Feed }, all: readonly unknown[]): AsyncGenerator<unknown> {
     try {
       yield* all;
@@ -273,7 +273,7 @@ test("an interceptor gets values parsed from text, however the service made them
 test("a spread context stays complete, and its signal is created lazily", async () => {
   const controller = new AbortController();
   let made = 0;
-  /** As a server has it: the signal by a getter of its class. */
+  /** A server's context: `signal` is a getter of the class. */
   class Lazy implements CallContext {
     readonly principal = anonymous;
     readonly version = "1.0";

@@ -32,10 +32,10 @@ test.each(payloads)("`map` makes another payload from one %s and does not change
   expect(payload.json).toBe(json);
 });
 
-/** What an interceptor may try; text and value must stay equal. */
+/** Changes that an interceptor may try; the text and the value must stay equal. */
 const mutations: readonly [name: string, mutate: (payload: Payload<Note>) => void][] = [
   ["a member of the value", (payload) => (payload.value.text = "changed")],
-  ["what is deep in the value", (payload) => payload.value.tags.push("changed")],
+  ["a nested member of the value", (payload) => payload.value.tags.push("changed")],
   ["the value that an encoder reads", (payload) => (payload.read().text = "changed")],
   ["a piece", (payload) => ((payload.pieces as string[])[0] = '{"text":"changed",')],
   ["a member of the payload", (payload) => Object.assign(payload, { value: { text: "changed" } })],
@@ -58,7 +58,7 @@ test.each(payloads.flatMap(([name, make]) => mutations.map(([what, mutate]) => [
   },
 );
 
-test("a parsed value is deeply frozen, and separate from what an encoder reads", () => {
+test("a parsed value is deeply frozen, and separate from the value for encoders", () => {
   const payload = new TextPayload<Note>(json);
   const { value } = payload;
   expect(() => (value.text = "changed")).toThrow(TypeError);

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { deferred } from "../../src/base/index.ts";
 import { reasonOf, receive, secret, status, url } from "./support.ts";
 
-/* The forms of bodies, and what is not a webhook. */
+/* The forms of bodies, and requests that are not webhooks. */
 
 const event = status("TASK_STATE_WORKING");
 
@@ -13,7 +13,7 @@ describe("bodies", () => {
     ["a StreamResponse of 1.0 (§4.3.3)", { task }, "application/a2a+json", { task }],
     ["one as application/json, as Python and Go send it", { task }, "application/json; charset=utf-8", { task }],
     [
-      "one in the names of proto",
+      "one with the names of the proto",
       { status_update: { task_id: "t1", context_id: "c1", status: { state: "TASK_STATE_WORKING" } } },
       "application/json",
       event,
@@ -73,7 +73,7 @@ describe("bodies whose sender is not verified yet", () => {
     const keySet = "https://agents.example.com/.well-known/jwks.json";
     const mebi = 1 << 20;
     const { send } = receive({ accept: { keySet }, fetch: () => promise, bodyBytes: mebi, pendingBytes: mebi });
-    // Which of the large ones come first is open: they are signed side by side.
+    // The large ones arrive in any order, because they are signed concurrently.
     const answered: Response[] = [];
     const all = [large, large, event, large, large].map(async (body) => void answered.push(await send(body)));
     await vi.waitFor(() => expect(answered).toHaveLength(2));
@@ -84,7 +84,7 @@ describe("bodies whose sender is not verified yet", () => {
     await Promise.all(all);
     const [busy, unread] = ["Too many webhooks are pending", "The key set of the sender cannot be read"];
     expect(await Promise.all(answered.map(reasonOf))).toEqual([busy, busy, unread, unread, unread]);
-    // Their room is free again.
+    // Their memory is free again.
     expect(await reasonOf(await send(large))).toBe(unread);
   });
 });
@@ -127,7 +127,7 @@ describe("challenges", () => {
     expect(await response.json()).toEqual(challenge);
   });
 
-  test("need the token, if the receiver has one", async () => {
+  test("need the receiver's token, if any", async () => {
     const { send } = receive({ token: "s3cret" });
     expect((await send(challenge, { key: undefined, headers: token })).status).toBe(200);
     const refused = await send(challenge, { key: undefined });
@@ -140,7 +140,7 @@ describe("challenges", () => {
 });
 
 describe("subscriptions", () => {
-  test("have their own token, whose deliveries go to their listener", async () => {
+  test("have their own tokens; deliveries with a token go to its listener", async () => {
     const { receiver, send, events } = receive();
     const seen: string[] = [];
     const subscription = receiver.subscribe((_event, { taskId }) => void seen.push(taskId));

@@ -18,7 +18,7 @@ const stampedAt = `${stampUri}/at`;
 const stampOf = (kind: "data" | "profile" = "profile") =>
   defineExtension({ uri: stampUri, kind, metadata: { task: { at: z.string() } } });
 
-/** An agent whose task is in `state` whenever it is asked, and what was registered. */
+/** An agent whose task is in the current `state`, and the registered webhooks. */
 async function agent<E extends string | AnyExtension = never>(
   extensions: readonly E[] = [],
   activated: readonly string[] = [],
@@ -106,7 +106,7 @@ describe("waiting by webhook", () => {
     await expect(waiting).rejects.toMatchObject({ code: "Timeout" });
   });
 
-  test("polls with growing delays while no webhook comes, and starts over after each webhook", async () => {
+  test("polls with growing delays while no webhook comes, and resets the delay after each webhook", async () => {
     const { own, client, methods } = await agent();
     const polls = (): number => methods().filter((method) => method === "GetTask").length;
     const clock = fakeClock();
@@ -148,11 +148,11 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
   const brought: StreamResponse = { task: taskOf("TASK_STATE_COMPLETED", { metadata: { [stampedAt]: "noon" } }) };
 
   test.each([
-    ["as the delivery says that it is active", undefined, { "a2a-extensions": stampUri }, "noon"],
-    ["as an older sender says it", undefined, { "x-a2a-extensions": stampUri }, "noon"],
-    ["not where another extension is active", undefined, { "a2a-extensions": "urn:other" }, undefined],
-    ["not where the delivery says nothing", undefined, {}, undefined],
-    ["where it is data alone, and the delivery says nothing", "data", {}, "noon"],
+    ["as active, if the delivery says so", undefined, { "a2a-extensions": stampUri }, "noon"],
+    ["as active, if an older sender says so", undefined, { "x-a2a-extensions": stampUri }, "noon"],
+    ["not if another extension is active", undefined, { "a2a-extensions": "urn:other" }, undefined],
+    ["not if the delivery says nothing", undefined, {}, undefined],
+    ["if it only adds data, and the delivery says nothing", "data", {}, "noon"],
   ] as const)("the task of a delivery has `ext`: %s", async (_how, kind, headers, at) => {
     const stamp = stampOf(kind);
     const { own, client, methods } = await agent([stamp]);
@@ -163,7 +163,7 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
     const task = await waiting;
     expect(task.ext(stamp)?.task.at).toBe(at);
     expect(JSON.parse(JSON.stringify(task))).toEqual(brought.task);
-    // It is the task that came: none was read after it.
+    // It is the delivered task: none was read after it.
     expect(methods().filter((method) => method === "GetTask")).toHaveLength(1);
   });
 

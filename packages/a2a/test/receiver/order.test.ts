@@ -6,7 +6,7 @@ import type { WebhookMemory } from "../../src/receiver/port.ts";
 import { referenceKey } from "../../src/webhooks/index.ts";
 import { receive, status, textLogger } from "./support.ts";
 
-/* What the code gets: each event once, in order for each task, and nothing is lost. */
+/* `onEvent` gets each event once and in order for each task, and loses none. */
 
 const working = status("TASK_STATE_WORKING");
 const completed = status("TASK_STATE_COMPLETED");
@@ -51,7 +51,7 @@ describe("order", () => {
     const { send } = receive({
       logger,
       onEvent(_event, { id = "", missed = 0 }) {
-        // The code may throw what a server would answer with: that is not the sender's fault.
+        // Even a protocol error from the code is not the sender's fault.
         if (failures-- > 0) throw new A2AError("InvalidParams", "The database is away");
         seen.push(`${id} ${missed}`);
       },
@@ -174,7 +174,7 @@ describe("missed events", () => {
     expect(events).toEqual([working, { task }]);
   });
 
-  test("under the last number with another id that report more than the first time are passed on", async () => {
+  test("with the last number and another id are passed on if they report more than the first one", async () => {
     const reader = client();
     const { send, events } = receive({ client: reader });
     await send(working, { sequence: 1, seq: 2 });
@@ -236,7 +236,7 @@ describe("references", () => {
     expect(deliveries[0]).toMatchObject({ fetched: "reference" });
   });
 
-  test("are passed on as they are, if there is no client", async () => {
+  test("are passed on unchanged if there is no client", async () => {
     const { send, events } = receive();
     await send(reference, { sequence: 1 });
     expect(events).toEqual([reference]);

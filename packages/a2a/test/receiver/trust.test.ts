@@ -7,12 +7,12 @@ import { webhookReceiver } from "../../src/webhooks.ts";
 import { publicJwk, signWebhookToken, webhookKey } from "../../src/webhooks/index.ts";
 import { otherSecret, reasonOf, receive, secret, status, textLogger, url } from "./support.ts";
 
-/* Who is believed: `accept`, and the token. */
+/* Which webhooks a receiver trusts: `accept`, and the token. */
 
 const event = status("TASK_STATE_WORKING");
 const keySetUrl = "https://agents.example.com/.well-known/jwks.json";
 
-/** A key pair of Ed25519: what signs, what verifies, and the key for a key set. */
+/** A key pair of Ed25519: its private key, its public key, and its key for a key set. */
 async function pair() {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);
@@ -195,7 +195,7 @@ describe("JWT", () => {
     const { send, sent, deliveries } = await setting();
     expect((await send(event, sent)).status).toBe(204);
     expect(deliveries).toEqual([{ id: "config_1_1", taskId: "t1", trust: accept, sequence: 1 }]);
-    // What was recorded is not handled again, whatever id its headers name.
+    // A recorded delivery is not handled again, whatever id its headers name.
     const again = { ...sent, headers: { ...sent.headers, "webhook-id": "config_2_2" } };
     expect((await send(event, again)).status).toBe(204);
     expect(deliveries).toHaveLength(1);

@@ -19,7 +19,7 @@ const large: Task = { ...task, artifacts: [{ artifactId: "a", parts: [{ text }] 
 const json = JSON.stringify(large);
 const bytes = 300 * kib;
 
-/** A service that reserves memory before it loads an answer, as the engine does, and counts what it has loaded. */
+/** A service that reserves memory before it loads an answer, as the engine does, and counts the loaded answers. */
 class LargeService extends ScriptedService {
   loaded = 0;
 
@@ -56,7 +56,7 @@ const bindings = [
   ],
 ] as const;
 
-/** The memory that answers hold until their readers have taken them. */
+/** The memory of answers until they are read. */
 describe("large answers", () => {
   test.each(bindings)("over %s wait, before they are loaded, until a reader took the previous one", async (...of) => {
     const [, asked, resultOf] = of;

@@ -204,19 +204,19 @@ describe("a custom binding that fails when a server is created is named:", () =>
     expect(make).toThrow(`This cannot be served: urn:own: ${says}`);
   });
 
-  test("an A2AError of the binding says itself what is wrong", () => {
+  test("an A2AError of the binding is passed on", () => {
     const claim = () => {
       throw new A2AError("InvalidParams", "No tenants here");
     };
     expect(() => router([own({ claim }) as ServerBinding])).toThrow("No tenants here");
   });
 
-  test("no error if no card names the binding, which claims nothing at this base", () => {
+  test("a binding that claims nothing is valid if no card names it", () => {
     expect(() => router([jsonRpcBinding(), own({ claim: () => ({}) }) as ServerBinding])).not.toThrow();
   });
 });
 
-test("an invalid binding is named also if a handler makes the card of its agent first", () => {
+test("an invalid binding is named even if the handler creates the card first", () => {
   const agent = defineAgent({
     name: "a",
     description: "a",

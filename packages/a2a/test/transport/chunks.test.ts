@@ -38,7 +38,7 @@ function outcome(work: () => unknown): unknown {
 }
 
 describe("chunks of one artifact", () => {
-  test("are parsed whole once, and checked once", () => {
+  test("are fully parsed and checked only once", () => {
     const { chunks, counter } = counting();
     for (let number = 0; number < 100; number++) {
       const data = chunk(`word ${number}`);
@@ -58,22 +58,22 @@ describe("chunks of one artifact", () => {
   });
 
   test.each([
-    ["a text that stands elsewhere too", [chunk("a1"), chunk("t1"), chunk("append"), chunk("b"), chunk("c")]],
+    ["a text that also occurs elsewhere", [chunk("a1"), chunk("t1"), chunk("append"), chunk("b"), chunk("c")]],
     ["a text that another member repeats", [chunk("x", {}, { name: "x" }), chunk("y", {}, { name: "y" })]],
     ["escapes", [chunk("a"), chunk('"'), chunk("\\"), chunk("\n\u2028\u0000"), chunk("\u{1f600}"), chunk("\ud800")]],
     ["the empty text", [chunk(""), chunk("a"), chunk("")]],
     ["metadata", [chunk("a", { metadata: { n: 1 } }), chunk("b", { metadata: { n: 1 } })]],
-    ["what looks like two members", [chunk("a"), chunk("b").replace('"b"', '"b","filename":"f"')]],
-    ["what is not text", [chunk("a"), chunk("b"), chunk(1), chunk(null), chunk({}), chunk(["c"])]],
-    ["what is not JSON", [chunk("a"), chunk("b").replace('"b"', '"b'), chunk("c").replace('"c"', "")]],
+    ["a part with two members", [chunk("a"), chunk("b").replace('"b"', '"b","filename":"f"')]],
+    ["parts that are not text", [chunk("a"), chunk("b"), chunk(1), chunk(null), chunk({}), chunk(["c"])]],
+    ["invalid JSON", [chunk("a"), chunk("b").replace('"b"', '"b'), chunk("c").replace('"c"', "")]],
     ["an event of another kind", [chunk("a"), '{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[]}}']],
     ["white space", [chunk("a").replaceAll(":", " : "), chunk("b").replaceAll(":", " : "), ` ${chunk("b")}`]],
-  ])("decode as they would alone: %s", (_, events) => {
+  ])("decode as if each were alone: %s", (_, events) => {
     const { chunks } = counting();
     for (const data of [...events, ...events]) expect(outcome(() => chunks(data))).toEqual(outcome(() => plain(data)));
   });
 
-  test("are decoded as they would be alone, in any order", () => {
+  test("decode as if each were alone, in any order", () => {
     const text = fc.oneof(fc.constantFrom("a1", "t1", "text", '"', "\\", ""), fc.string({ unit: "binary" }));
     const few = fc.constantFrom("a1", "a2");
     const data = fc.oneof(

@@ -109,7 +109,7 @@ describe("a card has", () => {
   const bindings = [jsonRpcBinding(), restBinding()];
   const agent = { name: "Echo", description: "Says it again", version: "1.2.3", skills: [] };
 
-  test("both bindings at one URL, JSON-RPC first (§8.3.1), and defaults for what the agent left out", () => {
+  test("both bindings at one URL, JSON-RPC first (§8.3.1), and defaults for omitted members", () => {
     const interfaces = interfacesOf(bindings, [codecV1], { url: "https://x.example/echo" });
     expect(buildCard(agent, { interfaces })).toEqual({
       ...agent,

@@ -92,7 +92,7 @@ describe("requests", () => {
   test.each([
     ["in the middle", [0x7b, 0xff, 0x7d]],
     ["cut off", [0x7b, 0xc3]],
-  ])("reject what is not UTF-8 (%s)", async (_, bytes) => {
+  ])("are rejected if they are not UTF-8 (%s)", async (_, bytes) => {
     await seen(new Request(url, { method: "POST", body: Uint8Array.from(bytes) }), async (request) => {
       await expect(request.text(100)).rejects.toMatchObject({ code: "ParseError" });
     });
@@ -226,7 +226,7 @@ describe("answers", () => {
     ],
     ["gives a status that HTTP does not have", () => ({ status: 99, headers: {} })],
     ["gives a header that HTTP cannot carry", () => ({ status: 200, headers: { "x-a": "a\r\nb: secret" } })],
-  ])("are 500 and a line in the log where a custom binding %s", async (_, handler) => {
+  ])("are logged and answered with 500 if a custom binding %s", async (_, handler) => {
     const logged: [string, unknown][] = [];
     const logger = {
       ...silentLogger,

@@ -42,7 +42,7 @@ const send = (handler: Handler, url: string, headers: Record<string, string> = {
   handler.fetch(new Request(url, { method: "POST", headers: { ...json, ...headers }, body: sendBody() }));
 
 describe("createHandler", () => {
-  test("names what is wrong with a store", () => {
+  test("explains an invalid store", () => {
     expect(() => serve(agent(), { store: undefined as never })).toThrow("store is required");
     expect(() => serve(agent(), { store: { ...memoryStore() } })).toThrow(
       "store has no method append(). A copy of a store",
@@ -135,7 +135,7 @@ describe("createHandler", () => {
     "https://a.example/?x=1",
     "https://a.example/#x",
     "https://u:p@a.example",
-  ])("rejects the publicUrl %j, and says what it needs", (publicUrl) => {
+  ])("rejects the publicUrl %j, and says what is required", (publicUrl) => {
     expect(() => serve(agent(), { publicUrl: publicUrl as string })).toThrow(
       /publicUrl is (required|not valid)\. .*https:\/\/agents\.example/,
     );
@@ -146,7 +146,7 @@ describe("createHandler", () => {
     ["a value that defineAgent() did not return", { name: "Echo", onMessage: () => undefined }],
     ["a list of agents", [agent()]],
     ["a mount without an agent", [{ path: "/echo" }]],
-  ])("rejects serving %s, and says what it needs", (_, agents) => {
+  ])("rejects serving %s, and says what is required", (_, agents) => {
     expect(() => serve(agents as never)).toThrow(
       "agent must be an agent, as defineAgent() returns it, or a list of mounts",
     );
@@ -166,7 +166,7 @@ describe("createHandler", () => {
   test("rejects an unknown limit, which would limit nothing", () => {
     const serving = (limits: object) => () => serve(agent(), { limits });
     expect(serving({ streamPerCaller: 5 })).toThrow(
-      /limits\.streamPerCaller is not a limit\. There are .*streamsPerCaller/,
+      /limits\.streamPerCaller is not a limit\. The limits are .*streamsPerCaller/,
     );
     expect(serving({ rate: { principals: { requests: 1, per: 1 } } })).toThrow(
       /limits\.rate\.principals is not a limit/,
@@ -198,7 +198,7 @@ describe("createHandler", () => {
     expect((await send(stripped, "http://inside/a2a/message:send")).status).not.toBe(200);
   });
 
-  test("declares the extensions of this server where they are active", () => {
+  test("declares the server's extensions on the cards of agents that use them", () => {
     const urisOf = (handler: Handler) => handler.agents[0]?.card.capabilities.extensions?.map(({ uri }) => uri);
     expect(urisOf(serve(agent()))).toEqual([resumeExtension, idempotentSendExtension]);
     expect(urisOf(serve(agent(), { dedupe: false }))).toEqual([resumeExtension]);

@@ -5,7 +5,7 @@ import { BodyPieces } from "../../src/transport/server/body-pieces.ts";
 import { JsonBase64 } from "../../src/transport/server/json-base64.ts";
 import { JsonFiles } from "../../src/transport/server/large-body.ts";
 
-/* Large files in JSON text that comes in pieces (`blobs`, docs/files.md). */
+/* Large files in JSON text that arrives in pieces (`blobs`, docs/files.md). */
 
 const placeholder = new Uint8Array(24).fill(1);
 const inlineLength = 40;
@@ -15,7 +15,7 @@ interface Read {
   readonly files: readonly string[];
 }
 
-/** Reads a text that comes in pieces of so many bytes. */
+/** Reads a text that arrives in pieces of this size. */
 async function read(text: string, size = 1 << 20, textBytes = 10_000): Promise<Read> {
   const stored: string[] = [];
   const files: Pick<IncomingFiles, "store"> = {

@@ -111,7 +111,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     expect(await post(handler, rpc("GetTask", params))).toMatchObject({ json: { error: { code: -32602 } } });
   });
 
-  test("accepts absent and null params where all of them are optional", async () => {
+  test("accepts absent and null params if all fields are optional", async () => {
     const { handler, service } = withService();
     const value = { tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 };
     service.script = () => ({ payload: new Payload(value) });
@@ -219,7 +219,7 @@ describe("JSON-RPC over HTTP", () => {
     ["PermissionDenied", 403, {}, {}],
     ["TooManyRequests", 429, { retryAfter: 1.2 }, { "retry-after": "2" }],
     ["Unavailable", 503, { retryAfter: 5 }, { "retry-after": "5" }],
-  ] as const)("reports %s by HTTP too, because JSON-RPC has no code for it", async (code, status, options, headers) => {
+  ] as const)("reports %s as an HTTP error too: JSON-RPC has no code", async (code, status, options, headers) => {
     const { handler, service } = withService();
     service.script = () => {
       throw new A2AError(code, undefined, options);
@@ -321,7 +321,7 @@ describe("an error of a streaming call (§9.4.2, §9.5)", () => {
     }
   });
 
-  test("is the only event also if the request itself is invalid, or its method unknown", async () => {
+  test("is the only event, even if the request is invalid or its method unknown", async () => {
     const { handler, service } = withService();
     for (const [body, id, code] of [
       [rpc("SendStreamingMessage", { message: {} }, 7), 7, -32602],

@@ -8,7 +8,7 @@ import { readLargeText } from "../../src/transport/server/large-body.ts";
 import { Unfinished } from "../../src/transport/server/unfinished.ts";
 import { StillClock } from "./support.ts";
 
-/* What bodies of messages with large files hold while they come (`blobs`, docs/files.md). */
+/* The memory for messages with large files while they arrive (`blobs`, docs/files.md). */
 
 const kib = 1024;
 const mib = 1024 * kib;
@@ -60,7 +60,7 @@ describe("the memory of large messages", () => {
 });
 
 describe("a large body without a length", () => {
-  /** Begins to read one, of which 300 KiB have arrived and more will. Files have no memory before `open` resolves. */
+  /** Begins to read a body of which 300 KiB have arrived. Files have no memory before `open` resolves. */
   function reading(unfinished: Unfinished, open: FileReceiver["open"]): Promise<string> {
     const piece = new Uint8Array(10 * kib).fill(0x20);
     const request = {
@@ -97,7 +97,7 @@ describe("a large body without a length", () => {
     expect(closed).toBe(1);
   });
 
-  it("is counted until it is read again, then takes what it needs", async () => {
+  it("is counted until it is read again, then takes the memory that it needs", async () => {
     const unfinished = new Unfinished(mib, 256 * kib, new StillClock());
     const source = new BodyPieces();
     source.place = unfinished.enter(source);

@@ -68,7 +68,7 @@ async function streamedId(response: Response): Promise<string> {
   }
 }
 
-/** A platform: what was passed to `waitUntil`, and how much of it is over. */
+/** A platform that records the promises passed to `waitUntil`, and how many have settled. */
 function platform() {
   const passed: (readonly unknown[])[] = [];
   let over = 0;
@@ -169,14 +169,14 @@ describe("wake", () => {
     const clock = fakeClock();
     const store = memoryStore();
     const lost = gated();
-    // Its platform freezes it: no timer of it runs any more.
+    // Its platform freezes it, so its timers do not fire.
     const frozen = { ...fakeClock(clock.now()), after: () => () => {} };
     const first = serve(lost.agent, { store, clock: frozen, waitUntil: () => {}, directReplyWithin: 0 });
     const id = await streamedId(await first.fetch(request("/message:stream", "go")));
     const found = gated();
     found.open();
     const second = serve(found.agent, { store, clock, waitUntil: () => {} });
-    // The lease holds for 30 s. That is when something is due.
+    // The next work is due when the lease expires, after 30 s.
     expect(await second.wake()).toEqual({ next: clock.now() + 30_000 });
     expect(found.attempts).toEqual([]);
     clock.advance(30_001);

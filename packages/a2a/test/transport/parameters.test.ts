@@ -4,7 +4,7 @@ import type { JsonRpcCodec, RestCodec } from "../../src/wire/codec.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, message, post, request, rpc, ScriptedService, serveAlone, type Answer } from "./support.ts";
 
-/** A later version, which shows whether a version is chosen by its name or by a method or path. */
+/** A later version with its own method and path, to test how a version is chosen. */
 const codecV9: JsonRpcCodec & RestCodec = {
   ...codecV1,
   version: "9.1",
@@ -104,7 +104,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     }
   });
 
-  test("is that of the header if the query names another one", async () => {
+  test("is the header's if the query names another version", async () => {
     const { both } = bindings();
     for (const [, send] of both)
       expect(codeOf(await send({ "a2a-version": "1.0" }, "?A2A-Version=7.0"))).toBeUndefined();

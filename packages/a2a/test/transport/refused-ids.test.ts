@@ -94,7 +94,7 @@ test("a request to a host that the server does not serve is rejected with its id
   });
 });
 
-test("an authenticated caller who may not do this gets the id of a body of any size", async () => {
+test("an authenticated caller without permission gets the id of a body of any size", async () => {
   const { handler, service } = refusing("PermissionDenied", { authenticate: () => ({ subject: "ann" }) });
   service.script = () => {
     throw new A2AError("PermissionDenied");

@@ -149,7 +149,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     await done;
   });
 
-  test("closes the source when the reader left before the stream began, or while it was behind", async () => {
+  test("closes the source if the reader leaves before the stream begins, or while the reader is behind", async () => {
     const { service, handler } = withService();
     const head = await handler(subscribe());
     if (typeof head.body !== "function") throw new Error("No stream");

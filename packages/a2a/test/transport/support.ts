@@ -212,7 +212,7 @@ export interface RequestInit {
   readonly signal?: AbortSignal;
 }
 
-/** A request as a host makes it. A body has the type `application/json` unless the headers have another one. */
+/** A request as a host makes it. A body is `application/json` unless the headers say otherwise. */
 export function request(
   method: string,
   url: string,

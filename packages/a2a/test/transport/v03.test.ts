@@ -509,7 +509,7 @@ describe("the card", () => {
     expect(card).not.toHaveProperty("securityRequirements");
   });
 
-  test("is served where clients of 0.2 look", async () => {
+  test("is also served at the path of 0.2", async () => {
     const handler = serve([{ agent: agent(), path: "/echo" }]);
     const { card } = await cardOf(handler, "/echo/.well-known/agent.json");
     expect(card).toEqual((await cardOf(handler, `/echo${path}`)).card);
@@ -518,14 +518,14 @@ describe("the card", () => {
     expect((await only.fetch(new Request(`${base}/.well-known/agent.json`))).status).toBe(404);
   });
 
-  test("of a server with one version has the shape of that version", async () => {
+  test("has the format of the server's only version", async () => {
     expect((await cardOf(serve(agent(), { versions: ["1.0"] }))).card).not.toHaveProperty("url");
     const old = (await cardOf(serve(agent(), { versions: ["0.3"] }))).card;
     expect(old).toHaveProperty("url", base);
     expect(old).not.toHaveProperty("supportedInterfaces");
   });
 
-  test("has its own address for each tenant, because 0.3 has no field for it", async () => {
+  test("has a separate address for each tenant, because 0.3 has no field for tenants", async () => {
     const handler = serve([
       { agent: agent(), path: "/shop", tenant: "one & only" },
       { agent: agent(), path: "/shop", tenant: "other" },
@@ -567,7 +567,7 @@ describe("the extended card", () => {
         "/agent/authenticatedExtendedCard",
       ],
     ],
-  ])("of an agent at %j is where clients of 0.2 look: %j", async (at, paths) => {
+  ])("of an agent at %j is also at the paths of 0.2: %j", async (at, paths) => {
     const handler = serve([mount(at)], { authenticator });
     for (const path of paths) {
       expect(handler.answers(path)).toBe(true);
@@ -577,7 +577,7 @@ describe("the extended card", () => {
     }
   });
 
-  test("GET /v1/card has security schemes in both forms, because clients read one or the other", async () => {
+  test("GET /v1/card has security schemes in both forms, because clients read only one of them", async () => {
     const response = await serve([mount("")], { authenticator }).fetch(new Request(`${base}/v1/card`, { headers }));
     expect(await response.json()).toMatchObject({
       securitySchemes: { bearer: { type: "http", scheme: "Bearer", httpAuthSecurityScheme: { scheme: "Bearer" } } },
@@ -585,7 +585,7 @@ describe("the extended card", () => {
     });
   });
 
-  test("is not found if two agents could have it", async () => {
+  test("is not found if the path could mean two agents", async () => {
     const handler = serve([mount("/one"), mount("/two")], { authenticator });
     expect((await handler.fetch(new Request(`${base}/agent/authenticatedExtendedCard`, { headers }))).status).toBe(404);
     const own = await handler.fetch(new Request(`${base}/two/agent/authenticatedExtendedCard`, { headers }));

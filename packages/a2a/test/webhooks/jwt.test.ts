@@ -46,7 +46,7 @@ const claims = {
 const header = { alg: "EdDSA", typ: "JWT", kid: jwk.kid };
 
 describe("the JWT of a webhook, as the guide of A2A describes it (docs/topics/streaming-and-async)", () => {
-  test("says who sent it, to whom, when, about which task and with which body; node:crypto verifies it", async () => {
+  test("states its sender, receiver, time, task and body; node:crypto verifies it", async () => {
     const token = await signWebhookToken(key, jwk.kid, content);
     const [head, payload, signature] = parts(token);
     expect(json(head)).toEqual(header);

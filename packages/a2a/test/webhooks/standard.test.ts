@@ -38,14 +38,14 @@ function pair() {
 const keys = (...texts: string[]) => Promise.all(texts.map(webhookKey));
 
 describe("v1: HMAC-SHA256 with a shared secret (Standard Webhooks)", () => {
-  test("the library of Standard Webhooks verifies what is signed", async () => {
+  test("the library of Standard Webhooks verifies our signatures", async () => {
     const at = Math.floor(Date.now() / 1000);
     const signature = await signWebhook(await keys(secret), { id, timestamp: at, body });
     expect(new Webhook(secret).verify(body, headersOf(signature, at))).toEqual(JSON.parse(body));
     expect(() => new Webhook(other).verify(body, headersOf(signature, at))).toThrow("No matching signature");
   });
 
-  test("what the library of Standard Webhooks signs is verified, and the bytes are the same", async () => {
+  test("we verify its signatures, and sign with the same bytes", async () => {
     const signature = new Webhook(secret).sign(id, new Date(now), body);
     expect(await signWebhook(await keys(secret), { id, timestamp, body })).toBe(signature);
     const verified = await verifyWebhook(await keys(secret), received(headersOf(signature)), { now });
@@ -79,7 +79,7 @@ describe("v1a: Ed25519 (Standard Webhooks)", () => {
     await verifyWebhook(await keys(whpk), webhook, { now: golden.timestamp * 1000 });
   });
 
-  test("node:crypto verifies what is signed, with either form of whsk_, and signs what is verified", async () => {
+  test("node:crypto verifies our signatures with either form of whsk_, and we verify its signatures", async () => {
     const { privateKey, publicKey, whsk, whskPair, whpk } = pair();
     const content = Buffer.from(`${id}.${timestamp}.${body}`);
     for (const text of [whsk, whskPair]) {

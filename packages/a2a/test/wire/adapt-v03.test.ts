@@ -4,7 +4,7 @@ import { anonymous, Payload, type AgentService, type CallContext, type StreamRep
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { ScriptedService, status } from "../transport/support.ts";
 
-/** What a server does otherwise for callers of A2A 0.3. */
+/** Different behaviour of a server for callers of A2A 0.3. */
 
 const context: CallContext = { principal: anonymous, version: "0.3", extensions: [] };
 
@@ -70,7 +70,7 @@ describe("a stream", () => {
     expect(inner.feed.returned).toBe(1);
   });
 
-  test("stays open at auth-required, because the authorization may come another way", async () => {
+  test("stays open at auth-required, because the authorization may arrive outside of the stream", async () => {
     const { inner, service } = given();
     inner.feed.push(status("TASK_STATE_AUTH_REQUIRED", 1));
     inner.feed.push(status("TASK_STATE_COMPLETED", 2));
@@ -102,7 +102,7 @@ describe("getting a webhook config without its id", () => {
     expect(reply.payload.value).toEqual(config(expected));
   });
 
-  test("is TaskNotFound if there is none", async () => {
+  test("is TaskNotFound without a config", async () => {
     const { inner, service } = given();
     inner.script = () => ({ payload: new Payload({}) });
     await expect(
@@ -145,7 +145,7 @@ describe("an error of a webhook has the name of 0.3 (0.3 §6.8)", () => {
     expect(String(error)).toContain("taskId is wrong (and 2 more)");
   });
 
-  test("if it comes with a message, on a stream too", async () => {
+  test("if it is in a message, on a stream too", async () => {
     const { inner, service } = given();
     inner.script = wrong(path, `${path}.token`, "message.parts");
     const names = [

@@ -20,7 +20,7 @@ const { JSONRPC: wire, "HTTP+JSON": rest } = codecV03.bindings;
 
 const plain = (value: unknown): unknown => structuredClone(value);
 
-/** What arrives when `value` is written and read again. */
+/** The value after it was written and read again. */
 const throughEvent = (event: StreamResponse): StreamResponse =>
   wire.decodeEvent(JSON.parse(wire.encodeEvent({ payload: new Payload(event) })));
 
@@ -418,7 +418,7 @@ describe("events (0.3 §7.2)", () => {
         const expected: unknown = JSON.parse(JSON.stringify(event), (_, value: unknown) => {
           if (typeof value !== "object" || value === null || !("text" in value || "data" in value)) return value;
           const { filename: _name, mediaType: _type, metadata = {}, ...part } = value as Record<string, unknown>;
-          // The mark of wrapped data may leave an empty object behind, which means nothing.
+          // Removing the mark of wrapped data may leave an empty object.
           const wrapped = "data" in part && (typeof part["data"] !== "object" || Array.isArray(part["data"]));
           const empty = Object.keys(metadata as object).length === 0;
           return "metadata" in value && !(wrapped && empty) ? { ...part, metadata } : part;
@@ -433,7 +433,7 @@ describe("webhook configs (0.3 §7.5 to §7.8)", () => {
   const old = { taskId: "t", pushNotificationConfig: { id: "p", url: "https://hook.example" } };
   const config = { taskId: "t", id: "p", url: "https://hook.example" };
 
-  test("set has the task's id and the config in its request and in its answer", () => {
+  test("the method set has the task's id and the config in its request and its answer", () => {
     expect(wire.decodeRequest("CreateTaskPushNotificationConfig", plain(old))).toEqual(config);
     expect(wire.encodeRequest("CreateTaskPushNotificationConfig", { tenant: "x", ...config })).toEqual(old);
     expect(wire.responseOf("CreateTaskPushNotificationConfig", { payload: new Payload(config) })).toEqual(old);
@@ -552,7 +552,7 @@ describe("errors of REST", () => {
 });
 
 describe("arbitrary JSON", () => {
-  /** JSON with the names of 0.3 in it, so it passes the first check. */
+  /** Names of 0.3, so that the JSON passes the first check. */
   const names = [
     "kind",
     "id",

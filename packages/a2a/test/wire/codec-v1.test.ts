@@ -8,7 +8,7 @@ import { fieldsOf, type MessageName } from "../model/proto.ts";
 
 const rest = codecV1.bindings["HTTP+JSON"];
 
-/** Which message of the proto goes in, and which comes out (A2A 1.0 §5.3). */
+/** The request and response messages of each operation in the proto (A2A 1.0 §5.3). */
 const shapes: Readonly<Record<CoreName, readonly [request: MessageName, response: MessageName | "Empty"]>> = {
   SendMessage: ["SendMessageRequest", "SendMessageResponse"],
   SendStreamingMessage: ["SendMessageRequest", "StreamResponse"],
@@ -27,7 +27,7 @@ const shapes: Readonly<Record<CoreName, readonly [request: MessageName, response
 };
 const names = Object.keys(operations) as CoreName[];
 
-/** The code of what a call throws, and the fields that it names. */
+/** The code of a call's error, and its fields. */
 function refusal(run: () => unknown): readonly [A2AErrorCode, readonly string[]] {
   try {
     run();
@@ -167,7 +167,7 @@ describe("an invalid request is rejected:", () => {
     expect(refusal(() => rest.encodeRequest("SendMessage", request as never))).toEqual(["InvalidParams", [field]]);
   });
 
-  test("the message of the error says what is wrong", () => {
+  test("the message of the error names the problem", () => {
     expect(() => rest.decodeRequest("SendMessage", send({ parts: [] }))).toThrow(
       "Invalid parameters: message.parts must hold at least one part",
     );

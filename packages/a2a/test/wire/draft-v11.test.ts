@@ -9,7 +9,7 @@ import { errorOf, soon } from "../client/support.ts";
 
 const publicUrl = "https://agents.example/one";
 
-/** Steps as often as told, then asks. */
+/** An agent that takes each step on command, then asks. */
 function stepping(): { handler: Handler; step: () => void } {
   const later: (() => void)[] = [];
   const steps = [0, 1].map(() => new Promise<void>((resolve) => later.push(resolve)));
@@ -113,7 +113,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(read.artifacts?.map(({ parts }) => parts)).toEqual(plain.artifacts?.map(({ parts }) => parts));
   });
 
-  test("says from which generation to which an artifact grew (§3.2.8)", async () => {
+  test("names the generations between which an artifact grew (§3.2.8)", async () => {
     const agent = defineAgent({
       name: "Writer",
       description: "Writes in chunks.",

@@ -191,7 +191,7 @@ function lint(card: object, at: string): readonly Finding[] {
 const warningSkewMs = 5_000;
 const maxSkewMs = 60_000;
 
-/** Compares the clock of the server with that of this machine, by the header `Date` (RFC 9110 §6.6.1). */
+/** Compares the server's clock with this machine's, by the header `Date` (RFC 9110 §6.6.1). */
 export function checkClock({ said, asked, answered }: ServerDate): Finding {
   // The header has whole seconds, and was written between the request and the answer.
   const early = asked - (said + 1000);

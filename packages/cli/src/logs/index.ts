@@ -69,7 +69,7 @@ interface Entry {
   readonly record: JsonRecord | undefined;
 }
 
-/** The lines that sources have now, by time. A line without a time gets that of the previous line. */
+/** The lines that sources have now, by time. A line without a time gets the previous line's. */
 async function* merged(sources: readonly Source[]): AsyncGenerator<Entry> {
   const heads: (Entry & { readonly source: Source; readonly time: number })[] = [];
   const read = async (source: Source, before: number): Promise<void> => {

@@ -4,13 +4,13 @@ import type { Agent } from "@parley/node";
 import * as z from "zod";
 import { scriptedModel } from "./model.ts";
 
-/** Makes the agent with a model, or with the id of one at OpenAI. */
+/** Creates the agent with a model, or with the id of an OpenAI model. */
 export function createAgent(model: Model | string): Agent {
   const roll = tool({
     name: "roll",
     description: "Rolls dice, and returns each roll",
     parameters: z.object({ count: z.number().int().min(1).max(100), sides: z.number().int().min(1).max(999) }),
-    // The user must approve so many dice.
+    // More than ten dice need the user's approval.
     needsApproval: async (_context, { count }) => count > 10,
     execute: ({ count, sides }) => Array.from({ length: count }, () => 1 + Math.floor(Math.random() * sides)),
   });

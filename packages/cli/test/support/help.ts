@@ -121,7 +121,7 @@ export function helpExamples(inShell: boolean): void {
     });
   }
 
-  /** What a line does that needs no shell, in this process. */
+  /** Runs a line that needs no shell, in this process. */
   async function inProcess(line: string): Promise<{ code: number | null | undefined; err: string }> {
     const words = [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, ...kinds]) => kinds.join(""));
     expect(words.shift()).toBe("parley");

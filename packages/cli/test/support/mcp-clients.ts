@@ -64,7 +64,7 @@ async function version1(at: McpAt): Promise<Connected> {
   }
   return {
     pid,
-    // It knows this version at most, and an older one would fail to connect to.
+    // The newest version that this client supports.
     version: "2025-11-25",
     asked,
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),

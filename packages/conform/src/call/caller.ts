@@ -38,7 +38,7 @@ export interface Caller {
   readonly transport: string;
   /** The binding that defines the error codes. */
   readonly errors: Transport;
-  /** Whether tests see response headers. They always see those of the card, which is fetched over HTTP. */
+  /** Whether tests see response headers. They always see the card's headers, because it is fetched over HTTP. */
   readonly headers: boolean;
   /** Whether a call can name any protocol version, including unsupported ones. */
   readonly sendsAnyVersion: boolean;

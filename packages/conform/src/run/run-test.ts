@@ -36,7 +36,7 @@ function skip(skipped: Skipped, duration = 0): Ran {
   return { result: "skip", duration, skipped, steps: [] };
 }
 
-/** Runs a test, and closes what it opened. */
+/** Runs a test, and closes its streams. */
 async function runTest(test: Test, target: Target, signal: AbortSignal): Promise<Ran> {
   const began = performance.now();
   const steps: StepReport[] = [];

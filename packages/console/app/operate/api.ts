@@ -11,7 +11,7 @@ export const operators = signal<OperatorsEntry | undefined>(undefined);
 /** Why the API rejected the user's credentials. Empty: it accepted them, or was not called. */
 export const refusedBy = signal("");
 
-/** Headers with the operator's credentials. Stored in this tab only. Default: the headers that the user signed in with, and those of the page. */
+/** Headers with the operator's credentials. Stored in this tab only. Default: the headers that the user signed in with, and the page's. */
 let credentials = JSON.parse(sessionStorage.getItem("operator") ?? "null") as Readonly<Record<string, string>> | null;
 
 /** Whether the API has accepted the credentials of this tab. */

@@ -80,7 +80,7 @@ function isCatalog(value: JsonValue): value is A2uiCatalog {
   return isJsonObject(value) && typeof value["catalogId"] === "string";
 }
 
-/** `a2uiClientCapabilities` with the capabilities of this version added to those of others. */
+/** `a2uiClientCapabilities` with the capabilities of this version beside other versions'. */
 export function writeCapabilities(
   version: A2uiVersion,
   { supportedCatalogIds, inlineCatalogs }: A2uiClientCapabilities,

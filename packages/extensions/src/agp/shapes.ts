@@ -154,7 +154,7 @@ export interface AnnounceRequest {
   readonly path: string;
   /** Names of the gateways that the announcement passed, in order. Absent: none. */
   readonly via?: readonly string[];
-  /** Lifetime in seconds. Default: that of the gateway. */
+  /** Lifetime in seconds. Default: the gateway's. */
   readonly expires_in?: number;
   /**
    * Orders announcements and withdrawals of a route: later ones have a higher number, such as the time in milliseconds.

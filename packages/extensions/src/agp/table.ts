@@ -197,8 +197,8 @@ function isSame(one: Row, other: Row): boolean {
 }
 
 /**
- * Whether a route satisfies constraints: `security_level` is a minimum if both are numbers, `cost_max` limits the cost,
- * and any other value must equal that of the policy.
+ * Whether a route satisfies constraints: `security_level` is a minimum if both are numbers, `cost_max` limits the cost, and any other value
+ * must equal the policy's.
  */
 export function satisfiesConstraints(route: Pick<RouteEntry, "policy" | "cost">, constraints: JsonObject): boolean {
   return satisfiesAll(route, Object.entries(constraints));

@@ -33,7 +33,7 @@ export interface PassportTrust {
 
 /** How key sets are read from URLs. */
 export interface PassportKeysOptions {
-  /** Which addresses may be called. Default: public addresses, and those of the named key sets. */
+  /** Which addresses may be called. Default: public addresses, and addresses of the named key sets. */
   readonly net?: NetPolicy;
   /** Pins the addresses of key sets: `nodeDialer()` of `@parley/node`. Absent: the runtime resolves the names again. */
   readonly dialer?: Dialer;

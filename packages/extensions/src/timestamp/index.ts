@@ -47,9 +47,7 @@ class Stamps {
     this.#other = other;
   }
 
-  /**
-   * Adds a timestamp to an object. `time` is in milliseconds, or text. Absent: only copies that of the other key.
-   */
+  /** Adds a timestamp to an object. `time` is in milliseconds, or text. Absent: only copies the other key's timestamp. */
   on<T extends { readonly metadata?: JsonObject }>(object: T, time?: number | string): T {
     const { metadata } = object;
     if (metadata !== undefined && Object.hasOwn(metadata, this.#key)) return object;
@@ -106,7 +104,7 @@ export const timestampSpecificationUri = "https://github.com/a2aproject/a2a-samp
 
 /** Options of `timestampExtension()`. */
 export interface TimestampOptions {
-  /** The URI, which decides the key that is written. Both keys are read. Default: that of the samples. */
+  /** The URI, which decides the key that is written. Both keys are read. Default: the samples' URI. */
   readonly uri?: typeof timestampUri | typeof timestampSpecificationUri;
   /** Milliseconds since the Unix epoch. Default: the clock of the server or the client. */
   readonly now?: () => number;

@@ -7,7 +7,7 @@ import { type PaymentErrorCode, type PaymentPayload, type PaymentRequirements, x
 
 /** The claims of a payment, as far as its scheme is known here. */
 interface PaymentFacts {
-  /** Makes it unique: it can be used once. */
+  /** Unique value, so that the payment can be used only once. */
   readonly nonce: string;
   /** The payer. */
   readonly payer?: string;
@@ -208,7 +208,7 @@ export async function nonceNames(
   { payer = "", nonce }: PaymentFacts,
 ): Promise<readonly string[]> {
   const { authorization, signature: _, ...others } = payload;
-  // A lone authorization is unique whatever its signature. If it has other members, a facilitator may ignore `authorization`.
+  // A payload with only an authorization is unique by it. With further members, a facilitator may ignore `authorization`.
   const isPlain = authorization !== undefined && Object.keys(others).length === 0;
   const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(digestOf));
   const names = [

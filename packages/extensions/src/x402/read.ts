@@ -140,7 +140,7 @@ export function paymentOfMandate(parts: readonly Part[]): PaymentPayload | undef
   return undefined;
 }
 
-/** The possible places of the payment: that of the specification, and that of the AP2 types. */
+/** The possible places of the payment: the specification's, and the AP2 types'. */
 function paymentsIn(mandate: JsonObject): readonly (JsonObject | undefined)[] {
   const details = objectAt(mandate, "payment_details");
   const response = objectAt(objectAt(mandate, "payment_mandate_contents"), "payment_response");

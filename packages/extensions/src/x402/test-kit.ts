@@ -146,7 +146,7 @@ export interface TestWalletOptions {
   readonly now?: () => number;
   /** Makes nonces. Default: 1, 2, … */
   readonly nonce?: () => bigint;
-  /** Validity of a payment, in seconds. Default: that of the option, or 600, limited by the payer's maximum. */
+  /** Validity of a payment, in seconds. Default: the option's, or 600, limited by the payer's maximum. */
   readonly validFor?: number;
 }
 

@@ -26,14 +26,14 @@ async function serving(agent: Agent): Promise<TestAgent> {
 
 const about = { name: "Weather", description: "Tells the weather", version: "1", skills: [] };
 
-/** A text that shows the degrees, as the version writes it. */
+/** A text component that shows the degrees, in the format of this version. */
 function root(version: A2uiVersion): object {
   return version === "0.8"
     ? { id: "root", component: { Text: { text: { path: "/now/degrees" } } } }
     : { id: "root", component: "Text", text: { path: "/now/degrees" } };
 }
 
-/** It shows the weather, and again on request. Without surfaces it says it in text. */
+/** Shows the weather, and updates it on request. Answers with text if the client has no surfaces. */
 function weather<Version extends A2uiVersion>(ui: A2ui<Version>): Agent {
   return defineAgent({
     ...about,
@@ -64,7 +64,7 @@ interface Shown {
   readonly problems: readonly unknown[];
 }
 
-/** What a renderer has after a stream. */
+/** The state of a renderer after a stream. */
 async function shown(stream: AsyncIterable<ReceivedEvent<A2ui>>, ui: A2ui, before = noSurfaces): Promise<Shown> {
   let surfaces = before;
   let taskId: string | undefined;
@@ -102,7 +102,7 @@ describe.each(versions)("A2UI %s", (version) => {
       const part = ui.action({ name, surfaceId: "weather", sourceComponentId: "again", context: { degrees: 23 } });
       return shown(client.sendStreamingMessage({ message: { taskId, parts: [part] } }), ui, before);
     };
-    // What the user has typed meanwhile stays, although the stream of the next message begins with the whole task.
+    // The user's typed text stays, although the next stream begins with the whole task.
     const typed = { surfaceId: "weather", path: "/typed", value: "Oslo" };
     const entry = { surfaceId: "weather", path: "/typed", contents: [{ key: "city", valueString: "Oslo" }] };
     const local = version === "0.8" ? { dataModelUpdate: entry } : { version: "v0.9", updateDataModel: typed };
@@ -115,10 +115,10 @@ describe.each(versions)("A2UI %s", (version) => {
     });
     const third = await press("close", second.surfaces);
     expect(third.surfaces).toMatchObject({ byId: new Map(), bytes: 0 });
-    // A whole task repeats earlier content: nothing of it is applied twice, and what was removed stays removed.
+    // A whole task repeats earlier content, which is neither applied twice nor restored after its removal.
     const again = reduceSurfaces(third.surfaces, (await client.getTask(taskId)).ext(ui) ?? []);
     expect(again).toMatchObject({ problems: [], surfaces: { byId: new Map(), bytes: 0 } });
-    // Who reads the task later folds the same.
+    // Later readers of the task get the same result.
     const task = await client.getTask(taskId);
     const read = task.ext(ui);
     expect(read?.problems).toEqual([]);
@@ -278,7 +278,7 @@ describe("invalid content", () => {
   });
 
   test("in an answer of an agent is a problem, never an error", async () => {
-    // This server knows nothing of A2UI: it sends what a hostile one could.
+    // This server does not implement A2UI: it sends hostile content.
     const bad = [good, { version: "v0.9", updateComponents: { surfaceId: "main", components: [{}] } }, 5];
     const agent = defineAgent({
       ...about,
@@ -340,7 +340,7 @@ describe("a surface", () => {
     ]);
   });
 
-  test("streams its updates as one artifact, which a resumed run repeats", async () => {
+  test("streams its updates as one artifact, repeated by a resumed run", async () => {
     const ui = a2ui({ version: "0.9", catalogs: [catalog] });
     const agent = defineAgent({
       ...about,

@@ -14,7 +14,7 @@ const event = (source: string, replay = false) => ({
   replay,
 });
 
-test("a source whose name is too long is not remembered, but its messages are applied", () => {
+test("a source with too long a name is not remembered, but its messages are applied", () => {
   const { surfaces } = reduceSurfaces(noSurfaces, event(`artifact t ${"a".repeat(1 << 16)}`));
   expect(surfaces.byId.has("main")).toBe(true);
   expect(surfaces.seen.size).toBe(0);

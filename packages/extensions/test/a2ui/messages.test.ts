@@ -112,7 +112,7 @@ describe.each<[string, readonly Case[], (message: unknown) => { readonly path: s
   ["messages of an agent in 0.8", server08, serverMessage["0.8"], A2uiMessageSchema08],
   ["messages of an agent in 0.9", server09, serverMessage["0.9"], A2uiMessageSchema],
   ["messages of a client in 0.9", client09, clientMessage["0.9"], A2uiClientMessageSchema],
-])("%s, as the renderer of the A2UI project judges them", (_, cases, check, theirs) => {
+])("%s: the same verdict as the A2UI project's renderer", (_, cases, check, theirs) => {
   test.each(cases.map(([title, message, path]) => ({ title, message, path })))("$title", ({ message, path }) => {
     expect(check(plain(message))?.path).toBe(path);
     expect(theirs.safeParse(plain(message)).success).toBe(path === undefined);
@@ -140,7 +140,7 @@ describe("rules of the published schemas that the renderer does not check", () =
     );
   });
 
-  test("0.8 allows nested maps, which its samples need", () => {
+  test("0.8 allows nested maps, as in its samples", () => {
     const contents = [{ key: "items", valueMap: [{ key: "one", valueMap: [{ key: "name", valueString: "Ada" }] }] }];
     expect(serverMessage["0.8"]({ dataModelUpdate: { surfaceId: "a", contents } })).toBeUndefined();
   });

@@ -85,7 +85,7 @@ describe("the client states its capabilities", () => {
     expect(readCapabilities("0.9", { "v0.10": { supportedCatalogIds: [own] } })).toBeUndefined();
   });
 
-  test("data models of surfaces are those of the version", () => {
+  test("the data models of surfaces have the format of the version", () => {
     const value = { version: "v0.9", surfaces: { main: { a: 1 } } };
     expect(checkDataModel("0.9")(value)).toBeUndefined();
     expect(readDataModel("0.9", value)).toEqual({ main: { a: 1 } });
@@ -137,7 +137,7 @@ describe("catalogs are negotiated", () => {
 });
 
 test.each(["v0_9", "v0_9_1"])(
-  "the basic catalog of 0.9.1 is taken by the id with %s (its file has one, the examples the other)",
+  "the basic catalog of 0.9.1 is found by the id with %s, because its file and the examples differ",
   (at) => {
     const catalogId = `https://a2ui.org/specification/${at}/catalogs/basic/catalog.json`;
     const { params } = a2ui({ version: "0.9.1" });

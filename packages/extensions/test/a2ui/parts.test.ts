@@ -60,7 +60,7 @@ describe("a part of A2UI", () => {
     expect(readers(part([{ ...remove09, version: "v0.9.1" }]))).toEqual(["0.9.1"]);
     expect(readers(part([{ ...remove09, version: "v0.10" }]))).toEqual(["0.10"]);
     expect(readers(part(update08))).toEqual(["0.8"]);
-    // Each version reports what is wrong with an empty part.
+    // Each version reports the problem of an empty part.
     expect(readers(part([{ deleteSurface: { surfaceId: "a" } }]))).toEqual(versions);
     expect(readers(part([]))).toEqual(versions);
     expect(readers(part("text"))).toEqual(versions);

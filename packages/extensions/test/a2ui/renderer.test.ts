@@ -57,7 +57,7 @@ async function serving(version: "0.9" | "0.9.1"): Promise<TestAgent> {
 }
 
 test.each(["0.9", "0.9.1"] as const)(
-  "the renderer shows what our agent sends in %s, and its actions come back",
+  "the renderer shows our agent's surfaces in %s, and its actions come back",
   async (version) => {
     const under = await serving(version);
     const ui = a2ui({ version });
@@ -103,13 +103,13 @@ test.each(["0.9", "0.9.1"] as const)(
     expect(pressed).toMatchObject([{ name: "greet", surfaceId: "form", sourceComponentId: "send" }]);
     await send({ taskId, parts: ui.clientParts([{ version: `v${version}`, action: pressed[0] as never }]) });
     expect(form?.dataModel.get("/hello")).toBe('Hello Ada, or "Ada"');
-    // Our reducer has the same, but for what the user has typed into the other one.
+    // Our reducer has the same state, except for the text that was typed into the renderer.
     expect(surfaces.byId.get("form")?.dataModel).toEqual({ form: { name: "" }, hello: 'Hello Ada, or "Ada"' });
     expect(under.problems).toEqual([]);
   },
 );
 
-test("the renderer of 0.8 shows what our agent sends", async () => {
+test("the renderer of 0.8 shows our agent's surfaces", async () => {
   const version: A2uiVersion = "0.8";
   const ui = a2ui({ version });
   const top = { id: "top", component: { Text: { text: { path: "/user/name" }, usageHint: "h1" } } };

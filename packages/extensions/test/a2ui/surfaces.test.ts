@@ -59,7 +59,7 @@ describe("surfaces of 0.9", () => {
     const second = reduceSurfaces(first.surfaces, [update]);
     expect(main(second.surfaces).isReady).toBe(true);
     expect([...main(second.surfaces).components.values()]).toEqual([text("a", "B"), text("root", "R")]);
-    // What a renderer had is as it was.
+    // The first state is unchanged.
     expect([...main(first.surfaces).components.values()]).toEqual([text("a", "A")]);
     expect([...first.problems, ...second.problems]).toEqual([]);
   });
@@ -148,7 +148,7 @@ describe("surfaces of 0.9", () => {
     expect([...after.surfaces.byId.keys()]).toEqual(["main", "other"]);
     expect(after.surfaces.bytes).toBe(counted(after.surfaces));
     expect(reduceSurfaces(after.surfaces, event(whole, true)).surfaces).toEqual(after.surfaces);
-    // Who has nothing yet gets all of it.
+    // A new reader gets all of it.
     expect(main(reduceSurfaces(noSurfaces, event(whole, true)).surfaces).dataModel).toEqual({ a: 1, b: 2, c: 3 });
   });
 
@@ -228,7 +228,7 @@ describe("surfaces of 0.8", () => {
 });
 
 describe("surfaces are limited in bytes", () => {
-  test("a message beyond the limit is left out, and the count stays exact", () => {
+  test("a message beyond the limit is left out, and the count of bytes stays exact", () => {
     const value = "x".repeat(900);
     const messages = Array.from({ length: 20 }, (_, n) => set(`/${n}`, value));
     const { surfaces, problems } = reduceSurfaces(noSurfaces, made(...messages), { maxBytes: 10_000 });
@@ -295,7 +295,7 @@ describe("an update only costs its changes", () => {
         let expected = new Map<string, unknown>();
         for (const [id, what, goesBack] of changes) {
           had.push([surfaces, expected]);
-          // A renderer may also continue with what it had before.
+          // A renderer may also continue with its earlier state.
           if (goesBack)
             [surfaces, expected] = had[what % had.length] as (typeof had)[number] as [A2uiSurfaces, typeof expected];
           expected = new Map(expected).set(`c${id}`, text(`c${id}`, `${what}`));
@@ -325,7 +325,7 @@ describe("an update only costs its changes", () => {
     const { surfaces, problems } = reduceSurfaces(noSurfaces, messages);
     expect(surfaces.byId.size).toBe(1000);
     expect(problems[0]).toMatchObject({ index: 1000, surfaceId: "s1000", message: expect.stringContaining("1000") });
-    // Room that is made can be used, and those that are there continue.
+    // Freed space can be used, and existing surfaces continue.
     const after = reduceSurfaces(surfaces, [
       { version, deleteSurface: { surfaceId: "s0" } },
       create(2000),
@@ -359,7 +359,8 @@ test("the data equals that of the A2UI project's renderer, after any messages", 
       const theirs = new MessageProcessor([basicCatalog]);
       let surfaces = noSurfaces;
       for (const message of messages) {
-        // Theirs makes the containers on the way to what is not there to be removed. "The key at `path` is removed" is all there is to do.
+        // Their renderer creates missing containers on the way to a removed key. The specification only says "The key at `path` is
+        // removed".
         if (removesNothing(surfaces, message)) continue;
         const after = reduceSurfaces(surfaces, [message]);
         let fits = true;

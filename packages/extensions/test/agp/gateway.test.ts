@@ -12,7 +12,7 @@ import { fakeClock } from "@parley/testing";
 
 const squad = { subject: "Engineering" };
 const other = { subject: "Vendor" };
-/** Each caller has the paths that begin with its name. */
+/** Each caller may announce paths that begin with its name. */
 const policy: AgentGatewayOptions["policy"] = {
   mayAnnounce: ({ subject }, { path }) => path.startsWith(`${subject}/`),
 };
@@ -35,8 +35,8 @@ async function outcomeOf(gateway: AgentGateway, capability: string, via: readonl
   );
 }
 
-describe("who may announce what", () => {
-  test("is decided per caller and path; by default nobody may", async () => {
+describe("permission to announce", () => {
+  test("is given per caller and path, by default to nobody", async () => {
     const gateway = agentGateway({ name: "G", policy });
     expect(await gateway.announce(announced("vm", "Engineering/vm"), squad)).toMatchObject({ accepted: true });
     const denied = await gateway
@@ -69,7 +69,7 @@ describe("who may announce what", () => {
     expect(await gateway.withdraw({ capability: "vm", path: "p" }, { subject: "a", organization: "two" })).toBe(false);
   });
 
-  test("is independent of who may read the routes", async () => {
+  test("does not depend on permission to read the routes", async () => {
     const gateway = agentGateway({ name: "G", policy: { mayReadRoutes: ({ subject }) => subject === "auditor" } });
     await expect(gateway.routes(undefined, squad)).rejects.toMatchObject({ code: "PermissionDenied" });
     expect(await gateway.routes(undefined, { subject: "auditor" })).toEqual({ routes: {} });
@@ -100,7 +100,7 @@ describe("a route", () => {
     expect([await outcomeOf(gateway, "a"), await outcomeOf(gateway, "b")]).toEqual(["tableStale", "p"]);
   });
 
-  test("that expired hides neither a live route nor an unknown capability", async () => {
+  test("that expired hides neither a live route nor the error for an unknown capability", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60 });
     await gateway.announce(announced("vm", "cheap", { cost: 0, expires_in: 1 }));
@@ -173,7 +173,7 @@ describe("the table", () => {
     expect(count).toBeLessThan(64);
     expect(count).toBeGreaterThan(8);
     expect(await gateway.announce(announced("vm", "Engineering/vm"), squad)).toMatchObject({ accepted: true });
-    // It may renew what it has announced.
+    // It may renew its announcements.
     expect(await gateway.announce(announced(`0-${"x".repeat(200)}`, "p"), other)).toMatchObject({ accepted: true });
     expect(await gateway.withdraw({ capability: `0-${"x".repeat(200)}`, path: "p" }, other)).toBe(true);
     expect(await gateway.announce(announced(`z-${"x".repeat(200)}`, "p"), other)).toMatchObject({ accepted: true });
@@ -226,7 +226,7 @@ describe("circles and hops", () => {
   });
 });
 
-/** Gateways in this process, each a peer of others. `links`: who announces to whom. */
+/** Gateways in this process. `links`: which gateway announces to which. */
 function network(links: Readonly<Record<string, readonly string[]>>, more: Partial<AgentGatewayOptions> = {}) {
   const gateways = new Map<string, AgentGateway>();
   const calls: string[] = [];
@@ -254,7 +254,7 @@ describe("peers", () => {
     await at("A").announce(announced("vm", "A/vm", { cost: 2 }));
     expect(await outcomeOf(at("B"), "vm")).toBe("A");
     expect((await at("B").routes()).routes["vm"]).toEqual([{ path: "A", cost: 2, policy: {} }]);
-    // B does not pass on what others have announced.
+    // B does not pass on the announcements of others.
     expect(await outcomeOf(at("C"), "vm")).toBe("routeNotFound");
     await at("A").withdraw({ capability: "vm", path: "A/vm" });
     expect(await outcomeOf(at("B"), "vm")).toBe("routeNotFound");
@@ -265,7 +265,7 @@ describe("peers", () => {
     await at("A").announce(announced("vm", "A/vm", { cost: 2 }));
     await expect.poll(() => outcomeOf(at("C"), "vm")).toBe("B");
     expect((await at("C").routes()).routes["vm"]).toEqual([{ path: "B", cost: 2.5, policy: {} }]);
-    // C does not announce to A and B what came from them.
+    // C does not announce A's and B's routes back to them.
     expect(calls).toEqual(["A -> B: vm 2", "B -> C: vm 2.5"]);
     await at("A").withdraw({ capability: "vm", path: "A/vm" });
     await expect.poll(() => outcomeOf(at("C"), "vm")).toBe("routeNotFound");
@@ -395,13 +395,13 @@ describe("older announcements do not replace newer ones", () => {
     expect(await gateway.announce(announced("vm", "p", { cost: 3, sequence: 3 }), squad)).toEqual({ accepted: false });
     expect(await costs()).toBe(undefined);
     expect(await outcomeOf(gateway, "vm")).toBe("routeNotFound");
-    // Another announcer, and one who numbers nothing, are not concerned.
+    // Other announcers, and those without numbers, are not affected.
     await gateway.announce(announced("vm", "p", { cost: 9, sequence: 1 }), other);
     await gateway.announce(announced("vm", "p", { cost: 5 }), squad);
     expect((await costs())?.toSorted()).toEqual([5, 9]);
   });
 
-  test("only until it would have expired: a clock jump back locks nobody out", async () => {
+  test("only until it would have expired, even if the clock jumps back", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
     await gateway.announce(announced("vm", "p", { sequence: 1e15 }), squad);

@@ -11,7 +11,7 @@ import {
 import { satisfiesConstraints } from "../../src/agp/table.ts";
 import type { JsonObject } from "@parley/a2a/internal/model/index";
 
-/* What the public sample routes where (a2a-samples, extensions/agp, tests/test_agp.py and tests/simulation/enterprise). */
+/* The routes of the public sample (a2a-samples, extensions/agp, tests/test_agp.py and tests/simulation/enterprise). */
 
 const legal = { path: "Squad_Legal/licensing_api", cost: 0.2, policy: { security_level: 3, geo: "US" } };
 const finance = {

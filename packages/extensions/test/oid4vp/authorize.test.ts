@@ -16,7 +16,7 @@ import {
 import { fakeClock } from "@parley/testing";
 import { serving, type Served } from "../../../server/test/intask/support.ts";
 
-/** A verifier: it makes requests, and knows where to post their outcome. */
+/** A verifier, which creates requests and posts their outcome. */
 class Verifier {
   readonly made: { readonly request: Oid4vpRequest; readonly callbackUrl: string }[] = [];
 

@@ -53,7 +53,7 @@ describe("a request is untrusted input (extension v1, Authorization Request)", (
     ["a file in an archive", { client_id: "v", request_uri: "jar:file:///etc/passwd!/x" }],
     ["a wallet that is sent to a file", { client_id: "v", request_uri: "openid4vp://?request_uri=file:///etc/passwd" }],
     ["a request that is somewhere else", { client_id: "v", request: { request_uri: "http://10.0.0.1/1" } }],
-    ["a request with another one in it", { client_id: "v", request: { request: "eyJ" } }],
+    ["a request that contains another", { client_id: "v", request: { request: "eyJ" } }],
     ["one that is too large", { client_id: "v", request: { big: "x".repeat(17_000) } }],
     ["one that is too large in bytes", { client_id: "v", request: { big: "€".repeat(6000) } }],
     ["a wallet with something after #", { client_id: "v", request_uri: "openid4vp://?client_id=v#client_id=w" }],

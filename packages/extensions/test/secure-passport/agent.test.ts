@@ -24,7 +24,7 @@ const trust = passportKeys({ [clientId]: await passportKeySet([key]) });
 const context: CallerContext = { clientId, sessionId: "s-1", state: { tier: "Gold", city: "Basel" } };
 const asked = { extensions: [securePassportUri] };
 
-/** An agent that records what it reads. */
+/** An agent that records the passports that it reads. */
 async function agentWith(options: SecurePassportOptions, more: TestAgentOptions = {}) {
   const read: (Passport | undefined)[] = [];
   const extension = securePassport(options);
@@ -37,7 +37,7 @@ async function agentWith(options: SecurePassportOptions, more: TestAgentOptions 
     async *onMessage(turn) {
       const passport = turn.ext(extension);
       read.push(passport && structuredClone(passport));
-      // Changing what it reads changes nothing else.
+      // Changing its copy has no effect elsewhere.
       if (passport !== undefined) (passport.state as Record<string, unknown>)["tier"] = "changed";
       if (turn.number === 1) yield turn.inputRequired("When?");
       else yield turn.completed("Booked");
@@ -242,7 +242,7 @@ describe("a client attaches its passport (Secure Passport §1, §5)", () => {
     expect(JSON.parse(Buffer.from(head, "base64url").toString())).toMatchObject({ aud: audience, kid: key.kid });
   });
 
-  test("anew to each message, also streamed ones, so each is accepted", async () => {
+  test("a new one to each message, also for streams, so each is accepted", async () => {
     const { under, read } = await agentWith({ trust });
     const client = await under.connect({ extensions: [as({ key, state: {} })], clock: under.clock });
     const { task } = await client.sendMessage("Book a flight");
@@ -253,7 +253,7 @@ describe("a client attaches its passport (Secure Passport §1, §5)", () => {
     expect(read.map((passport) => passport?.verified)).toEqual([true, true]);
   });
 
-  test("unless it has none, or the message already has one", async () => {
+  test("no passport if there is no state, or the message already has a passport", async () => {
     const { under, read } = await agentWith({ trust });
     const state = ({ parts }: Message) => (parts[0]?.text === "Secretly" ? undefined : { said: parts[0]?.text ?? "" });
     const client = await under.connect({ extensions: [as({ key, state })], clock: under.clock });

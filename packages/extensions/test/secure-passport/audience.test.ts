@@ -14,7 +14,7 @@ const cardOf = (tenant: string): Pick<AgentCard, "supportedInterfaces"> => ({
   supportedInterfaces: [{ url: "agents.example.com:443", protocolBinding: "GRPC", protocolVersion: "1.0", tenant }],
 });
 
-/** What the agent of a tenant stores of a message that was signed for the agent of another one. */
+/** The passport that a tenant's agent gets from a message signed for another tenant's agent. */
 async function verdictAt(tenant: string, signedFor: string): Promise<string> {
   const caller = { clientId, key, state: {} };
   const given = { operation: "SendMessage", card: cardOf(signedFor), clock, params: {} };

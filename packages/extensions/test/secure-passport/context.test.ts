@@ -62,7 +62,7 @@ describe("a passport of the public sample (Secure Passport §3, §4)", () => {
     });
   });
 
-  test("is absent if there is none", () => {
+  test("is undefined if it is absent or null", () => {
     expect(passportOf({})).toBeUndefined();
     expect(passportOf({ metadata: {} })).toBeUndefined();
     expect(passportOf(carrying(null))).toBeUndefined();

@@ -92,7 +92,7 @@ describe("the signature of a passport", () => {
     ["another session", (passport) => ({ ...passport, sessionId: "s-2" })],
     ["no session", ({ sessionId: _, ...passport }) => passport],
     ["a state without a canonical form", (passport) => ({ ...passport, state: { half: "\ud800" } })],
-  ])("does not hold for %s", async (_, change) => {
+  ])("is invalid for %s", async (_, change) => {
     expect(await verified(change(await signed()))).toEqual({ verified: false, problem: "invalid" });
   });
 
@@ -155,7 +155,7 @@ describe("an invalid signature", () => {
   const header = { alg: "ES256", typ: "passport+jws", kid: key.kid, aud: audience, iat: 1, exp: 2, jti: "j" };
 
   test.each([
-    ["that of the public sample", "mock-signature-xyz"],
+    ["the public sample's", "mock-signature-xyz"],
     ["an empty text", ""],
     ["a JWS with its payload", `${encoded(header)}.e30.c2ln`],
     ["one without an algorithm", `${encoded({ ...header, alg: "none" })}..c2ln`],
@@ -186,7 +186,7 @@ describe("an invalid signature", () => {
 });
 
 describe("keys at a URL", () => {
-  /** A server of a key set, which can change. */
+  /** A server with a changeable key set. */
   async function published(keySet: () => unknown) {
     let requests = 0;
     const server = createServer((_, response) => {
@@ -311,7 +311,7 @@ describe("a client that floods the server with passports", () => {
     }
   };
 
-  test("cannot cause another client's passport to be rejected, and neither can eight", () => {
+  test("cannot cause another client's passport to be rejected, not even together with seven more", () => {
     const nonces = memoryNonces({ clock: fakeClock(start) });
     const counts: number[] = [];
     for (let n = 0; n < 8; n += 1) {
@@ -322,7 +322,7 @@ describe("a client that floods the server with passports", () => {
     for (let count = 0; count < 300; count += 1) {
       expect(nonces.use({ clientId: "ninth", jti: `${count}`, use: "u", until })).toBe("fresh");
     }
-    // Nothing that was used is forgotten for it.
+    // No used nonce is forgotten for it.
     expect(nonces.use({ clientId: "greedy 0", jti: "0", use: "another", until })).toBe("used");
     expect(nonces.use({ clientId: "honest 0", jti: "1", use: "another", until })).toBe("used");
   });

@@ -13,7 +13,7 @@ import { testAgent, type TestAgent } from "@parley/testing";
 
 /* The specification: a2aproject/a2a-samples, extensions/timestamp/v1/spec.md. "Samples" are its Python, JS and Go code. */
 
-/** As code has it, and as the specification has it. */
+/** The key in the samples' code, and the key in the specification. */
 const key = "github.com/a2aproject/a2a-samples/extensions/timestamp/v1/timestamp";
 const specifiedKey = "github.com/a2aproject/a2a-samples/samples/extensions/timestamp/v1/timestamp";
 
@@ -52,7 +52,7 @@ describe("the server adds timestamps to the agent's output", () => {
     const events = await eventsOf(client.sendStreamingMessage("hi"));
     const messages = events.flatMap(({ statusUpdate }) => statusUpdate?.status.message ?? []);
     expect(messages.map(stampOf)).toEqual([now, now]);
-    // A chunk that is added does not create the artifact: it would have two times of creation.
+    // An added chunk does not create the artifact, which would otherwise have two creation times.
     expect(
       events.flatMap(({ artifactUpdate }) => artifactUpdate ?? []).map(({ artifact }) => stampOf(artifact)),
     ).toEqual([now, undefined]);
@@ -65,7 +65,7 @@ describe("the server adds timestamps to the agent's output", () => {
     expect(stampOf(message)).toBe(new Date(under.clock.now()).toISOString());
   });
 
-  test("so that a task goes out with stamps in its artifacts, its status and the agent's messages of its history", async () => {
+  test("so a task has stamps in its artifacts, its status and the agent's messages of its history", async () => {
     const under = await serving(echo);
     const client = await under.connect(asked);
     const { task } = await client.sendMessage("hi");
@@ -81,7 +81,7 @@ describe("the server adds timestamps to the agent's output", () => {
     }
   });
 
-  test("but not for callers who did not activate it (A2A 1.0 §4.6)", async () => {
+  test("but not for callers who did not activate the extension (A2A 1.0 §4.6)", async () => {
     const under = await serving(echo);
     const client = await under.connect({ extensions: [] });
     expect(JSON.stringify(await eventsOf(client.sendStreamingMessage("hi")))).not.toContain("timestamp/v1");
@@ -134,18 +134,21 @@ describe("both spellings of the URI", () => {
   test.each([
     [timestampUri, key],
     [timestampSpecificationUri, specifiedKey],
-  ])("a caller who asks for %s gets only its key, also for content made under the other one", async (uri, written) => {
-    const under = await serving(echo, [timestamp, specifiedTimestamp]);
-    const client = await under.connect({ extensions: [uri] });
-    const { task } = await client.sendMessage("hi");
-    expect(Object.keys(task?.artifacts?.[0]?.metadata ?? {})).toEqual([written]);
-    const other = await under.connect({
-      extensions: [uri === timestampUri ? timestampSpecificationUri : timestampUri],
-    });
-    const read = await other.getTask(task as Task);
-    const { [key]: one, [specifiedKey]: two } = read.artifacts?.[0]?.metadata ?? {};
-    expect([one, two]).toEqual([expect.any(String), one]);
-  });
+  ])(
+    "a caller who requests %s gets only its key, also for content that was stored with the other key",
+    async (uri, written) => {
+      const under = await serving(echo, [timestamp, specifiedTimestamp]);
+      const client = await under.connect({ extensions: [uri] });
+      const { task } = await client.sendMessage("hi");
+      expect(Object.keys(task?.artifacts?.[0]?.metadata ?? {})).toEqual([written]);
+      const other = await under.connect({
+        extensions: [uri === timestampUri ? timestampSpecificationUri : timestampUri],
+      });
+      const read = await other.getTask(task as Task);
+      const { [key]: one, [specifiedKey]: two } = read.artifacts?.[0]?.metadata ?? {};
+      expect([one, two]).toEqual([expect.any(String), one]);
+    },
+  );
 
   test("a caller of both gets the same time under both keys", async () => {
     const under = await serving(echo, [timestamp, specifiedTimestamp]);

@@ -99,7 +99,7 @@ describe("a trace is bounded in bytes", () => {
     expect(trace.whole.steps[0]).not.toHaveProperty("responseTrace");
   });
 
-  test("however many steps there are, whatever they hold, in any character", () => {
+  test("for any number of steps, with any content", () => {
     const { trace } = recorder();
     for (let at = 0; at < 10_000; at += 1) {
       const step = trace.begin({ name: `\u0000"ü\\${"\u{1f600}".repeat(at % 200)}`, stepType: "\u0001".repeat(99) });

@@ -74,7 +74,7 @@ describe("a trace in the shape of the sample", () => {
 });
 
 describe("a trace in the shape of the specification", () => {
-  test("has the members of its proto: step actions, whole numbers, and attributes of text", () => {
+  test("has the members of the proto: step actions, whole numbers, and text attributes", () => {
     const { steps } = writeTrace(trace, "specification") as { steps: readonly object[] };
     expect(steps[0]).toEqual({
       step_id: "step-1",
@@ -103,7 +103,7 @@ describe("a trace in the shape of the specification", () => {
     });
   });
 
-  test("is read back, except for what it cannot express", () => {
+  test("is read back, except for fields that it cannot express", () => {
     const { steps: [first, second] = [] } = readTrace(writeTrace(trace, "specification")) ?? {};
     expect(first).toEqual(trace.steps[0]);
     expect(second).toMatchObject({ ...trace.steps[1], responseTrace: { traceId: "trace-2" } });

@@ -28,7 +28,7 @@ export const asking = async (under: TestAgent): Promise<Client<typeof traceabili
 export const names = (trace: ResponseTrace | undefined): readonly (string | undefined)[] | undefined =>
   trace?.steps.map(({ name }) => name);
 
-/** Uses a tool, then says what it has found. */
+/** Uses a tool, then reports its result. */
 export const rates = agentOf(async function* (turn) {
   yield turn.working("looking");
   const rate = await traceStep(

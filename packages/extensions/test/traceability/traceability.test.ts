@@ -96,7 +96,7 @@ describe("the trace of a response", () => {
     expect(JSON.stringify(task)).not.toContain("trace");
   });
 
-  test("has the shape and the place of the options", async () => {
+  test("has the shape and the place that the options choose", async () => {
     const own = traceabilityExtension({ shape: "specification", places: ["message"] });
     const answer = await (await asking(await serving(tracing(own)))).sendMessage("USD");
     const { metadata } = answer.task?.status.message ?? {};
@@ -116,7 +116,7 @@ describe("the trace of a response", () => {
 });
 
 describe("a resumed run", () => {
-  test("has the steps of the lost attempt, and repeated ones twice", async () => {
+  test("has the steps of the lost attempt, too; repeated steps appear twice", async () => {
     let hold: (() => void) | undefined;
     const agent = agentOf(
       async function* (turn) {

@@ -269,7 +269,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     let { task } = await client.sendMessage("a boat");
     for (let count = 0; count < 19 && task !== undefined; count += 1) task = await pay(task);
     expect(facilitator.settled).toHaveLength(19);
-    // The last one has one place: nine more attempts would have none.
+    // The last charge has room for one more attempt, not for ten.
     if (task !== undefined) task = await pay(task, { authorization: { value: "1" } });
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
     expect(said(task)[x402Keys.receipts]).toHaveLength(20);
@@ -282,7 +282,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
       async *onMessage(turn, payments) {
         turns += 1;
         const charge = (id: string) => turn.ext(payments)?.charge({ id, accepts: [option], completes: false });
-        // An offer that nobody pays, and then others.
+        // First an offer that nobody pays, then others.
         if (turns === 1) return yield* charge("open")!;
         for (let at = 0; ; at += 1) yield* charge(`n${at}`)!;
       },

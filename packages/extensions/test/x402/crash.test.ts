@@ -4,7 +4,7 @@ import { text, type Task } from "@parley/a2a/internal/model/index";
 import { option } from "./support.ts";
 import { painting, said, serving, statesOf, type Serving } from "./serving.ts";
 
-/** A facilitator whose caller dies around the first settlement. */
+/** A facilitator whose caller dies before or after the first settlement. */
 function dying(at: "before" | "after", crash: () => void, inner: TestFacilitator): TestFacilitator {
   let died = false;
   return Object.assign(Object.create(inner) as TestFacilitator, {
@@ -112,7 +112,7 @@ describe("a settlement with an unknown outcome", () => {
     const { task } = await made.client.sendMessage("a boat");
     let isOver = false;
     const paying = made.pay(task).finally(() => (isOver = true));
-    // What it awaits besides the clock takes real time: digests.
+    // Digests take real time, which the clock does not control.
     while (!isOver) await made.under.clock.advance(500);
     return { ...made, task: await paying };
   }

@@ -43,7 +43,7 @@ describe("an AP2 payment is found in an artifact (v0.2 §4.2)", () => {
     expect(readPayment(taskWith(cart))).toMatchObject({ flow: "embedded", required: { accepts: [option] } });
   });
 
-  test("unless the metadata has it, which takes precedence", () => {
+  test("unless the metadata has one, which takes precedence", () => {
     const cart = { payment_request: { method_data: method(required) } };
     const own = { x402Version: 1, accepts: [{ ...option, maxAmountRequired: "1" }] } as unknown as JsonObject;
     const read = readPayment(taskWith(cart, { [x402Keys.required]: own }));

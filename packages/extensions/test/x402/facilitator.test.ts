@@ -12,7 +12,7 @@ interface Call {
   readonly body: unknown;
 }
 
-/** A facilitator behind HTTP, which answers each call with the next of these. */
+/** A facilitator over HTTP that gives these answers in order. */
 async function facilitatorOf(...answers: readonly (readonly [status: number, body: string])[]) {
   const calls: Call[] = [];
   const server = createServer((request, response) => {

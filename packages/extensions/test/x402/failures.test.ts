@@ -157,7 +157,7 @@ describe("a failing payment (v0.1 §8, v0.2 §9)", () => {
 describe("an invalid payment message is rejected before it is stored (A2A 1.0 §3.1.1)", () => {
   const refused: readonly (readonly [name: string, field: string, metadata: JsonObject])[] = [
     ["a state that the agent sets", "status", { [x402Keys.status]: "payment-completed" }],
-    ["a state that there is not", "status", { [x402Keys.status]: "payment-done" }],
+    ["an unknown state", "status", { [x402Keys.status]: "payment-done" }],
     ["no payload", "payload", { [x402Keys.status]: "payment-submitted" }],
     [
       "a payload without a network",

@@ -16,7 +16,7 @@ import { painting, said, serving, submitted } from "./serving.ts";
 
 const minute = 60_000;
 
-/** A facilitator that finds a payment good for as long as its network does not know it. */
+/** A facilitator that accepts a payment until its network knows it. */
 function unknowing(): TestFacilitator {
   return { ...testFacilitator(), verify: () => Promise.resolve({ isValid: true }) };
 }

@@ -37,7 +37,7 @@ describe("a payment is compared with its task's offer (v0.2 §5.1, §9.1)", () =
     ["another payee", "INVALID_SIGNATURE", paymentOf({ to: "0xMallory" })],
     ["less", "INVALID_AMOUNT", paymentOf({ value: "48239999" })],
     ["more", "INVALID_AMOUNT", paymentOf({ value: "48240001" })],
-    ["an amount below nothing", "INVALID_SIGNATURE", paymentOf({ value: "-48240000" })],
+    ["a negative amount", "INVALID_SIGNATURE", paymentOf({ value: "-48240000" })],
     ["an amount with an exponent", "INVALID_SIGNATURE", paymentOf({ value: "4824e4" })],
     ["an authorization that has expired", "EXPIRED_PAYMENT", paymentOf({ validBefore: String(now / 1000) })],
     ["one that is not valid yet", "INVALID_SIGNATURE", paymentOf({ validAfter: String(now / 1000 + 1) })],
@@ -94,7 +94,7 @@ describe("a payment has a unique name, so it is used once (v0.2 §10)", () => {
     expect(new Set(await Promise.all(others.map(nameOf))).size).toBe(3);
   });
 
-  test("which is that of the transaction, if the scheme signs one", async () => {
+  test("which is the transaction's, if the scheme signs one", async () => {
     const signed = (payload: PaymentPayload["payload"]): PaymentPayload => ({ ...paymentOf(), payload });
     const name = await nameOf(signed({ transaction: "AQID" }));
     expect(await nameOf(signed({ transaction: "AQID", note: "again" }))).toBe(name);
@@ -102,7 +102,7 @@ describe("a payment has a unique name, so it is used once (v0.2 §10)", () => {
     expect(await nameOf(signed({ transaction: "AQIE" }))).not.toBe(name);
   });
 
-  test("which is that of the signature otherwise: unsigned members change nothing", async () => {
+  test("which is otherwise the signature's: unsigned members change nothing", async () => {
     const signed = (payload: PaymentPayload["payload"]): PaymentPayload => ({ ...paymentOf(), payload });
     const name = await nameOf(signed({ signature: "0xAB", permit: { amount: "1" } }));
     expect(await nameOf(signed({ permit: { amount: "1" }, signature: "0xab", note: "again" }))).toBe(name);

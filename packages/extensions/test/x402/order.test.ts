@@ -4,9 +4,9 @@ import { text } from "@parley/a2a/internal/model/index";
 import { option } from "./support.ts";
 import { painting, said, serving } from "./serving.ts";
 
-/* What binds the work to its price: v0.2 §5.1 and §10 bind a payment to an offer of its task, and to no message. */
+/* v0.2 §5.1 and §10 bind a payment to an offer of its task, not to a message. `order` binds the work to its price. */
 
-/** A painter whose price depends on how much is asked for, who uses the order, and who would read it from any message. */
+/** A painter whose price is the length of the order. */
 function byLength(more: Partial<ChargeInit<void, string>> = {}) {
   return serving({
     async *onMessage(turn, payments) {

@@ -51,8 +51,8 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     ["to somebody else", [{ ...limit, payTo: ["0xFriend"] }], {}],
     ["in a scheme that it does not know", [limit], { scheme: "upto" }],
     ["anything without limits", [], {}],
-    ["what is good for a year", [limit], { maxTimeoutSeconds: 365 * 24 * 3600 }],
-    ["what is good for a second more than an hour", [limit], { maxTimeoutSeconds: 3601 }],
+    ["an option that is valid for a year", [limit], { maxTimeoutSeconds: 365 * 24 * 3600 }],
+    ["an option that is valid for a second more than an hour", [limit], { maxTimeoutSeconds: 3601 }],
   ];
   test.each(refused)("does not pay %s, and tells the agent so", async (_, limits, change) => {
     const accepts = [{ ...option, ...change }];

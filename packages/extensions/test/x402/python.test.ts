@@ -59,7 +59,7 @@ const statusOf = (state: string, metadata: JsonObject) => ({
   },
 });
 
-/** A merchant in Python, as far as a client can see it. `last`: how it ends. */
+/** A merchant in Python, as a client sees it. `last`: its final message. */
 function merchant(last: JsonObject, state: string) {
   const calls: { readonly body: Record<string, unknown>; readonly extensions: string | null }[] = [];
   const card = {
@@ -107,7 +107,7 @@ describe("a client pays a merchant in Python", () => {
       expect.stringContaining(x402UriV01),
       expect.stringContaining(x402UriV01),
     ]);
-    // What its `get_payment_payload_from_message()` reads.
+    // The payload as its `get_payment_payload_from_message()` reads it.
     expect(calls[1]?.body).toMatchObject({
       method: "message/send",
       params: {
@@ -146,7 +146,7 @@ describe("a client pays a merchant in Python", () => {
 });
 
 describe("a merchant is paid by a client in Python", () => {
-  test("whose messages are those of A2A 0.3, with the old name of the header", async () => {
+  test("with messages of A2A 0.3 and the old name of the header", async () => {
     const facilitator = testFacilitator();
     const payments = x402({ facilitator });
     const { fetch } = served(

@@ -36,7 +36,7 @@ function selling(payments: X402Extension, onMessage: OnMessage, more: Partial<Ag
   return { ...agent, ...more };
 }
 
-/** What a painter does: it charges, paints, and shows the picture. `init`: changes the charge. */
+/** A painter charges, paints, and shows the picture. `init` changes the charge. */
 export function painting(init: Partial<ChargeInit> = {}): OnMessage {
   return async function* (turn, payments) {
     const charge = turn.ext(payments)?.charge({
@@ -57,7 +57,7 @@ export interface Serving {
   readonly facilitator: TestFacilitator;
   readonly payments: X402Extension;
   readonly wallet: Wallet & { readonly signed: number };
-  /** Signs what a task asks for, with changes. */
+  /** Signs the payment that a task requests, with changes. */
   pay(task: Task | undefined, change?: SubmittedChange): Promise<Task>;
 }
 

@@ -25,7 +25,7 @@ export interface MessageType {
   /** The value field, if this is the entry type of a map. */
   mapValue: Field | undefined;
   readonly wellKnown: (typeof wellKnown)[number] | undefined;
-  /** All messages of the schema. An Any may contain any of them. */
+  /** All messages of the schema, which an Any may contain. */
   readonly siblings: ReadonlyMap<string, MessageType>;
 }
 

@@ -155,7 +155,7 @@ function onGone(incoming: IncomingMessage, response: ServerResponse, run: () => 
       if (!response.writableFinished) run();
     });
   } else {
-    // A pipelined answer that waits for another one has no socket yet, and gets no event when the socket closes.
+    // A pipelined answer that waits for an earlier one has no socket yet, and gets no event when the socket closes.
     socket.setMaxListeners(0).once("close", run);
     response.once("finish", () => socket.off("close", run));
   }

@@ -27,7 +27,7 @@ export type TrustProxy = readonly string[] | TrustProxyOptions;
 
 /** The client of a proxy, according to the proxy. */
 export interface Client {
-  /** The client's IP address, or else that of the last proxy that names one. */
+  /** The client's IP address, or else the last known proxy's. */
   readonly address: string | undefined;
   /** Whether its connection is encrypted. `undefined`: unknown. */
   readonly secure: boolean | undefined;

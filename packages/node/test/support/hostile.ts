@@ -51,7 +51,7 @@ function endless(socket: Socket, piece: string | Uint8Array): void {
 const body = "Content-Length: 2\r\nConnection: close\r\n\r\n{}";
 const status = (line: string): Misbehave => says(`HTTP/1.1 ${line}\r\n${body}`);
 
-/** Answers that end by themselves. */
+/** Answers that end on their own. */
 export const strange: readonly (readonly [string, Misbehave])[] = [
   ...[0, 1, 99, 100, 101, 102, 103, 199, 600, 799, 999].map(
     (code) => [`status ${code}`, status(`${String(code).padStart(3, "0")} Odd`)] as const,
@@ -62,7 +62,7 @@ export const strange: readonly (readonly [string, Misbehave])[] = [
   ["no reason", status("599")],
   ["a control character in its reason", status("500 O\x01\x02dd")],
   ["a NUL in its reason", status("500 O\0dd")],
-  ["a character that is none in its reason", status("500 \xff\xfe\x7f")],
+  ["an invalid character in its reason", status("500 \xff\xfe\x7f")],
   ["a NUL in a header", says(`HTTP/1.1 500 Odd\r\nX-Odd: a\0b\r\n${body}`)],
   ["a header without a name", says(`HTTP/1.1 500 Odd\r\n: x\r\n${body}`)],
   ["a header of a megabyte", says(`HTTP/1.1 500 Odd\r\nX-Odd: ${"x".repeat(1 << 20)}\r\n${body}`)],
@@ -82,13 +82,19 @@ export const strange: readonly (readonly [string, Misbehave])[] = [
         () => void setImmediate(() => socket.resetAndDestroy()),
       ),
   ],
-  ["less than it said", says("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{}")],
-  ["more than it said", says("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{}{}")],
-  ["two lengths", says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}")],
-  ["a length that is none", says("HTTP/1.1 200 OK\r\nContent-Length: lots\r\n\r\n{}")],
-  ["a chunk that is none", says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n")],
   [
-    "what it calls packed and is not",
+    "a body shorter than announced",
+    says("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{}"),
+  ],
+  [
+    "a body longer than announced",
+    says("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{}{}"),
+  ],
+  ["two lengths", says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}")],
+  ["an invalid length", says("HTTP/1.1 200 OK\r\nContent-Length: lots\r\n\r\n{}")],
+  ["an invalid chunk", says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n")],
+  [
+    "a body that is not compressed as declared",
     says("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"),
   ],
   ["another protocol", says("SSH-2.0-OpenSSH_9.9\r\n")],
@@ -124,14 +130,14 @@ export const unending: readonly (readonly [string, Misbehave])[] = [
     },
   ],
   [
-    "a packed body that swells",
+    "a compressed body that expands",
     (socket) => {
       socket.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n\r\n");
       endless(socket, bomb);
     },
   ],
   [
-    "a body to a status that has none",
+    "a body for a status without one",
     (socket) => {
       socket.write("HTTP/1.1 205 Reset\r\nTransfer-Encoding: chunked\r\n\r\n");
       endless(socket, "5\r\nabcde\r\n".repeat(1_000));

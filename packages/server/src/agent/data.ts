@@ -76,12 +76,12 @@ function jsonSchemaOf(schema: StandardSchema): JsonValue | undefined {
     const form = formJson.read(text);
     return isObject(form) ? form : undefined;
   } catch {
-    // Libraries throw for what JSON Schema cannot express, such as a date as an object.
+    // Libraries throw for types that JSON Schema cannot express, such as `Date`.
     return undefined;
   }
 }
 
-/** Whether a client reads JSON Schema. One that names no media types reads any. */
+/** Whether a client reads JSON Schema. A client that names no media types accepts any. */
 function accepts(modes: readonly string[]): boolean {
   return modes.length === 0 || modes.some((mode) => json.test(mode));
 }

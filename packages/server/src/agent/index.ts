@@ -11,7 +11,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { AuthorTurn } from "./turn.ts";
 
-/** What `defineAgent()` takes: the content of the card, behaviour, and the agent's function. */
+/** Options of `defineAgent()`: the content of the card, behaviour, and the agent's function. */
 export interface AgentDefinition<Types = object, Extensions extends readonly AnyExtension[] = readonly AnyExtension[]>
   extends AgentDescription, Omit<AgentBehaviour, "extensions"> {
   /** Extensions that this agent implements (A2A 1.0 §4.6). Its card declares them; its turns read them with `turn.ext()`. Default: none. */
@@ -58,10 +58,10 @@ const names = {
  * Defines an agent.
  *
  * @typeParam Types - The types of what it stores, each optional: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`.
- * Stored values are not checked when they are read: after a change of a type, old values still have the old one. An agent with these types may
- * list `extensions`; `turn.ext()` then takes any extension, or with `extensions: [typeof timestamp]` among the types, those.
+ * Stored values are not checked on reads: if you change a type, old values still have the old type. The agent may also list `extensions`.
+ * `turn.ext()` then takes any extension, or only the extensions of the type argument: `extensions: [typeof timestamp]`.
  *
- * @throws A2AError `InvalidParams` if something is missing that a card must have (A2A 1.0 §4.4.1).
+ * @throws A2AError `InvalidParams` if a required member of the card is missing (A2A 1.0 §4.4.1).
  *
  * @example
  * ```ts

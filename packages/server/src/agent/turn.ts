@@ -190,7 +190,7 @@ class WaitPlaces {
   place(ordered: string, raced: string, key: string | undefined): () => string {
     if (key !== undefined) return () => `=${key}`;
     const base = this.#base;
-    // Each `turn.all()` has its own numbers, because the progress of other `turn.all()` differs between attempts.
+    // Each `turn.all()` has its own numbers, because others may progress differently in another attempt.
     const of = this.#depth === 0 ? ordered : `a${base.count(races, 0) + 1}.${raced}`;
     return () => `${of}#${base.count(of, 1)}`;
   }
@@ -316,7 +316,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
 
   step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
     const done = import("./steps.ts").then(({ step }) => step(this.base, name, run, options) as Promise<never>);
-    // Without an `await` in the agent, its rejection must not end the process.
+    // If the agent does not await it, a rejection must not end the process.
     done.catch(() => {});
     return done;
   }

@@ -10,7 +10,10 @@ import { checkData } from "@parley/a2a/internal/schema/data";
 import { checkName, quoted, stepMistake } from "./steps.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
-/* Waits without a process (docs/decisions/waiting.md). The engine ends the function at the event that they yield, and calls it again. */
+/*
+ * Waits that need no process (docs/decisions/waiting.md). Each yields an event at which the engine ends the function, to call it again
+ * later.
+ */
 
 /** How a wait ended, as stored. */
 interface Ended {
@@ -54,7 +57,7 @@ function timeOf(until: unknown): number {
   return until instanceof Date ? until.getTime() : NaN;
 }
 
-/** Stores take no later time. */
+/** Stores accept no later time. */
 function whole(time: number): number {
   return Math.min(Math.ceil(time), Number.MAX_SAFE_INTEGER);
 }
@@ -70,7 +73,7 @@ export async function* waitFor<Output>(
   checkKey("waitFor", key);
   const memory = await turn.memory();
   useKey("waitFor", memory, key);
-  /** The value of an event that came now. An earlier one is checked again. */
+  /** The value of an event from this attempt. An earlier event is checked again. */
   let fitting: { readonly value: Output } | undefined;
   const take = async (): Promise<Taken | undefined> => {
     for (;;) {

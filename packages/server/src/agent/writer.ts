@@ -12,7 +12,7 @@ interface FlushableWriter extends ArtifactWriter {
   flush(): readonly AgentEvent[];
 }
 
-/** Collects tokens into chunks by size and time: an answer of ten thousand tokens is stored and sent as some dozens of events. */
+/** Collects tokens into chunks by size and time: an answer of ten thousand tokens is stored and sent as a few dozen events. */
 export function createWriter(artifactId: string, options: WriterOptions, clock: Clock): FlushableWriter {
   const maxChars = options.maxChars ?? 4096;
   const maxDelay = options.maxDelay ?? defaultMaxDelay;
@@ -23,7 +23,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
   let sentAt = clock.elapsed();
 
   function chunk(last: boolean): readonly AgentEvent[] {
-    // Without `defined()`, whose lists each chunk would pay for.
+    // `defined()` would build lists for each chunk.
     const part = { text: pending, ...(mediaType !== undefined && { mediaType }) };
     const head = begun ? {} : defined({ name, description, metadata });
     const artifact: Artifact = { artifactId, ...head, parts: [part] };

@@ -55,7 +55,7 @@ const marks = "~~database/";
 /** The owner of the idempotency key with the id of the database. The key never expires. */
 const database = { agent: "~~files", owner: "~~files" };
 
-/** The mark of a blob store, and that of a database. Marks an unmarked store. */
+/** The marks of a blob store and of a database. Marks an unmarked store. */
 export async function marked(
   files: BlobStore,
   store: Store,

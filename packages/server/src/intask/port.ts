@@ -20,10 +20,10 @@ import { defined } from "@parley/a2a/internal/base/defined";
 /** How agents of a server get authorizations for their tasks, by `turn.authorize()`. */
 export interface InTaskOptions {
   /**
-   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They sign links and seal credentials. The first key
-   * is used. The others only open values that they sealed earlier. All processes on one store need the same keys. Default:
-   * `push.keys`; with `serve()` those of the environment variable `PARLEY_KEYS`, separated by commas; then a key that ends
-   * with the process, if `publicUrl` is a loopback address; otherwise `turn.authorize()` fails.
+   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They sign links and seal credentials. The first key is used. The
+   * others only open values that they sealed earlier. All processes on one store need the same keys. Default: `push.keys`; with `serve()`
+   * the keys of the environment variable `PARLEY_KEYS`, separated by commas; then a key that ends with the process, if `publicUrl` is a
+   * loopback address; otherwise `turn.authorize()` fails.
    */
   readonly keys?: readonly string[];
   /**

@@ -8,7 +8,7 @@ const maxWaiting = 1_000;
 
 /** Counts failed attempts of addresses. */
 export interface Failures {
-  /** In how many milliseconds an address may fail this many times. 0: now. */
+  /** Milliseconds until an address may fail this many more times. 0: it may now. */
   wait(address: string, failures: number): number;
   /** Whether an address may have this many concurrent attempts. If the answer depends on other attempts, `onReport` is called when they have ended. */
   isOpen(address: string, attempts: number): boolean;

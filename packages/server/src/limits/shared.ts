@@ -270,7 +270,7 @@ const budgetBytes = 200;
 
 /** A process may use one in this many requests of a budget before it reports to the store. */
 const creditOfRequests = 50;
-/** As `credit`, for failed attempts. It allows more unreported ones, because running attempts count, too, and most of them succeed. */
+/** Like `credit`, for failed attempts. More may be unreported, because running attempts count, too, and most succeed. */
 const creditOfFailures = 10;
 
 /** The budgets of the callers of a limit. A dropped caller gains nothing, because the store knows its usage. */

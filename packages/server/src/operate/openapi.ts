@@ -10,7 +10,7 @@ const json = (schema: JsonSchema): JsonSchema => ({ "application/json": { schema
 const failures: Readonly<Record<string, string>> = {
   400: "An input is wrong",
   401: "The caller is not known",
-  403: "The caller is no operator, or may not do this",
+  403: "The caller is not an operator, or may not do this",
   405: "The path has no such method",
   413: "The body is too large",
   500: "The server failed; its log has the cause",
@@ -63,7 +63,7 @@ function requirementOf({ schemes = {} }: SecurityRequirement): JsonSchema {
 
 function operationOf(route: OperatorRoute): JsonSchema {
   const { id, summary, method, inputs, answer } = route;
-  const { conflict = "The task is not as it was, or cannot do this" } = route;
+  const { conflict = "The task has changed, or does not allow this" } = route;
   const refusal = refusalOf(route);
   const responses: Record<string, JsonSchema> = {
     200: { description: "Done", content: json(ref(answer)) },

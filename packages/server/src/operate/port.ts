@@ -97,7 +97,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly since?: string;
     }
   | {
-      /** It waits for an event (`turn.waitFor()`), such as that of a webhook. */
+      /** It waits for an event (`turn.waitFor()`), such as a webhook's. */
       readonly kind: "event";
       readonly wait: string;
       readonly event: string;
@@ -142,7 +142,10 @@ export interface ShownTask {
   }[];
   /** Finished waits of its turn, by their names. */
   readonly waited: readonly { readonly name: string; readonly begun: string; readonly ended: string }[];
-  /** Which process took a lost run over: at most 16, newer ones replace older ones. `from`: the one that died or hung. Absent: it has released the run. */
+  /**
+   * Which process took a lost run over: at most 16, newer ones replace older ones. `from`: the process that died or hung. Absent: it
+   * released the run.
+   */
   readonly takeovers: readonly {
     readonly turn: number;
     readonly attempt: number;

@@ -44,7 +44,7 @@ export interface OperatorRoute {
   readonly inputs: Inputs;
   /** Name of the schema of the answer. */
   readonly answer: string;
-  /** When an act is rejected with 409. Absent: of a task that has changed, or cannot do it. */
+  /** The reason for a 409. Absent: the task has changed, or does not allow the act. */
   readonly conflict?: string;
   /** `undefined`: 404. */
   run(operator: Operator, given: Given, context: ActContext): Promise<object | undefined>;

@@ -71,7 +71,7 @@ export class Origin<Job> {
   allowed = 1;
   /** Jobs that were deferred since the last poll began. */
   deferred = 0;
-  /** When this process last read what others know. */
+  /** When this process last read the others' knowledge. */
   askedAt: number = -Infinity;
   /** The important part of the state that was last shared, and when it was shared, on the wall clock. */
   #told = "";
@@ -176,7 +176,7 @@ export class Origin<Job> {
     } else if (health === "dead") {
       this.#succeeded = false;
       this.allowed = 1;
-      // Requests that ran together fail together, as when a receiver restarts: that is one failure.
+      // Concurrent requests may fail together, as when a receiver restarts. They count as one failure.
       if (since < this.#failedAt) return;
       this.#failedAt = elapsed;
       this.#failures += 1;
@@ -274,7 +274,7 @@ export class Origins<Job extends Owned> {
     const origin = this.#choose(elapsed);
     const job = origin?.waiting.shift();
     if (origin === undefined || job === undefined) return undefined;
-    // The next turn is that of another origin.
+    // The next turn is another origin's.
     this.#active.delete(origin.name);
     this.#active.set(origin.name, origin);
     return { job, origin, end: this.#begin(origin, job.task.owner, elapsed) };

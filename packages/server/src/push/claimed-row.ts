@@ -42,7 +42,7 @@ export class ClaimedRow {
     this.key = key;
     this.#host = host;
     this.#row = { value, due };
-    // An expired claim is that of a process that died.
+    // An expired claim belongs to a dead process.
     this.#config = unclaimed(config);
   }
 

@@ -126,7 +126,7 @@ export class PushConfigs {
     return shown(task.taskId, id, found.stored);
   }
 
-  /** ListTaskPushNotificationConfigs (§3.1.9), oldest first. Without a `pageSize` all of them. */
+  /** ListTaskPushNotificationConfigs (§3.1.9), oldest first. Without a `pageSize`, all. */
   async list(
     task: TaskKey,
     { pageSize = 0, pageToken = "" }: ListTaskPushNotificationConfigsRequest,
@@ -205,7 +205,7 @@ function notFound(taskId: string, message?: string): A2AError {
   return new A2AError("TaskNotFound", message, { metadata: { taskId } });
 }
 
-/** The position of a config among those of its task. */
+/** The position of a config among its task's configs. */
 type Position = readonly [created: number, id: string];
 
 function positionOf({ id, stored }: Listed): Position {
@@ -218,7 +218,7 @@ function inOrder([one, oneId]: Position, [other, otherId]: Position): number {
 
 /*
  * A page token is a position with a checksum, which rejects tokens that this list did not issue. It survives the deletion of the config at
- * its position. It is not a secret: what a caller may read does not depend on it.
+ * its position. It is not a secret: it gives no access.
  */
 
 function tokenAfter([created, id]: Position, task: TaskKey): string {

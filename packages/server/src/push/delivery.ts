@@ -40,7 +40,7 @@ export interface DeliveryContext
     Post,
     Pick<OutboxHost, "append" | "audit" | "blobs" | "extensionsOf" | "holders" | "logger" | "observer" | "store"> {
   readonly events: Omit<EventSource, "room">;
-  /** Memory for what the steps read. */
+  /** Memory for the records that the steps read. */
   readonly budget: ByteBudget;
   readonly open: OpenSecrets;
   readonly signer: PushSigner;
@@ -180,7 +180,7 @@ export class Delivery {
     const about = { id, sequence, attempt: attempts + 1, taskId: this.task.taskId, generation, trace, contentType };
     const request = await this.#prepare(codec, next, about);
     if (request === undefined) return this.#failed(this.#problem(unwritten), undefined);
-    // The process may have been suspended since: then another one has the row.
+    // If the process was suspended since, another process may have the row.
     const maxAge = Math.min(holders?.fresh ?? Infinity, claimMargin / 2);
     if (this.#row.age > maxAge && !(await this.#claim())) return done;
     if (stopping()) return this.#pause(0);

@@ -57,7 +57,7 @@ export interface EventSource {
 /** A page of this size needs no reservation. */
 const page = { limit: 256, bytes: roomless };
 
-/** The next event of a config. `sends`: what the version of the config sends. */
+/** The next event of a config. `sends`: the events that its version sends. */
 export async function nextEvent(
   source: EventSource,
   task: TaskKey,
@@ -92,7 +92,7 @@ export async function nextEvent(
   }
 }
 
-/** One event again, by its `seq`. The position stays that of the config. */
+/** One event again, by its `seq`. The position of the config stays. */
 export async function eventAgain(
   source: EventSource,
   task: TaskKey,
@@ -179,7 +179,7 @@ async function eventAt(source: EventSource, task: TaskKey, { record, before, pos
   return { kind: "event", event: { ...about, payload, left: artifact.left }, position, last };
 }
 
-/* Artifacts that come in chunks: the last chunk sends the whole artifact. */
+/* Artifacts in chunks: the last chunk sends the whole artifact. */
 
 /** Maximum artifacts whose start is remembered. Beyond it, only the oldest start is known. */
 const maxOpen = 1000;

@@ -12,7 +12,7 @@ import { fetches, longestWait, originOf, type WebhookCodec } from "./request.ts"
 import { dueAt, Rescue } from "./rescue.ts";
 import { pushFeature, readConfig, type StoredConfig } from "./stored.ts";
 
-/** Rows that one poll reads, in addition to those that this process holds. */
+/** Rows that one poll reads, in addition to rows that this process holds. */
 const pageSize = 64;
 /** Memory for tasks with known configs, in bytes. Events of other tasks wait for the next poll. */
 const knownBytes = 4 << 20;

@@ -17,7 +17,7 @@ export interface PushOptions {
    */
   readonly keys?: readonly string[];
   /**
-   * Which addresses may be called. Default: public ones over HTTPS and HTTP, on the usual ports, and those of this machine if only it
+   * Which addresses may be called. Default: public ones over HTTPS and HTTP, on the usual ports, and addresses of this machine if only it
    * reaches the server. `maxBytes` limits an answer: 64 KiB.
    */
   readonly net?: NetPolicy;
@@ -78,7 +78,7 @@ export interface OutboxHost {
   readonly audit: Audit | undefined;
   /** Ids of the agents that this process hosts. */
   readonly agents: readonly string[];
-  /** Of the extensions with which a webhook was registered, those that its agent still has. */
+  /** The extensions of a webhook's registration that its agent still has. */
   extensionsOf(agent: string, registered: readonly string[]): Promise<DeliveredExtensions>;
   /** Large files outside of the store: deliveries have links to them. */
   readonly blobs?: LazyBlobs | undefined;

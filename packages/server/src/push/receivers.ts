@@ -5,8 +5,8 @@ import type { OutboxHost } from "./port.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
 /*
- * Processes share what they learn about receivers as notes in the store, so a new process begins with that knowledge. Notes
- * are hints: no delivery waits for them or fails because of them (docs/decisions/webhooks.md).
+ * Processes share their knowledge of receivers as notes in the store, so that a new process begins with it. Notes are hints: no delivery
+ * waits for them or fails because of them (docs/decisions/webhooks.md).
  */
 
 /** How often this process asks about an origin with rows that are due, in milliseconds. */
@@ -19,7 +19,7 @@ const repeatMs = noteMs / 4;
 /** Notes of one call (`StoreNotes`). */
 const maxNotes = 1_000;
 
-/** Shares what this process learns about origins, and reads what others have learned. */
+/** Shares this process's knowledge of origins, and reads the others'. */
 export class Receivers<Job extends { readonly task: { readonly owner: string } }> {
   readonly #host: Pick<OutboxHost, "clock" | "logger" | "store">;
   readonly #origins: Origins<Job>;

@@ -76,7 +76,7 @@ export class Rescue {
     const offset = clock.now() - clock.elapsed();
     const lost = this.#offset - offset;
     const now = Math.floor(clock.now());
-    // Stores take whole milliseconds, and the monotonic clock has parts of them.
+    // Stores take whole milliseconds, but the monotonic clock has fractions.
     if (lost > setBackMs) await this.#bringBack(now, now, Math.ceil(now + lost));
     // Not before: if the store fails, the next poll finds the rows.
     this.#offset = offset;
@@ -96,7 +96,7 @@ export class Rescue {
     }
   }
 
-  /** Rows that processes have claimed which are gone. Resolves to where the next poll continues. */
+  /** Releases rows claimed by processes that are gone. Resolves to where the next poll continues. */
   async #releaseLost(from: number | undefined): Promise<number | undefined> {
     const { clock, append, holders } = this.#host;
     if (holders === undefined) return undefined;
@@ -109,7 +109,7 @@ export class Rescue {
         const { claim, holder } = readConfig(value) ?? {};
         return claim !== undefined && holder !== undefined && holders.isLost(holder);
       });
-      // Other processes may find them as well: one of them changes the row.
+      // Other processes may find the row, too. Only one changes it.
       await Promise.all(lost.map((row) => append(dueAt(row, now))));
       if (rows.length < pageSize) return undefined;
       // There may be more with the same time.

@@ -8,7 +8,7 @@ import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 /** The rows of configs. Each record of the task makes idle configs due. */
 export const pushFeature = "push";
 
-/** The rows of parked configs. No record wakes them. Their `due` is when they were parked. */
+/** The rows of parked configs. No record wakes them. `due` is the time when they were parked. */
 export const parkedFeature = "push.parked";
 
 /** Refused events that a row keeps. One more parks the config. */
@@ -63,7 +63,7 @@ export const configJson: StoredJson<StoredConfig> = storedJson();
 /** The position of a config in the log. */
 export type Position = Pick<StoredConfig, "cursor" | "state" | "generation" | "chunks">;
 
-/** Reads a value. `undefined`: not that of a config. */
+/** Reads a value. `undefined`: it is not a config. */
 export function readConfig(value: string): StoredConfig | undefined {
   const config: StoredConfig | null = configJson.read(value);
   const isConfig =

@@ -51,7 +51,7 @@ export function createSeal(keyring: SealKeyring): Seal {
   };
 }
 
-/** Derives keys for one purpose from those of the server, 32 bytes each, with HKDF (RFC 5869): no derived key reveals another. */
+/** Derives keys for one purpose from the server's keys, 32 bytes each, with HKDF (RFC 5869): no derived key reveals another. */
 export function sealKeyring([first, ...others]: readonly [Bytes, ...Bytes[]], purpose: string): SealKeyring {
   let derived: ReturnType<SealKeyring> | undefined;
   const derive = async (bytes: Bytes): Promise<SealKey> => {
@@ -91,8 +91,8 @@ function algorithm(iv: Bytes, bound: readonly string[]): Algorithm {
 }
 
 /**
- * Makes a function to compare texts without storing them: HMAC-SHA256 under a key that is derived for this purpose. Without
- * the key, nobody can find short texts by trying all of them.
+ * Makes a function to compare texts without storing them: HMAC-SHA256 under a key that is derived for this purpose. Without the key, nobody
+ * can guess short texts by trial.
  */
 export function receiptOf(bytes: Bytes, purpose: string): (text: string) => Promise<string> {
   let key: Promise<WebKey> | undefined;

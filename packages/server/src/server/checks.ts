@@ -337,5 +337,8 @@ function checkRates({ shared, ...limits }: RateLimits = {}): void {
 function checkLimitNames(field: string, given: object, known: Readonly<Record<string, true>>): void {
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(known, name));
   if (unknown === undefined) return;
-  throw cannotServe(`${field}.${unknown}`, `is not a limit. There are ${Object.keys(known).toSorted().join(", ")}`);
+  throw cannotServe(
+    `${field}.${unknown}`,
+    `is not a limit. The limits are ${Object.keys(known).toSorted().join(", ")}`,
+  );
 }

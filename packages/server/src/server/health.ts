@@ -37,8 +37,8 @@ const fresh = 1_000;
 const patience = 900;
 
 /**
- * How long the last answer is valid while the store does not respond, in milliseconds. How long a slow store does not make
- * the server unready: an overloaded store would otherwise take all nodes out of the load balancer.
+ * How long the last answer is valid while the store does not respond, in milliseconds. How long a slow store does not make the server
+ * unready: an overloaded store would otherwise take all nodes out of the load balancer.
  */
 const benefit = 5_000;
 

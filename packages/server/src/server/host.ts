@@ -57,7 +57,7 @@ export interface HostParts extends Pick<MountsInit, "mounted"> {
   /** Runs an agent. Absent: every agent is a service. */
   run?(agent: MountedAgent, mount: AgentMount): Backing;
   readonly methods?: readonly MethodRoute[];
-  /** Memory of bodies that are being received. Default: that of the option. */
+  /** Memory of bodies that are being received. Default: by the option. */
   readonly unfinishedBytes?: number | undefined;
   /** Extracts large files from messages. `idsOf`: the agents with these services. */
   receiver?(idsOf: (services: Iterable<AgentService>) => readonly string[]): FileReceiver | undefined;
@@ -124,7 +124,7 @@ export function openHost<Mount extends AnyMount>(agents: readonly MountedAgent[]
   };
 }
 
-/** The service for the calls of an agent: its own, or that of the engine. */
+/** The service for the calls of an agent: its own, or the engine's. */
 function backingOf({ run }: HostParts, foreign: ForeignCalls): MountsInit["backing"] {
   return (agent) => {
     const { mount } = agent;

@@ -24,7 +24,7 @@ export interface ServedBy {
   /** One codec for each protocol version on cards. */
   readonly codecs: readonly Codec[];
   readonly authenticator?: Authenticator | undefined;
-  /** Extensions that every card declares, in addition to those of its agent. */
+  /** Extensions that every card declares, in addition to its agent's. */
   readonly extensions: readonly AnyExtension[];
   /** Whether a repeated message gets the answer of the first one. Default false. */
   readonly dedupes?: boolean;

@@ -21,7 +21,7 @@ export interface Backing {
   readonly service: AgentService;
   /** Called when the agent begins to be served. */
   begin?(): void;
-  /** Called when the agent is no longer served and no call of it is open. Resolves when none of its turns runs in this process. */
+  /** Called when the agent is no longer served and has no open calls. Resolves when it has no turns in this process. */
   end?(): Promise<void>;
 }
 

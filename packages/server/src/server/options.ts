@@ -104,7 +104,7 @@ export interface HostLimits {
   readonly rate?: RateLimits;
 }
 
-/** Limits of a handler: those of its host and of its engine. */
+/** Limits of a handler: its host's and its engine's. */
 export interface HandlerLimits extends EngineLimits, HostLimits {}
 
 /**
@@ -139,7 +139,7 @@ export type CardReaders = "anyone" | "authenticated" | ((reader: CardReader) => 
 /** Answers requests outside the agents; `undefined`: not found. Its callers are not authenticated. */
 export type Routes = (request: Request, facts: RequestFacts) => Response | undefined | Promise<Response | undefined>;
 
-/** Routes and pages at their own path, such as those of a console. */
+/** Routes and pages at their own path, such as a console's. */
 export interface RouteMount {
   /** Their path below `publicUrl`, such as `/console`, with everything below it. It must not be an address of an agent. */
   readonly path: string;

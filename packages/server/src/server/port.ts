@@ -11,8 +11,8 @@ import type { AgentMount, HostedService, ServedAgent } from "./options.ts";
 /** Options of `Handler.wake()`. */
 export interface WakeOptions {
   /**
-   * Maximum time to wait for running turns and webhooks, in milliseconds. Set it to what the platform allows: running work
-   * stops when the platform ends the call. Default 0.
+   * Maximum time to wait for running turns and webhooks, in milliseconds. Set it to the limit of the platform: running work stops when the
+   * platform ends the call. Default 0.
    */
   readonly wait?: number;
 }

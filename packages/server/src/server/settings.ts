@@ -41,7 +41,7 @@ export interface HostSettings {
   readonly codecs: readonly [Codec, ...Codec[]];
   /** These versions, and their drafts. */
   readonly spoken: readonly [Codec, ...Codec[]];
-  /** Every known version, even those that the server does not speak: it may do so later. */
+  /** Every known version. The server may support more of them later. */
   readonly known: readonly Codec[];
   readonly extensions: readonly AnyExtension[];
   readonly limits: HostLimits & Required<Pick<HostLimits, "answerBytes" | "bodyBytes" | "depth">>;

@@ -40,7 +40,7 @@ export interface StoredRun {
   readonly input: number;
   /** How often in a row a process took the run over and died before it stored anything of it. Absent: never. */
   readonly deaths?: number;
-  /** How many of `deaths` it has outlived: it ran for a while after the last of these, so it is not blamed for them. Absent: none. */
+  /** How many `deaths` it is not blamed for, because it ran for a while after the last one. Absent: none. */
   readonly outlived?: number;
   /** Set if the run was taken over alone, to find out whether it crashes the process. */
   readonly alone?: true;

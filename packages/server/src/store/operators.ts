@@ -79,7 +79,7 @@ export interface OperatorChange {
 export interface ActQuery {
   /** Only acts about this. */
   readonly subject?: string;
-  /** Only acts with a lower number: that of the last act of the previous page. */
+  /** Only acts with a lower number: the number of the previous page's last act. */
   readonly before?: number;
   /** Maximum acts. */
   readonly limit: number;

@@ -103,7 +103,7 @@ export async function erase(store: Store, { agent, owner }: Owner, options: Eras
   throw stillCreatesTasks();
 }
 
-/** Ends a task in any process: the one that runs it finds its fence raised. */
+/** Ends a task in any process: the process that runs it finds the fence raised. */
 async function cancelInStore(store: Store, { task, contextId, statusTime, run }: TaskHead): Promise<boolean> {
   const state = "TASK_STATE_CANCELED";
   const time = Math.max(statusTime, Math.floor(store.clock?.now() ?? Date.now()));

@@ -202,7 +202,7 @@ export interface StoreNotes {
    */
   read(keys: readonly string[], now: number): Promise<ReadonlyMap<string, string>>;
   /**
-   * Stores notes, each in place of the one before it, and deletes expired ones.
+   * Stores notes, each replacing the previous one, and deletes expired ones.
    *
    * @param notes - At most 1,000, under different keys.
    */

@@ -115,8 +115,8 @@ export interface ConversationOptions {
   /** Maximum entries, the newest ones. 0: none. */
   readonly limit: number;
   /**
-   * Maximum bytes of JSON of these entries. The newest entry is always returned. An artifact that does not fit is cut to its newest chunks.
-   * Default `defaultPageBytes`.
+   * Maximum size of these entries as JSON, in bytes. The newest entry is always returned. An artifact that does not fit is cut to its
+   * newest chunks. Default `defaultPageBytes`.
    */
   readonly bytes?: number;
   /** Leaves out a turn of a task and everything after it: user messages from `seq` on, and messages of the agent from `turn` on. */
@@ -153,7 +153,7 @@ export interface SaidArtifact {
 
 /** Which runs to take over. */
 export interface ClaimQuery {
-  /** The time now, in milliseconds since the Unix epoch. A lease that has expired by then does not count. `Infinity`: no lease counts. */
+  /** The time now, in milliseconds since the Unix epoch. An expired lease does not count. `Infinity`: no lease counts. */
   readonly now: number;
   /** Only tasks of these agents, which this process can run. */
   readonly agents: readonly string[];

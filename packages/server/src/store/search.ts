@@ -34,7 +34,7 @@ export interface SearchTerm {
 
 /** Which tasks to find. */
 export interface SearchQuery {
-  /** All of these must occur in texts of the task. From 1 to `maxSearchTerms`, as `searchTerms` returns them. */
+  /** Words that must all occur in texts of the task. From 1 to `maxSearchTerms`, as `searchTerms` returns them. */
   readonly terms: readonly SearchTerm[];
   /** Only tasks of this conversation. */
   readonly contextId?: string;

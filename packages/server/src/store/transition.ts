@@ -248,7 +248,7 @@ function leaseAfter({ fence, holder, leaseUntil }: Lease, effect: LeaseEffect): 
       if (leaseUntil !== undefined && leaseUntil > effect.now) return "leased";
       return { fence: fence + 1, holder: effect.holder, leaseUntil: effect.until };
     case "renew":
-      // Without a holder it was released: the caller no longer has it.
+      // A lease without a holder was released, so the caller no longer has it.
       return holder === undefined ? "fenced" : { fence, holder, leaseUntil: effect.until };
     case "release":
       return { fence };

@@ -122,7 +122,7 @@ describe("turn.data()", () => {
     expect((await client.sendMessage(parts)).message?.parts).toEqual([{ text: "1 for a" }]);
   });
 
-  it("accepts texts and files whose media type is JSON, and guesses at no others", async () => {
+  it("accepts texts and files only if their media type is JSON", async () => {
     const { client } = await given(reader(expense));
     const json = JSON.stringify({ amount: 3, purpose: "tea" });
     for (const mediaType of ["application/json", "application/JSON; charset=utf-8", "application/vnd.form+json"]) {
@@ -186,7 +186,7 @@ describe("turn.data()", () => {
     ]);
   });
 
-  it("asks again within a task, and takes its next message (A2A 1.0 §3.4.3)", async () => {
+  it("asks again within a task, and reads the answer from the task's next message (A2A 1.0 §3.4.3)", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         if (turn.number === 1) {
@@ -251,8 +251,8 @@ describe("turn.data()", () => {
     const cases: readonly (readonly [why: string, schema: StandardSchema<unknown>, ask: Content, modes?: string[]])[] =
       [
         ["data of its own", expense, [{ text: "Fill in" }, { data: { form: {} } }]],
-        ["a client that reads text alone", expense, "Fill in", ["text/plain", "text"]],
-        ["what JSON Schema cannot say", z.object({ at: z.date() }), "Fill in"],
+        ["a client that reads only text", expense, "Fill in", ["text/plain", "text"]],
+        ["a type that JSON Schema lacks", z.object({ at: z.date() }), "Fill in"],
         ["a form of 64 KiB", z.object({ a: z.string().describe("x".repeat(64 << 10)) }), "Fill in"],
       ];
     for (const [why, schema, ask, acceptedOutputModes = []] of cases) {
@@ -330,7 +330,7 @@ describe("turn.data()", () => {
     expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("leaves an earlier question of the agent open", async () => {
+  it("does not close an earlier question of the agent", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         yield turn.inputRequired("First question");
@@ -341,7 +341,7 @@ describe("turn.data()", () => {
     expect(task?.status.message?.parts).toEqual([{ text: "First question" }]);
   });
 
-  it("runs the agent's finally, and keeps what it stored before", async () => {
+  it("runs the agent's finally, and keeps its earlier events", async () => {
     const ended: string[] = [];
     const { client } = await given({
       async *onMessage(turn) {
@@ -405,7 +405,7 @@ describe("turn.data()", () => {
     });
   });
 
-  it("does not blame the caller for what another agent rejects", async () => {
+  it("does not blame the caller if another agent rejects its data", async () => {
     const other = await given(reader(expense));
     const { client } = await given({
       async *onMessage(turn) {
@@ -460,7 +460,7 @@ describe("dataOf()", () => {
     artifacts: [1, 2].map((amount) => ({ artifactId: String(amount), parts: [{ data: { ...good, amount } }] })),
   };
 
-  it("takes the newest matching artifact of a task, then the message of its status", async () => {
+  it("reads the newest matching artifact of a task, or else the message of its status", async () => {
     expect((await dataOf(task, expense)).amount).toBe(2);
     expect((await dataOf({ ...task, artifacts: [] }, expense)).amount).toBe(3);
     expect((await dataOf(task, z.object({ amount: z.literal(1) }))).amount).toBe(1);
@@ -492,7 +492,7 @@ describe("a third-party schema", () => {
     expect(part.parts[0]?.data).toEqual({ amount: 1, purpose: "tea" });
   });
 
-  it("that gives no reason rejects the value all the same", async () => {
+  it("that gives no reason still rejects the value", async () => {
     const { client } = await given(reader(schema(() => ({ issues: [] }))));
     const { fields } = await refusal(client, [data({ amount: 1 })]);
     expect(fields).toEqual([

@@ -13,7 +13,7 @@ async function* inPieces(whole: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < whole.length; at += size) yield whole.subarray(at, at + size);
 }
 
-/** What a task has of its one file. */
+/** The chunks of a task's only file, and its content. */
 function received(task: Task): { readonly chunks: readonly number[]; readonly whole: Uint8Array } {
   const pieces = (task.artifacts?.[0]?.parts ?? []).map((part) => {
     if (part.raw === undefined) throw new Error("no bytes");
@@ -55,7 +55,7 @@ describe("turn.file()", () => {
     expect(sent[0]?.bytes).toBe(10_000);
   });
 
-  it("opens, appends and closes: only the last event has lastChunk, also if the size is a multiple of a chunk", async () => {
+  it("opens, appends and closes: only the last event has lastChunk, even if the last chunk is full", async () => {
     const { stream } = harness(async function* (turn) {
       yield* turn.file(bytes(6000), { name: "a.bin", chunkBytes: 3001 });
     });
@@ -151,7 +151,7 @@ describe("turn.file()", () => {
 });
 
 describe("turn.files()", () => {
-  /** What an agent sees of the files of a message. */
+  /** The files of a message as an agent sees them. */
   async function seen(parts: readonly Part[], options?: FilesOptions) {
     const files: unknown[] = [];
     const { send } = harness(

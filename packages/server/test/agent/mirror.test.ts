@@ -17,7 +17,7 @@ async function* tokens(...words: readonly string[]): AsyncGenerator<string> {
   yield* words;
 }
 
-/** What a front end shows that shows no artifacts. */
+/** The text in a front end that does not show artifacts. */
 async function shown(definition: Definition): Promise<unknown> {
   const { client } = await given(definition);
   const { task } = await client.sendMessage("Go");
@@ -53,14 +53,14 @@ describe("mirrorArtifactText", () => {
       [{ text: "A" }],
     ],
     [
-      "where the artifact and the end come together, as first events",
+      "if the artifact and the end are the first events, in one array",
       async function* (turn) {
         yield [turn.artifact({ parts: [text("A")] }), turn.completed()];
       },
       [{ text: "A" }],
     ],
     [
-      "where the end is returned",
+      "if the end is returned",
       async function* (turn) {
         yield turn.working();
         yield turn.artifact({ parts: [text("A")] });
@@ -69,7 +69,7 @@ describe("mirrorArtifactText", () => {
       [{ text: "A" }],
     ],
     [
-      "of several artifacts, without their files, as they are at the end",
+      "of the final state of several artifacts, without files",
       async function* (turn) {
         yield turn.artifact({ artifactId: "a", parts: [text("draft")] });
         yield turn.artifact({ artifactId: "b", parts: [file(new Uint8Array(3)), text("B1")], open: true });
@@ -80,7 +80,7 @@ describe("mirrorArtifactText", () => {
       [{ text: "A\n\nB1B2" }],
     ],
     [
-      "not where the agent says something itself",
+      "not if the agent ends it with a message",
       async function* (turn) {
         yield turn.artifact({ parts: [text("A")] });
         yield turn.completed("Done");
@@ -95,14 +95,14 @@ describe("mirrorArtifactText", () => {
       undefined,
     ],
     [
-      "nor more than 256 KiB of it",
+      "up to 256 KiB",
       async function* (turn) {
         yield turn.artifact({ parts: [text("x".repeat((256 << 10) + 1))] });
       },
       undefined,
     ],
     [
-      "nor where the task ends with its first event",
+      "not if the task ends with its first event",
       async function* (turn) {
         yield turn.completed();
       },
@@ -121,7 +121,7 @@ describe("mirrorArtifactText", () => {
     expect(await shown({ onMessage, mirrorArtifactText: undefined as never })).toBeUndefined();
   });
 
-  it("is the same after a crash: the resumed run does not repeat what the lost run stored", async () => {
+  it("is the same after a crash: the resumed run does not repeat the stored text of the lost run", async () => {
     const attempts: number[] = [];
     const agent = await given({
       resumable: true,
@@ -157,7 +157,7 @@ describe("mirrorArtifactText", () => {
     expect(agent.problems).toEqual([]);
   });
 
-  it("repeats only the artifacts of its own turn, and leaves an earlier question a question", async () => {
+  it("repeats only the artifacts of its own turn, and leaves an earlier question unchanged", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         yield turn.artifact({ parts: [text(`Answer ${turn.number}`)] });

@@ -5,7 +5,7 @@ import type { DelegateOptions } from "@parley/a2a/internal/protocol/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, gate, serving, type Served } from "./support.ts";
 
-/* What becomes of the other agent's task when this one ends. */
+/* The other agent's task when this agent's task ends. */
 
 /** An agent that works until it is told to stop. */
 function worker() {
@@ -47,7 +47,7 @@ async function delegating(options: DelegateOptions = {}, more: Parameters<typeof
 }
 
 describe("the other agent's task", () => {
-  test("is canceled with this one", async () => {
+  test("is canceled with this agent's task", async () => {
     const { served, main, id } = await delegating();
     await (await main.client()).cancelTask(id);
     await becomes(served, "CANCELED");

@@ -75,7 +75,7 @@ describe("turn.delegate()", () => {
   });
 });
 
-/** The result of an agent that delegates to one of this function, and the events of its own task. */
+/** Delegates to an agent with this function. Returns the result, and the events of the delegating task. */
 async function through(onMessage: OnMessage, options: DelegateOptions = {}) {
   const client = await serving(agentOf(onMessage)).client();
   const results: Delegated[] = [];
@@ -99,7 +99,7 @@ describe("the result", () => {
     expect(events).toEqual(["task SUBMITTED", "COMPLETED"]);
   });
 
-  test("of a task has the data of its artifacts, with its type, or a clear error", async () => {
+  test("of a task has the typed data of its artifacts, or a clear error", async () => {
     const { result } = await through(async function* (turn) {
       yield turn.artifact({ parts: [data({ degrees: 21 })] });
     });
@@ -108,7 +108,7 @@ describe("the result", () => {
     await expect(result.data(z.object({ rain: z.string() }))).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  test("holds at most resultBytes, and what is larger passes through", async () => {
+  test("holds at most resultBytes; larger artifacts only pass through", async () => {
     const { result, events } = await through(
       async function* (turn) {
         yield turn.artifact({ artifactId: "big", parts: [text("x".repeat(50))], open: true });
@@ -124,7 +124,7 @@ describe("the result", () => {
   });
 });
 
-describe("what callers see of the other agent", () => {
+describe("the other agent's progress and artifacts", () => {
   const chatty: OnMessage = async function* (turn) {
     yield turn.working("One");
     yield turn.artifact({ artifactId: "a", name: "A", parts: [text("a")] });
@@ -132,13 +132,13 @@ describe("what callers see of the other agent", () => {
     yield turn.working("Two");
   };
 
-  test("is nothing with progress: false and artifacts: false, and the result is complete", async () => {
+  test("are hidden by progress: false and artifacts: false, and the result is complete", async () => {
     const { events, result } = await through(chatty, { progress: false, artifacts: false });
     expect(events).toEqual(["task SUBMITTED", "COMPLETED"]);
     expect(result.artifacts.map(({ artifactId }) => artifactId)).toEqual(["a", "b"]);
   });
 
-  test("is what the functions return", async () => {
+  test("are shown as the functions return them", async () => {
     const { events } = await through(chatty, {
       progress: ({ parts }) => (parts[0]?.text === "One" ? undefined : `Clerk: ${parts[0]?.text}`),
       artifacts: ({ artifactId, ...rest }) => (artifactId === "a" ? undefined : { ...rest, parts: [text("B")] }),
@@ -146,7 +146,7 @@ describe("what callers see of the other agent", () => {
     expect(events).toEqual(["task SUBMITTED", "WORKING", "d1-b B.", "WORKING: Clerk: Two", "COMPLETED"]);
   });
 
-  test("is no question with questions: false, and a message with the task answers it", async () => {
+  test("is returned, not passed on, with questions: false; a message with the task's id answers it", async () => {
     const client = await serving(
       agentOf(async function* (turn) {
         if (turn.number === 1) return yield turn.inputRequired("Which?");
@@ -166,7 +166,7 @@ describe("what callers see of the other agent", () => {
 });
 
 describe("the conversation with the other agent", () => {
-  test("is one per conversation of this agent, and a new one with contextId: false", async () => {
+  test("is the same for each conversation of this agent, and always new with contextId: false", async () => {
     const contexts: string[] = [];
     const client = await serving(
       agentOf(async function* (turn) {

@@ -45,7 +45,7 @@ async function answerTo(client: DelegateClient) {
 }
 
 describe("the ids of another agent", () => {
-  test("may be long, as long as they are stored", async () => {
+  test("may be long if they can be stored", async () => {
     const many = Array.from({ length: 150 }, (_, at) => artifact(`${"i".repeat(250)}${at}`));
     const long = status("WORKING", "m".repeat(40_000));
     const task = await answerTo(sending([long, ...many, status("COMPLETED", "end")]));
@@ -64,7 +64,10 @@ describe("the ids of another agent", () => {
 });
 
 describe("after a restart, a delegation", () => {
-  /** The first of `lives` dies while the other agent works, or after it. Each has the agents of its life, and delegates to all of them. */
+  /**
+   * Runs processes one after another, each of which delegates to all of its agents. The first one dies while the other agent works, or
+   * later.
+   */
   async function restarted(
     lives: readonly [readonly DelegateClient[], readonly DelegateClient[]],
     moment: "in" | "after",

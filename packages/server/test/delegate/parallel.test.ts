@@ -73,7 +73,7 @@ describe("turn.all()", () => {
     expect(task?.status.message?.parts[0]?.text).toBe("city Basel and date May");
   });
 
-  test("keeps an answer for the one that asked, although the other one asks before it is sent", async () => {
+  test("keeps an answer for the agent that asked, even if another one asks before the answer is sent", async () => {
     const asking = (what: string) =>
       serving(
         agentOf(
@@ -90,7 +90,7 @@ describe("turn.all()", () => {
     const main = serving(
       agentOf(async function* (turn) {
         attempts.push(turn.attempt);
-        // The second attempt reaches the other one's question first.
+        // The second attempt reaches the questions in the opposite order.
         const order = turn.attempt === 1 ? clients : clients.toReversed();
         const said: string[] = [];
         for (const client of order) said.push((yield* turn.delegate(client, "A coat")).text);
@@ -140,7 +140,7 @@ describe("turn.all()", () => {
     expect(said?.toSorted()).toEqual(["Answer 1", "Answer 2", "Answer 3", "Answer 4", "Answer 5", "Go"]);
   });
 
-  test("ends the others if one fails", async () => {
+  test("ends the other delegations if one fails", async () => {
     const stopped = gate();
     const other = serving(
       agentOf(async function* (turn) {

@@ -47,7 +47,7 @@ async function reading(main: Served, tick: () => void) {
 
 const nothingListens = () => Promise.reject(new A2AError("ConnectionFailed", "Nothing listens"));
 
-/** A client whose reads go elsewhere. */
+/** A client with another `getTask`. */
 const reachedBy = (client: Client, getTask: DelegateClient["getTask"]): DelegateClient => ({
   card: client.card,
   sendMessage: (...args) => client.sendMessage(...args),

@@ -110,7 +110,7 @@ describe("a delegation", () => {
       await vi.waitFor(() =>
         expect(served.requests.filter((name) => name === "SubscribeToTask")).toHaveLength(life - 1),
       );
-      // A run that only waits did not end the process, however long the other agent is silent.
+      // A run that only waits is not blamed for a crash, however long the other agent is silent.
       await vi.waitFor(async () => {
         clock.advance(1000);
         expect((await store.head({ agent: "/" }, taskId))?.run).toMatchObject({ attempt: life });
@@ -153,7 +153,7 @@ describe("a delegation", () => {
     expect(served.requests).toHaveLength(before);
   });
 
-  test("of an agent that is not resumable does not save what the function does after it", async () => {
+  test("of an agent that is not resumable does not save the function's later work", async () => {
     const { served, wait } = poet();
     wait.open();
     const client = await served.client();
@@ -289,7 +289,7 @@ describe("a delegation", () => {
   });
 });
 
-/** A store whose process dies between the commit of a question and that of the end of its run, which may be one commit elsewhere. */
+/** A store whose process dies after the commit of a question, before the end of the run is committed. */
 function diesAtQuestion(store: Store, died: () => void, over: Promise<void>): Store {
   let isDead = false;
   const append: Store["append"] = async (items) => {
@@ -416,17 +416,17 @@ describe("two agents with the same name and message", () => {
   }
 
   interface Lives {
-    /** The agents that the first process asks, one after the other. */
+    /** The agents that the first process delegates to, in order. */
     readonly first: readonly DelegateClient[];
     readonly second: readonly DelegateClient[];
-    /** The first process is gone where this is so. */
+    /** The first process dies once this resolves. */
     readonly until: (store: Store, taskId: string) => Promise<unknown>;
-    /** When the second process runs. */
+    /** Called when the second process runs. */
     readonly afterwards?: () => void;
     readonly options?: DelegateOptions;
   }
 
-  /** What the second process has heard. */
+  /** The events that the second process gets. */
   async function asking({ first, second, until, afterwards, options = {} }: Lives): Promise<string | undefined> {
     let clients = first;
     const again = gate();
@@ -459,7 +459,7 @@ describe("two agents with the same name and message", () => {
     return (await after.waitFor(id)).status.message?.parts[0]?.text;
   }
 
-  /** The number of delegations of a task: those that are open, or those that are over. */
+  /** The number of open or closed delegations of a task. */
   const has =
     (feature: "delegation" | "delegation.over", check: (value: string) => boolean = () => true) =>
     async (store: Store, taskId: string): Promise<void> => {
@@ -512,7 +512,7 @@ describe("two agents with the same name and message", () => {
     one.wait.open();
     two.wait.open();
     const sent = async () => expect(one.got).toHaveLength(1);
-    // The other one may be the same agent with another address, whose list of tasks is not complete yet: it is not asked.
+    // It may be the same agent at another address, whose list of tasks is not complete yet, so it is not called.
     const said = await asking({ first: [a], second: [other, a], until: sent });
     expect(said).toBe(joins ? "two and one" : "uncertain and one");
     expect([one.got, two.got]).toEqual([["Go"], joins ? ["Go"] : []]);
@@ -520,7 +520,7 @@ describe("two agents with the same name and message", () => {
 
   test.each([
     ["nothing is sent", {}, "uncertain and one", []],
-    ["the other one is asked with onUncertain: resend", { onUncertain: "resend" }, "two and one", ["Go"]],
+    ["the message is sent again with onUncertain: resend", { onUncertain: "resend" }, "two and one", ["Go"]],
   ] as const)("if one has replied without a task: %s", async (_, options, heard, got) => {
     const [one, two] = [worker("one", true), worker("two", true)];
     const [a, b] = [await one.served.client(), await two.served.client()];

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { harness } from "./support.ts";
 
-/** Agents record their own actions (`turn.audit()`), in the same audit as the changes of their tasks. */
+/** `turn.audit()` records an agent's actions beside the changes of its tasks. */
 
-test("an action reaches the audit with who, which task and what, beside the changes of the task", async () => {
+test("an action is in the audit with its caller, task and details, beside the changes of the task", async () => {
   const records: AuditRecord[] = [];
   const { send } = harness(
     async function* (turn) {

@@ -86,7 +86,7 @@ describe("limits.taskBytes", () => {
         yield turn.completed("done");
       },
     ],
-  ])("fails an agent that yields more than fits, %s, with a reason; what fits stays", async (_how, onMessage) => {
+  ])("fails an agent that yields too much, %s, with a reason; earlier events stay", async (_how, onMessage) => {
     const { stream, get, log, store } = harness(onMessage, { limits });
     const reading = await stream("Go");
     const events = (await reading.all()).map(({ payload }) => payload.value);

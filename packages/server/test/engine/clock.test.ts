@@ -155,7 +155,7 @@ describe("leases while the wall clock jumps", () => {
     survivor ??= nodes.second();
     let seconds = 0;
     for (; (await stateBy(survivor)) !== "TASK_STATE_COMPLETED" && seconds < 60; seconds += 1) await tick(nodes.clock);
-    // Not before the lease has not changed for its `ttl`: until then its holder may be alive.
+    // Only after the lease was unchanged for its `ttl`, because its holder may be alive until then.
     expect(seconds).toBeGreaterThan(ttl / 1_000 - 1);
     expect(seconds).toBeLessThanOrEqual((2 * ttl) / 1_000);
     expect(nodes.attempts).toEqual([1, 2]);
@@ -191,7 +191,7 @@ describe("leases while the wall clock jumps", () => {
       for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
       expect(nodes.attempts).toEqual([1]);
       nodes.kill();
-      // A lease that ends in the future is found by each tenth scan, which reads all leases.
+      // Each tenth scan reads all leases, so it finds one that ends in the future.
       for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
       expect(await stateBy(survivor)).toBe("TASK_STATE_COMPLETED");
       expect(nodes.attempts).toEqual([1, 2]);

@@ -21,7 +21,7 @@ function refusing(text: string, error: Error): { store: Store; calls: number[] }
   return { store: refuses, calls };
 }
 
-it("an item that the store rejects fails alone: those of other tasks in its commit are stored", async () => {
+it("an item that the store rejects fails alone: the other tasks in the commit are stored", async () => {
   const { store, calls } = refusing("poison", new TypeError("An item is malformed"));
   const { send, get } = harness((turn) => Promise.resolve(turn.completed("ok")), { store });
   const sends = ["one", "poison", "two"].map((text) => send(text, { subject: text }));

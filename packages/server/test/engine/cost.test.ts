@@ -72,7 +72,7 @@ function slowClock() {
 }
 
 describe("many agents at full speed", () => {
-  it("yield to the event loop after a millisecond of all of them together", async () => {
+  it("yield to the event loop once all of them together took a millisecond", async () => {
     const agents = 16;
     const each = 50;
     const { stream } = harness(

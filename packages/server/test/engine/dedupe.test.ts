@@ -97,7 +97,7 @@ describe("a repeated message (A2A 1.0 §3.3.1)", () => {
     expect(turns).toBe(1);
   });
 
-  it("gets a direct reply again for as long as it is remembered, within the limits of memory", async () => {
+  it("gets a direct reply again while it is remembered, within the limits of memory", async () => {
     const clock = fakeClock();
     let turns = 0;
     const { ask } = harness((turn) => turn.reply(`reply ${(turns += 1)}`), {

@@ -53,7 +53,7 @@ async function taskOf({ service }: Node, id: string): Promise<Task> {
 const stopping = { code: "Unavailable" };
 
 describe("a stopping engine", () => {
-  it("ends the streams of tasks that run elsewhere at once, and those of its own with their turns", async () => {
+  it("ends streams of tasks that run elsewhere at once, and streams of its own tasks with their turns", async () => {
     const gates = { own: gate(), other: gate() };
     const [one, two] = twoNodes(async function* (turn) {
       yield turn.working("begun");

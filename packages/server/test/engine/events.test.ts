@@ -24,12 +24,12 @@ describe("concurrent events", () => {
     for (const each of sent)
       if (each.status === "rejected") expect(each.reason).toMatchObject({ code: "TooManyRequests" });
     expect((await keysOf(on, id)).filter((key) => key.startsWith("event."))).toHaveLength(32);
-    // The start needs a place: one of the numbers must go first.
+    // The queue is full: a number must be taken before "begin" fits.
     await expect(on.engine.signal(id, "begin")).rejects.toMatchObject({ code: "TooManyRequests" });
     await on.cancel(id);
   });
 
-  it("are taken in order, also in place of others that this run has taken", async () => {
+  it("are taken in order, also while more arrive", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();
       const got: unknown[] = [];

@@ -34,7 +34,7 @@ describe("messages to a task with a run", () => {
     expect(await get(id)).toEqual(done);
   });
 
-  it("go to the streams that are open", async () => {
+  it("go to the open streams", async () => {
     const { opened, open } = gate();
     const { stream, subscribe, send } = harness(async function* (turn) {
       yield turn.working(turn.text);
@@ -77,7 +77,7 @@ describe("messages to a task with a run", () => {
     expect(task.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["answer to two", "answer to three"]);
   });
 
-  it("get their own turns after a question, which does not answer their senders", async () => {
+  it("get their own turns after a question, which is not the answer to their senders", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {
       if (turn.number === 1) {

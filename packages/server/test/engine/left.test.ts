@@ -13,7 +13,7 @@ describe("a run that ended because its append failed, in a process that lives on
   it.each([
     { resumable: false, state: "TASK_STATE_FAILED", attempts: [1] },
     { resumable: true, state: "TASK_STATE_COMPLETED", attempts: [1, 2] },
-  ])("is over within lease.ttl and one scan, if resumable is $resumable", async ({ resumable, state, attempts }) => {
+  ])("ends within lease.ttl and one scan, if resumable is $resumable", async ({ resumable, state, attempts }) => {
     const clock = fakeClock();
     const { shared } = counted(memoryStore(), clock);
     let isAway = false;
@@ -56,10 +56,10 @@ describe("processes with the same host name on two machines", () => {
     await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
   }
 
-  it("do not take each other for dead while both beat, and do once one stops", async () => {
+  it("consider each other dead only after heartbeats stop", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
-    // Each asks its own machine for the other's process, and finds none.
+    // Each looks for the other's process on its own machine, and finds none.
     const of = (holder: string) => ({ ttl, holder, isGone: (other: string) => other !== holder });
     const behaviour = { resumable: true };
     const a = harness(forever, { store: shared, clock, lease: of("a"), behaviour });
@@ -98,7 +98,7 @@ describe("a store that counts its processes", () => {
 });
 
 describe("a process that resumes its heartbeats while its tasks are being taken over", () => {
-  it("keeps those that were not taken over yet", async () => {
+  it("keeps the tasks that were not taken over yet", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
     const forever: OnMessage = async function* (turn) {
@@ -111,7 +111,7 @@ describe("a process that resumes its heartbeats while its tasks are being taken 
     const heads = async () =>
       (await shared.claimable({ now: Number.MAX_SAFE_INTEGER, agents: ["agent"], limit: 100 })).heads;
     await eventually(async () => (await heads()).filter(({ holder }) => holder === "b").length === 40);
-    // The first claims of the other process take long, and the process that it took for dead beats meanwhile.
+    // The other process is slow to claim, and the process that it took for dead sends a heartbeat meanwhile.
     const slow = gate();
     let claims = 0;
     const store: Store = {
@@ -142,8 +142,8 @@ describe("a process that resumes its heartbeats while its tasks are being taken 
   });
 });
 
-describe("the tasks of a dead process among those of many that live", () => {
-  it("are found by its name, in two reads", async () => {
+describe("the tasks of a dead process among those of many live ones", () => {
+  it("are found by the dead process's name, in two reads", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
     const forever: OnMessage = async function* (turn) {
@@ -173,7 +173,7 @@ describe("the tasks of a dead process among those of many that live", () => {
     };
     for (let rounds = 0; rounds < 8; rounds += 1) await pass();
     silent.add("b");
-    // Without those that it made when it began.
+    // Excludes the reads of startup.
     queries.length = heads.length = 0;
     for (let rounds = 0; rounds < 60 && heads.length === 0; rounds += 1) await pass();
     expect(heads).toEqual(Array.from({ length: 10 }, () => "b"));

@@ -4,7 +4,7 @@ import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 import { callContext } from "@parley/testing";
 import { gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
 
-/** A value with so many levels of arrays. */
+/** A value with this many levels of arrays. */
 function nested(depth: number): JsonValue {
   let value: JsonValue = 1;
   for (let at = 0; at < depth; at += 1) value = [value];
@@ -79,7 +79,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect((await get(task?.id ?? "")).status.message?.parts).toEqual([{ text: "A late reply" }]);
   });
 
-  it("answers with a direct Message that comes in time, also for returnImmediately", async () => {
+  it("answers with a direct Message that arrives in time, even for returnImmediately", async () => {
     const { ask } = harness((turn) => turn.reply("quick"));
     const { message } = await ask("Go", { configuration: { returnImmediately: true } });
     expect(message?.parts).toEqual([{ text: "quick" }]);
@@ -223,10 +223,10 @@ describe("a faulty agent", () => {
     ["a part with two contents", { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "a", data: 1 }] } }],
     ["a message of numbers", { kind: "status", state: "TASK_STATE_WORKING", message: { parts: [1] } }],
     [
-      "an append to an artifact that is not there",
+      "an append to an unknown artifact",
       { kind: "artifact", append: true, artifact: { artifactId: "x", parts: [{ text: "y" }] } },
     ],
-    ["a state that goes back", { kind: "status", state: "TASK_STATE_SUBMITTED" }],
+    ["a return to an earlier state", { kind: "status", state: "TASK_STATE_SUBMITTED" }],
   ];
   it.each(nonsense)("that yields %s", async (_name, event) => {
     const { state, said, cause } = await failure(async function* (turn) {
@@ -256,14 +256,14 @@ describe("a faulty agent", () => {
       },
     ],
     [
-      "an append to one that is not there",
+      "an append to an unknown artifact",
       'turn.append("y"), event 1 of turn 1: this task has no artifact "y": begin it with turn.artifact({ artifactId: "y", parts, open: true })',
       async function* (turn) {
         yield turn.append("y", [{ text: "2" }]);
       },
     ],
     [
-      "a part that is none",
+      "an invalid part",
       "turn.working(), event 2 of turn 1: message.parts[0]",
       async function* (turn) {
         yield turn.working();
@@ -285,7 +285,7 @@ describe("a faulty agent", () => {
       },
     ],
     [
-      "a stream without the star",
+      "a stream without yield*",
       "it is a stream of events: write yield* turn.stream(…)",
       async function* (turn) {
         async function* tokens(): AsyncGenerator<string> {
@@ -422,7 +422,7 @@ describe("a faulty agent", () => {
         return turn.reply(file(new Uint8Array(1), { metadata }));
       },
     ],
-  ])("that makes %s of what is not JSON: the builder throws where it is called", async (_name, said, agent) => {
+  ])("that makes %s that is not JSON: the call of the builder throws", async (_name, said, agent) => {
     const { state, cause } = await failure(agent);
     expect(state).toBe("failed");
     expect(cause).toBeInstanceOf(TypeError);
@@ -469,7 +469,7 @@ describe("a faulty agent", () => {
     expect(cleanedUp).toBe(true);
   });
 
-  it("that puts an event after the end into the same array stores none of it", async () => {
+  it("that yields an array with an event after the end stores none of it", async () => {
     const { state, task } = await failure(async function* (turn) {
       yield turn.working();
       yield [turn.completed("Done"), turn.artifact({ parts: [{ text: "too late" }] })];

@@ -203,7 +203,7 @@ describe("a store that fails", () => {
 });
 
 describe("retention", () => {
-  it("deletes terminal tasks when they expire, compacts their logs before, and leaves other tasks unchanged", async () => {
+  it("compacts the logs of terminal tasks, deletes them when they expire, and leaves other tasks unchanged", async () => {
     const clock = fakeClock();
     const { send, get, subscribe } = harness(
       async function* (turn) {
@@ -323,7 +323,7 @@ describe("the size of a message", () => {
     await expect(few("", parts(3))).rejects.toMatchObject({ fields: [{ field: "message.parts" }] });
   });
 
-  it("is limited in metadata: that of the request, of the message and of its parts together", async () => {
+  it("has limited metadata, in the request, the message and its parts together", async () => {
     const { service, ask } = harness((turn) => turn.reply("ok"), { limits: { metadataBytes: 1_000 } });
     const metadata = { a: "x".repeat(400) };
     expect((await ask("", { message: { metadata, parts: [{ text: "a", metadata }] } })).message).toBeDefined();

@@ -3,12 +3,12 @@ import { Nodes } from "../../src/engine/supervise/nodes.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 
-/* Which processes are alive, if a store counts them: by the observer's monotonic clock, with the default of `lease.ttl`. */
+/* A store's heartbeats tell which processes are alive, by the observer's monotonic clock and the default `lease.ttl`. */
 
 const ttl = 2_600;
 const interval = ttl / 16;
 
-/** An observing process "a", in a database with others that beat as the test says. */
+/** An observing process "a", and others whose heartbeats the test controls. */
 function cluster() {
   const clock = fakeClock();
   const database = { isAway: false, jump: 0, calls: 0, latency: 0 };
@@ -52,7 +52,7 @@ function cluster() {
   nodes.cutOff.on(() => cutOff.push(clock.elapsed()));
   onTestFinished(() => nodes.stop());
   nodes.start(true);
-  /** Lets time pass. `b`: whether the other process lives meanwhile. */
+  /** Lets time pass. `b`: whether the other process is alive meanwhile. */
   async function pass(ms: number, b: boolean): Promise<void> {
     const end = clock.elapsed() + ms;
     while (clock.elapsed() < end) {
@@ -114,7 +114,7 @@ describe("a silent process", () => {
     expect(gone).toEqual([]);
   });
 
-  it("is dead after lease.ttl also if a failover emptied the table, and alive once it is back in it", async () => {
+  it("is dead after lease.ttl even if a failover emptied the table, and alive once it is in the table again", async () => {
     const { gone, pass, database, nodes, rows, clock } = cluster();
     await pass(1_500, true);
     database.isAway = true;
@@ -123,7 +123,7 @@ describe("a silent process", () => {
     database.isAway = false;
     await pass(400, false);
     const back = clock.elapsed();
-    // They are searched at once, and once the process has been silent for long enough.
+    // Lost tasks are searched at once, and again when the process has been silent for `ttl`.
     await pass(ttl + 500, false);
     expect(gone.length).toBeGreaterThanOrEqual(2);
     expect(nodes.silence("b")).toBeGreaterThanOrEqual(ttl);
@@ -162,7 +162,7 @@ describe("a database whose answers all take longer than half of lease.ttl", () =
   });
 });
 
-describe("a process that has not looked for half of lease.ttl", () => {
+describe("a process that has not polled for half of lease.ttl", () => {
   it("does not say how long others have been silent: they may have beaten since", async () => {
     const { clock, pass, nodes, database } = cluster();
     await pass(1_500, true);
@@ -177,7 +177,7 @@ describe("a process that has not looked for half of lease.ttl", () => {
   });
 });
 
-describe("what does not make a process dead", () => {
+describe("a process stays alive through", () => {
   it("a clock jump of the database, forward and back", async () => {
     const { gone, pass, database, diedAt } = cluster();
     await pass(1_500, true);
@@ -186,14 +186,14 @@ describe("what does not make a process dead", () => {
     database.jump = -3_600_000;
     await pass(3_000, true);
     expect(gone).toEqual([]);
-    // And it keeps no process alive.
+    // Nor does a jump keep a dead process alive.
     database.jump = -7_200_000;
     await pass(3_000, false);
     expect(gone).toHaveLength(1);
     expect((gone[0] ?? 0) - diedAt()).toBeLessThan(ttl + interval + 50);
   });
 
-  it("an outage of the database, and a pause of the observing process: it counts anew", async () => {
+  it("an outage of the database, and a pause of the observer, which then counts anew", async () => {
     const { clock, gone, absent, pass, database } = cluster();
     await pass(1_500, true);
     database.isAway = true;
@@ -202,12 +202,12 @@ describe("what does not make a process dead", () => {
     await pass(2_000, true);
     expect(gone).toEqual([]);
     expect(absent).toHaveLength(1);
-    // The event loop of this one is blocked: the others have beaten meanwhile, and it has not seen that.
+    // The observer's event loop was blocked, so it missed the others' heartbeats.
     clock.advance(5_000);
     await pass(2_000, true);
     expect(gone).toEqual([]);
     expect(absent).toHaveLength(2);
-    // A process that died then is found lease.ttl later.
+    // A process that dies now is found after lease.ttl.
     await pass(3_000, false);
     expect(gone).toHaveLength(1);
   });

@@ -266,7 +266,7 @@ describe("without an observer", () => {
     return promises;
   }
 
-  test("a message costs no extra promise or service, and with an observer of turns it does", async () => {
+  test("a message costs an extra promise and service only with an observer of turns", async () => {
     const unobserved = await promisesOf(undefined);
     expect(await promisesOf({})).toBe(unobserved);
     expect(await promisesOf({ turn: () => undefined })).toBeGreaterThan(unobserved);
@@ -333,7 +333,7 @@ describe("the context that an observer opens", () => {
     };
   };
 
-  test("for a call is the parent of the turn, and for the turn of its delegations", async () => {
+  test("for a call is the parent of the turn's context, and that one the parent of its delegations'", async () => {
     const storage = new AsyncLocalStorage<string>();
     const seen: (string | undefined)[] = [];
     const { service } = harness(
@@ -364,7 +364,7 @@ describe("the context that an observer opens", () => {
         throw new Error("no collector");
       },
     ],
-  ])("runs an agent once, also with a context %s", async (_, run) => {
+  ])("runs an agent once, even with a context %s", async (_, run) => {
     let runs = 0;
     const { ask } = harness(
       (turn) => {
@@ -379,7 +379,7 @@ describe("the context that an observer opens", () => {
 });
 
 describe("gauges", () => {
-  test("report what a process does and what waits in the store, and end with the server", async () => {
+  test("report the work of a process and the waiting tasks of the store, and end with the server", async () => {
     let gauges: Gauges | undefined;
     let closed = 0;
     const release = new Map<string, () => void>();

@@ -4,7 +4,7 @@ import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, eventually, gate, harness, type Harness, type Line, type OnMessage } from "./support.ts";
 
-/* A database that is unavailable for a while, and the process whose runs cannot be stored (docs/operate.md). */
+/* A database that is unavailable for a while, with runs in progress (docs/operate.md). */
 
 const immediately = { configuration: { returnImmediately: true } };
 /** No lease expires in these tests: resumed work did not wait for one. */
@@ -77,7 +77,7 @@ async function states({ get }: Harness, ids: readonly string[]): Promise<Readonl
 }
 
 describe("an unavailable database", () => {
-  it("is logged once with the number of runs, and once when it is back; the same process resumes them, however long its leases last", async () => {
+  it("is logged once with the number of runs, and once at its end; the same process resumes the runs, however long its leases last", async () => {
     const clock = fakeClock();
     const { store, state } = failing();
     const { onMessage, seen, waiting, write, active, finish } = worker();

@@ -9,7 +9,7 @@ const hers = JSON.stringify([null, "ada"]);
 
 describe("after deleteOwner()", () => {
   it.each(["task", "reply"])(
-    "a turn of this process that has not yielded yet brings nothing back: its first event is a %s",
+    "a turn that has not yielded yet restores no deleted data: its first event is a %s",
     async (first) => {
       const store = memoryStore();
       const [began, held] = [gate(), gate()];
@@ -39,7 +39,7 @@ describe("after deleteOwner()", () => {
     },
   );
 
-  it("nothing remains with agents that this server no longer has, and the export contains it", async () => {
+  it("data of agents that this server no longer has is exported, and deleted", async () => {
     const store = memoryStore();
     const { engine, send } = harness(
       async function* (turn) {

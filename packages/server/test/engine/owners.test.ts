@@ -59,7 +59,7 @@ describe("data of an owner (A2A 1.0 §13.1)", () => {
     ).toBe(0);
   });
 
-  it("includes what a context remembers", async () => {
+  it("separates the state and history of a context", async () => {
     const { ask } = harness(async (turn) => {
       const before = turn.context.state<string[]>() ?? [];
       turn.context.setState([...before, turn.text]);

@@ -5,7 +5,7 @@ import { Pace } from "../../src/engine/run/drive.ts";
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("the time slice of agents", () => {
-  it("lets all of them run for a millisecond of a turn of the event loop, then lets them wait for the next turn", async () => {
+  it("is a millisecond of each turn of the event loop for all agents together; then they wait for the next turn", async () => {
     const clock = fakeClock();
     const pace = new Pace(clock);
     expect(pace.rest()).toBeUndefined();

@@ -3,7 +3,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { memoryStore, queueFeature, type Store } from "../../src/store/index.ts";
 import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/* A turn that is stored as begun, and whose agent cannot be called then: nothing of it is lost. */
+/* A turn is not lost if its start was stored and its agent cannot be called. */
 
 const immediately = { configuration: { returnImmediately: true } };
 
@@ -40,7 +40,7 @@ function troubled(shared: Store) {
   return { store, trouble, open };
 }
 
-/** Asks on "ask", then waits; ends any other turn when `ends` does. */
+/** Asks on "ask", then waits. Completes any other turn when `ends` resolves. */
 function agent(ends: Promise<unknown>): OnMessage {
   return async function* (turn) {
     if (turn.text.startsWith("ask")) yield turn.inputRequired("What?");

@@ -4,7 +4,7 @@ import { memoryStore, queueFeature, type Store, type TaskAppend } from "../../sr
 import { agentOf, asked, posted, rest, serving } from "../intask/support.ts";
 import { bound, eventually, gate, gist, harness, messageOf, type OnMessage } from "./support.ts";
 
-/* `limits.runs`: a process runs so many tasks, and the others wait in the store as `TASK_STATE_SUBMITTED` (A2A 1.0 §4.1.3). */
+/* A process runs up to `limits.runs` tasks. The others wait in the store as `TASK_STATE_SUBMITTED` (A2A 1.0 §4.1.3). */
 
 const immediately = { configuration: { returnImmediately: true } };
 
@@ -111,7 +111,7 @@ describe("a queued task", () => {
     expect(begun).toEqual(["one", "two", "more"]);
   });
 
-  it("starts visibly for its streams and for sends that wait for it", async () => {
+  it("shows its start on streams and to waiting sends", async () => {
     const { next, onMessage } = holding();
     const { send, stream, subscribe } = harness(onMessage, { limits: { runs: 1 } });
     await send("one", immediately);
@@ -201,7 +201,7 @@ describe("limits.runs", () => {
     await eventually(async () => (await ask("three")).message !== undefined);
   });
 
-  it("holds for each process: another one with capacity takes the next task, and both end all of them", async () => {
+  it("applies to each process: another process takes the next task, and both complete all of them", async () => {
     const store = memoryStore();
     const listeners = new Set<(taskId?: string) => void>();
     /** Processes on one store, which notify each other of changes. */
@@ -230,7 +230,7 @@ describe("limits.runs", () => {
     const second = processOn(b);
     await eventually(() => b.running() === 2);
     expect(b.begun).toEqual(["3", "4"]);
-    // The other one has room first. No poll comes within the minute.
+    // The first process has room first. Polling comes only after a minute.
     await a.next();
     await eventually(() => a.begun.length + b.begun.length === 5);
     expect(a.begun).toEqual(["1", "2", "5"]);
@@ -240,7 +240,7 @@ describe("limits.runs", () => {
     expect(a.begun).toEqual(["1", "2", "5", "6"]);
   });
 
-  it("does not count runs that only wait: their process takes others meanwhile (A2A 1.0 §7.6)", async () => {
+  it("does not count runs that only wait: their process runs other tasks meanwhile (A2A 1.0 §7.6)", async () => {
     const served = serving(
       agentOf(async function* (turn) {
         yield turn.working();
@@ -279,7 +279,7 @@ describe("limits.runs", () => {
 });
 
 describe("a queue of 2,000 tasks of one owner", () => {
-  it("delays the first task of another owner by one place, and each process start reads none of the others", async () => {
+  it("delays another owner's first task by one place, and a starting process reads no other tasks", async () => {
     const store = memoryStore();
     const time = Date.now();
     // As a process stores them (`queueMessage`), a thousand in each transaction.
@@ -341,7 +341,7 @@ describe("a caller with many submitted tasks", () => {
     const waiting = await one.send("waiting", immediately);
     const placeOf = async (id: string) => (await store.features({ agent: "agent" }, id, queueFeature))[0]?.due ?? NaN;
     const first = await placeOf(waiting.id);
-    // Another process with capacity, which does not know the queue: its tasks are submitted, too.
+    // Another process has capacity and does not know the queue, but its tasks are submitted, too.
     const unaware: Store = { ...bound(store), dueFeatures: async () => [] };
     const two = harness(silent, { store: unaware, limits: { runs: 6 } });
     for (let at = 0; at < 6; at += 1) await two.send(`silent ${at}`, immediately);

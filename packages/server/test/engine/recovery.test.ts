@@ -70,7 +70,7 @@ describe("a task that was read as lost", () => {
     onTestFinished(() => void first.engine.close());
     const { id } = await begin({ first });
 
-    // The second node believes that the first one is dead, and is slow after it has read what is lost.
+    // The second node believes that the first is dead, and is slow after reading the lost runs.
     let reads = 0;
     const slow: Store = {
       ...bound(shared),
@@ -206,10 +206,10 @@ describe("a lost run", () => {
   });
 
   it.each([
-    ["and says that it is done", true],
+    ["and completes", true],
     ["and returns", false],
   ])(
-    "repeats what the first run wrote after a second one wrote less, %s: the artifact is that of the last run",
+    "has the artifact of the third run, which repeats the first after a shorter second run, %s",
     async (_how, says) => {
       const shared = memoryStore();
       const clock = fakeClock();
@@ -258,7 +258,7 @@ describe("a lost run", () => {
     },
   );
 
-  it("restores an artifact once: mirrored as it ends, in events within limits.eventBytes, and not extended again", async () => {
+  it("is restored once, in events within limits.eventBytes: mirrored when it ends, and not extended again", async () => {
     const shared = memoryStore();
     const clock = fakeClock();
     const { opened } = gate();
@@ -413,7 +413,7 @@ describe("a lost run", () => {
     });
     const id = (await reply).payload.value.task?.id ?? "";
     nodes.kill();
-    // As if each successor had crashed as well.
+    // As if its successors had crashed, too.
     for (let attempt = 2; attempt <= 3; attempt += 1) {
       const head = await lostRun();
       const run = { turn: 1, attempt, input: 1, deaths: attempt };
@@ -549,7 +549,7 @@ describe("a closed engine", () => {
     await expect(ask("more")).rejects.toMatchObject({ code: "Unavailable" });
   });
 
-  it("leaves a resumable task to the next process at once, and fails any other with the reason", async () => {
+  it("leaves a resumable task to the next process at once, and fails other tasks with the reason", async () => {
     for (const resumable of [true, false]) {
       const shared = memoryStore();
       let attempts = 0;

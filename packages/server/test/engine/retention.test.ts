@@ -4,7 +4,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, harness, type Harness } from "./support.ts";
 
-/** How long tasks are kept: docs/retention.md. */
+/** Retention of tasks: docs/retention.md. */
 
 const day = 86_400_000;
 
@@ -34,7 +34,7 @@ async function some({ send }: Pick<Harness, "send">): Promise<void> {
 }
 
 describe("retention", () => {
-  it("keeps the tasks of each state for their own time, and the others for that of terminal tasks", async () => {
+  it("keeps the tasks of each state for its time, or else for the time of terminal tasks", async () => {
     const made = kept({ terminal: 3 * day, completed: 2 * day, failed: false });
     await some(made);
     expect(await made.after(1)).toEqual(["COMPLETED", "FAILED", "INPUT_REQUIRED"]);
@@ -53,7 +53,7 @@ describe("retention", () => {
     expect(await made.after(1.1)).toEqual(["INPUT_REQUIRED"]);
   });
 
-  it("cancels tasks that nobody answers in time, with a message that says so, then deletes them as canceled ones", async () => {
+  it("cancels tasks that nobody answers in time, with a message, and later deletes them like other canceled tasks", async () => {
     const made = kept({ inputRequired: 7 * day, canceled: day });
     const asked = await made.send("ask");
     const stream = await made.subscribe(asked.id);

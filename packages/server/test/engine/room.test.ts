@@ -3,7 +3,7 @@ import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/* Capacity is reserved before the lease of a task, so `limits.runs` holds even if many check at the same time. */
+/* Capacity is reserved before the lease of a task, so concurrent checks never exceed `limits.runs`. */
 
 const immediately = { configuration: { returnImmediately: true } };
 
@@ -65,7 +65,7 @@ describe("limits.runs", () => {
 });
 
 describe("a task that this process is about to begin", () => {
-  it("is not taken over by it, however long reading the task takes", async () => {
+  it("is not taken over by the same process, however long reading the task takes", async () => {
     const clock = fakeClock();
     const store = memoryStore();
     const slow = gate();

@@ -31,7 +31,7 @@ describe("turn.signal fires with the reason", () => {
     expect(told[0]).toBeInstanceOf(TurnAborted);
   });
 
-  it("`canceled`, where another process canceled the task: at the next event, or when the lease is renewed", async () => {
+  it("`canceled`, if another process canceled the task: at the next event, or when the lease is renewed", async () => {
     for (const speaks of [true, false]) {
       const clock = fakeClock();
       const told: unknown[] = [];

@@ -148,7 +148,7 @@ describe("turn.step()", () => {
     }
   });
 
-  it("rejects names that are empty or too long, and what is not a function", async () => {
+  it("rejects names that are empty or too long, and values that are not functions", async () => {
     const texts: string[] = [];
     const on = harness(async function* (turn) {
       yield turn.working();
@@ -167,7 +167,7 @@ describe("turn.step()", () => {
     expect(texts.at(-1)).toContain("has no function");
   });
 
-  it("throws what its function throws, remembers nothing of it, and may be called again", async () => {
+  it("throws its function's error, stores nothing then, and may be called again", async () => {
     const on = harness(async function* (turn) {
       const fails = turn.step("book", () => Promise.reject(new Error("no room")));
       yield turn.working(await fails.catch((error: unknown) => String(error)), { keep: true });
@@ -216,7 +216,7 @@ describe("turn.step()", () => {
     expect(times.map((time, at) => time - (times[at - 1] ?? time))).toEqual([0, 1000, 2000, 3000]);
   });
 
-  it("rejects results that are not JSON, and larger than a result may be", async () => {
+  it("rejects results that are not JSON or too large", async () => {
     const circle: Record<string, unknown> = { list: [{}] };
     (circle["list"] as Record<string, unknown>[])[0] = { own: circle };
     let deep: unknown = [];
@@ -352,7 +352,7 @@ describe("turn.step()", () => {
     let calls = 0;
     const on = harness(async function* (turn) {
       async function* part(name: string) {
-        // Either may be called first.
+        // Their order does not matter.
         const got = await turn.step(`book ${name}`, () => ((calls += 1), name));
         yield turn.artifact({ parts: [text(got)] });
         return got;

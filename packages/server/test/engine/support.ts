@@ -140,7 +140,7 @@ export function short(state: string): string {
   return state.replace("TASK_STATE_", "").toLowerCase();
 }
 
-/** A promise that a test resolves. Agents wait for it instead of a time. */
+/** A promise that a test resolves, so agents need no timer. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -153,7 +153,7 @@ export async function eventually(check: () => boolean | Promise<boolean>): Promi
     if (await check()) return;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  throw new Error("It never came true");
+  throw new Error("The condition was not met");
 }
 
 /** The methods of a store as values, for a store that replaces some of them. */

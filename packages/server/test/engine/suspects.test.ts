@@ -14,7 +14,7 @@ const maxDeaths = 2;
 
 const self = { holder: "self", wasKilled: (holder: string) => holder === "killed" };
 
-/** Numbers by chance, the same for each seed. */
+/** Pseudo-random numbers, determined by the seed. */
 function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -114,7 +114,7 @@ describe("tasks of a process that crashed", () => {
 });
 
 describe("a kill from outside", () => {
-  it("is not a crash of the task, and counts for lease.maxAttempts all the same", () => {
+  it("is not a crash of the task, but counts for lease.maxAttempts", () => {
     let run: StoredRun = { turn: 1, attempt: 1, input: 1 };
     for (let kills = 1; kills <= 9; kills += 1) {
       const crashes = crashesOf({ run, holder: "killed" }, self);
@@ -126,7 +126,7 @@ describe("a kill from outside", () => {
     expect(crashesOf({ run, holder: "gone" }, self)).toMatchObject({ all: 9, count: 1 });
   });
 
-  it("undoes only what was counted for the trial, not the earlier crash", () => {
+  it("undoes only the count of the trial, not the earlier crash", () => {
     const run: StoredRun = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true };
     expect(crashesOf({ run, holder: "gone" }, self)).toEqual({ all: 2, count: 2, alone: true });
     expect(crashesOf({ run, holder: "killed" }, self)).toEqual({ all: 2, count: 1, alone: false });

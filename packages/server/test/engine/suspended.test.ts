@@ -63,7 +63,7 @@ function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) 
 const never = new Promise<void>(() => {});
 
 describe("a task that makes its process crash when it is resumed", () => {
-  it("is suspended once it has crashed a process alone, and logged once, and the tasks beside it complete", async () => {
+  it("is suspended and logged once it has crashed a process alone, and the other tasks complete", async () => {
     const { log, start, shared } = processes(async function* (turn, die) {
       yield turn.working();
       if (turn.attempt === 1) await never;
@@ -87,7 +87,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       starts += 1;
       await eventually(async () => last.isDead() || (await runOf(killer))?.suspended === true);
     }
-    // It crashes one beside all the others, one beside some of them, and one alone. The last process does not crash.
+    // The task crashes three processes: beside all others, beside some, and alone. The last process does not crash.
     expect(starts).toBeGreaterThanOrEqual(3);
     expect(starts).toBeLessThanOrEqual(4);
     for (const id of [one, two, three, four])
@@ -137,7 +137,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect(told()).toEqual([expect.objectContaining(line)]);
   });
 
-  it("resumes with few others that also stored nothing since a crash: first one of them, then two", async () => {
+  it("starts with few other tasks that also stored nothing since a crash: one, then two", async () => {
     let begun = 0;
     let together = 0;
     const sizes: number[] = [];
@@ -182,7 +182,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     const request = { message: messageOf("queued"), configuration: { returnImmediately: true } };
     await first.service.call("SendMessage", request, callContext());
     first.die();
-    // It is lost a second time, through no fault of its own.
+    // The task is lost again, but did not cause the crash.
     const second = start({ limits: { runs: 1 } });
     await eventually(() => begun.length === 2);
     second.die();
@@ -197,7 +197,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       return third.isDead();
     });
     expect(begun.slice(3)).toEqual(["queued 1"]);
-    // The other one also crashes the next process, which takes it over.
+    // The other task also crashes the process that takes it over.
     const stateOf = async () => (await shared.head({ agent: "agent" }, id))?.state;
     for (let last = third; last.isDead();) {
       last = start({ limits: { runs: 10 } });
@@ -247,7 +247,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       }
       yield turn.working();
       if (turn.text !== "steps") await never;
-      // Each attempt begins one more step, and is killed in it.
+      // Each attempt begins one more step, and dies in it.
       for (let step = 1; step < turn.attempt; step += 1)
         await turn.step(`${step}`, () => (step + 1 < turn.attempt ? undefined : never));
       await never;
@@ -270,8 +270,8 @@ describe("a task that makes its process crash when it is resumed", () => {
   });
 
   it.each([
-    { moves: true, what: "is not suspended while each attempt repeats more stored events than the one before" },
-    { moves: false, what: "is suspended where each attempt repeats the same stored events" },
+    { moves: true, what: "is not suspended while each attempt repeats more stored events than the attempt before" },
+    { moves: false, what: "is suspended if each attempt repeats the same stored events" },
   ])("$what", async ({ moves }) => {
     const { start, shared } = processes(async function* (turn) {
       const last = turn.attempt === 1 ? 8 : moves ? turn.attempt : 2;
@@ -361,7 +361,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     await eventually(async () => (await runs()).every((run) => run?.suspended === true));
   });
 
-  it("outlives its start also without capacity for another lost one", async () => {
+  it("is recovered without capacity for another lost task", async () => {
     const { start, shared, clock } = processes(async function* (turn) {
       yield turn.working();
       await never;
@@ -403,7 +403,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       for (let turns = 0; turns < 4; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
     }
     expect(tries).toBeGreaterThan(1);
-    // What fails beside others is appended once more, alone.
+    // An item that fails beside others is appended once more, alone.
     expect(tries).toBeLessThan(10);
     const lines = log.filter(({ message }) => message.startsWith("Failed to take over a lost task"));
     expect(lines).toMatchObject([{ level: "error", taskId: broken }]);
@@ -489,7 +489,7 @@ describe("limits.totalBytes", () => {
     const ids: string[] = [];
     for (let n = 0; n < 10; n += 1) ids.push(await first.send("x".repeat(large)));
     first.die();
-    // One owner gets half of it, which is enough for three.
+    // One owner gets half of the memory, which is enough for three messages.
     const second = start({ limits: { totalBytes: 7 * large } });
     await eventually(async () => {
       clock.advance(1_000);

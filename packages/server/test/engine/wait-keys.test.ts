@@ -4,7 +4,7 @@ import { fakeClock } from "@parley/testing";
 import { eventually, gate, harness } from "./support.ts";
 import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.ts";
 
-/** Which wait is which, in each attempt of a turn: docs/decisions/waiting.md. */
+/** How waits are recognized in each attempt of a turn: docs/decisions/waiting.md. */
 
 const week = 7 * 24 * 60 * minute;
 
@@ -63,7 +63,7 @@ describe("waits in turn.all() in another order after a restart", () => {
     clock.advance(minute);
   });
 
-  it("need a key if their times are computed, and are found by it", async () => {
+  it("need a key to be recognized if their times are computed", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -140,7 +140,7 @@ describe("waits are matched", () => {
     expect(await over(on, id)).toBe("COMPLETED attempt 3");
   });
 
-  it("from where the function begins to wait, so an earlier checkpoint changes nothing", async () => {
+  it("from the place where the function begins to wait, so an earlier checkpoint changes nothing", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -186,7 +186,7 @@ describe("waits are matched", () => {
     expect(await over(on, id)).toBe("COMPLETED attempt 5");
   });
 
-  it("by a key, which is rejected if used twice or too long", async () => {
+  it("by a key, which may be neither repeated nor too long", async () => {
     for (const [keys, said] of [
       [["a", "a"], "a wait with the key"],
       [["x".repeat(257)], "1 to 256 bytes"],

@@ -1,6 +1,6 @@
 import { eventually, type Harness } from "./support.ts";
 
-/* What tests of steps and waits share. */
+/* Helpers for tests of steps and waits. */
 
 export const minute = 60_000;
 export const immediately = { configuration: { returnImmediately: true } } as const;

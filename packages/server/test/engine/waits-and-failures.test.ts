@@ -8,12 +8,12 @@ import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.
 
 /** Steps and waits beside stops, crashes and failures of the store: docs/decisions/waiting.md. */
 
-/** What the user reads in the history. */
+/** The texts of the history. */
 async function said(on: Pick<ReturnType<typeof harness>, "get">, id: string): Promise<readonly unknown[]> {
   return (await on.get(id)).history?.map(({ parts }) => parts[0]?.text) ?? [];
 }
 
-/** Processes one after the other, which know who is gone. */
+/** Consecutive processes, which know that the previous ones have ended. */
 function lives(onMessage: Parameters<typeof harness>[0], behaviour: { resumable?: boolean } = {}) {
   const clock = fakeClock();
   const store = memoryStore();
@@ -89,7 +89,7 @@ describe("a step that is under way", () => {
     expect(await over(on, id)).toContain("FAILED");
   });
 
-  it("does not begin in a finally if the turn waits, which is TurnAborted and not a failure", async () => {
+  it("does not begin in a finally while the turn waits: it throws TurnAborted, and the task does not fail", async () => {
     const clock = fakeClock();
     const released: string[] = [];
     const on = harness(
@@ -113,7 +113,7 @@ describe("a step that is under way", () => {
   });
 });
 
-describe("what a later attempt does not repeat", () => {
+describe("an event that a later attempt does not repeat", () => {
   it("is not stored again with each wait", async () => {
     const clock = fakeClock();
     const on = harness(
@@ -134,7 +134,7 @@ describe("what a later attempt does not repeat", () => {
     expect(await said(on, id)).toEqual(["Go", "x", "y"]);
   });
 
-  it("is not stored again if generators race, nor are chunks that replaced others", async () => {
+  it("is not stored again if generators race and the order of chunks changes", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -160,7 +160,7 @@ describe("what a later attempt does not repeat", () => {
     expect(log?.records).toHaveLength(6);
   });
 
-  it("is known beside a checkpoint, whichever of them comes first", async () => {
+  it("is recognized before and after a checkpoint", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -220,7 +220,7 @@ describe("a store that cannot be read for a moment", () => {
             await turn.context.history().catch((cause: unknown) => {
               throw new Error("No history", { cause });
             });
-          // One that tries again does not get the old error.
+          // A retry does not get the old error.
           yield* turn.sleep(minute);
           yield turn.completed(`attempt ${turn.attempt}`);
         },
@@ -300,13 +300,13 @@ describe("a stop of the server", () => {
 });
 
 describe("a crash", () => {
-  it("of a turn after one with a leftover wait fails a task whose agent is not resumable", async () => {
+  it("fails a task of an agent that is not resumable, even if an earlier turn left a wait", async () => {
     let calls = 0;
     const working = gate();
     const { clock, start, gone } = lives(async function* (turn) {
       calls += 1;
       if (turn.number === 1) {
-        // Nothing awaits this wait to its end: the question comes from beside it.
+        // This wait never ends: the turn asks a question instead.
         const wait = turn.waitFor("never");
         await wait.next();
         return yield turn.inputRequired("Which city?");
@@ -328,7 +328,7 @@ describe("a crash", () => {
 });
 
 describe("a task on trial, which may have caused a crash", () => {
-  it("is alone: no task is woken meanwhile whose crash would be counted for it", async () => {
+  it("runs alone: no other task is woken meanwhile, whose crash would count against it", async () => {
     const attempts = { suspect: 0, sleeper: 0 };
     const { clock, start, gone } = lives(
       async function* (turn) {
@@ -388,7 +388,7 @@ describe("a long loop of waits with checkpoints", () => {
     expect(most).toBeLessThan(4);
   });
 
-  it("takes what it remembers from the memory of its server", async () => {
+  it("uses memory for its results only while it runs", async () => {
     const held: number[] = [];
     const on = harness(
       async function* (turn: Turn) {

@@ -28,7 +28,7 @@ describe("a woken task", () => {
 });
 
 describe("turn.sleep()", () => {
-  it("ends the function, and calls it again when the time has come, with its events stored once", async () => {
+  it("ends the function, and calls it again after the wait, with its events stored once", async () => {
     const clock = fakeClock();
     const calls: number[] = [];
     let cleanedUp = 0;
@@ -62,7 +62,7 @@ describe("turn.sleep()", () => {
     expect(on.log.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
   });
 
-  it("sleeps one after the other, and does not start a finished sleep again", async () => {
+  it("sleeps in sequence, and does not repeat a finished sleep", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -177,7 +177,7 @@ describe("turn.waitFor()", () => {
     expect(await over(on, id)).toBe('COMPLETED ["one","two","three"]');
   });
 
-  it("returns undefined if nothing came in time, also when it is asked again", async () => {
+  it("returns undefined after its timeout, also in a later attempt", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -221,7 +221,7 @@ describe("turn.waitFor()", () => {
   });
 
   it.each(["支".repeat(67), "x".repeat(201), "\uD800", "a\0b", ""])(
-    "rejects the id %j of an event, and fails nothing else with it",
+    "rejects the id %j of an event, and nothing else fails",
     async (event) => {
       const on = harness(async function* (turn) {
         yield turn.completed(JSON.stringify(yield* turn.waitFor("go")));
@@ -256,14 +256,14 @@ describe("turn.waitFor()", () => {
 });
 
 describe("a waiting task", () => {
-  it("answers its message when its turn ends, also if it waits in the commit that creates it (A2A 1.0 §3.2.2)", async () => {
+  it("answers its message when its turn ends, even if it waits in the commit that creates it (A2A 1.0 §3.2.2)", async () => {
     const on = harness(async function* (turn) {
       if (turn.text === "say") yield turn.working("One moment");
       yield* turn.sleep(20);
       yield turn.completed("Done");
     });
     const states = [];
-    // Loading with the first wait delayed only that one.
+    // Only the first wait was delayed, by loading.
     for (const words of ["say", "say", "sleep", "sleep"]) states.push((await on.send(words)).status.state);
     expect(states).toEqual(Array(4).fill("TASK_STATE_COMPLETED"));
   });
@@ -288,7 +288,7 @@ describe("a waiting task", () => {
     expect(calls).toBe(1);
   });
 
-  it("keeps messages for the next turn, also those that came before it waited", async () => {
+  it("keeps messages for the next turn, even if they arrived before the wait", async () => {
     const clock = fakeClock();
     const began = gate();
     const goOn = gate();
@@ -372,7 +372,7 @@ describe("a waiting task", () => {
 });
 
 describe("a waiting task, and processes that die", () => {
-  /** An agent whose process can be crashed. */
+  /** An agent in a process that can crash. */
   async function crashing(isResumable: boolean, onMessage: Parameters<typeof harness>[0]): Promise<TestAgent> {
     const base = { name: "test", description: "a test", version: "1", skills: [] };
     const agent = await testAgent(defineAgent({ ...base, resumable: isResumable, onMessage }));

@@ -7,7 +7,7 @@ import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, gate, harness, messageOf, type OnMessage } from "./support.ts";
 import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.ts";
 
-/** Which tasks are woken when, where something is in the way: docs/decisions/waiting.md. */
+/** Waking tasks under adverse conditions: docs/decisions/waiting.md. */
 
 async function* sleeps(turn: Turn) {
   yield* turn.sleep(minute);
@@ -38,7 +38,7 @@ describe("tasks whose time has come", () => {
     expect(asked.read).toBeLessThanOrEqual(2 * ids.length);
   });
 
-  it("cost no commit while there is no capacity for them, and are woken once there is", async () => {
+  it("cost no commit while there is no capacity, and are woken once there is", async () => {
     const clock = fakeClock();
     const shared = memoryStore();
     let commits = 0;
@@ -95,7 +95,7 @@ describe("tasks whose time has come", () => {
       async function* (turn) {
         yield* turn.sleep(turn.text === "late" ? 2 * minute : minute);
         if (turn.text !== "late") {
-          // As turn.delegate() does while the other agent works.
+          // Like turn.delegate() while the other agent works.
           const rows = await turn.delegations();
           const end = rows.wait();
           await new Promise<void>((resolve) => turn.signal.addEventListener("abort", () => resolve()));
@@ -197,7 +197,7 @@ describe("an event that arrives while a run releases its task", () => {
     await began.opened;
     await eventually(async () => (await keysOf(on, id)).length === 1);
     await on.engine.signal(id, "word", "heard");
-    // A look while it works puts the event off by a minute.
+    // A poll while it works defers the event by a minute.
     await on.engine.round();
     goOn.open();
     await eventually(() => failures === 1);
@@ -241,7 +241,7 @@ describe("tasks that crash the process that wakes them", () => {
     const function_ = async function* (turn: Turn, die: () => void) {
       if (turn.text.startsWith("sleeper")) {
         if (turn.attempt > 1) {
-          // Woken, and not taken over after a crash: would its crash be counted for the other task?
+          // Records whether the innocent task is on trial when a sleeper is woken.
           if (turn.attempt === 2) trials.push((await shared.head({ agent: "agent" }, innocent))?.run?.alone === true);
           die();
           await new Promise(() => {});
@@ -250,7 +250,7 @@ describe("tasks that crash the process that wakes them", () => {
         return;
       }
       yield turn.working();
-      // It takes long, and stores nothing meanwhile.
+      // The innocent task takes long, and stores nothing meanwhile.
       working.open();
       await healed.opened;
       yield turn.completed(`attempt ${turn.attempt}`);
@@ -268,10 +268,10 @@ describe("tasks that crash the process that wakes them", () => {
     const stateOf = async (id: string) => (await shared.head({ agent: "agent" }, id))?.state;
     const isSuspended = async (id: string) => (await shared.head({ agent: "agent" }, id))?.run?.suspended === true;
     for (let life = 0; life < 30; life += 1) {
-      // Another one of them is due each time.
+      // Each time, another sleeper is due.
       clock.advance(minute);
       const next = start(function_);
-      // The innocent task is alone at first, whatever is due.
+      // The innocent task is alone at first, even if sleepers are due.
       await eventually(async () => {
         clock.advance(500);
         await macrotasks(5);

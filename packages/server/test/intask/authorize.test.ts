@@ -45,7 +45,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(await served.store.features({ agent: "/" }, taskId, "authorization")).toEqual([]);
   });
 
-  test("shows who asks for what, as text and never as markup", async () => {
+  test("shows the agent and its request as text, never as markup", async () => {
     const reason = `<script>alert("x")</script> & \u202e`;
     const served = serving(agentOf((turn) => asking(turn, { form: "approval", reason }), { name: "<b>Shop</b>" }));
     const { request } = await asked(begin(await served.client()));
@@ -225,7 +225,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     ["id", { form: "approval", reason: "x", id: "a/b" }],
     ["link", { form: "callback", reason: "x", link: () => "http://bank.example/" }],
     ["link", { form: "callback", reason: "x", link: () => "javascript:alert(1)" }],
-  ])("rejects what is wrong in %s (%#)", async (says, init) => {
+  ])("rejects an invalid %s (%#)", async (says, init) => {
     const served = serving(agentOf((turn) => asking(turn, init as never)));
     const { task } = await (await served.client()).sendMessage("Buy");
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
@@ -247,7 +247,7 @@ describe("a credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5)", () => {
     yield turn.artifact({ parts: [text(token === secret ? "bought" : "wrong")] });
   });
 
-  test("is taken out before anything is stored, and the waiting turn continues with it", async () => {
+  test("is removed before anything is stored, and the waiting turn continues with it", async () => {
     const served = serving(inMessage);
     const client = await served.client();
     const events = begin(client);
@@ -261,7 +261,7 @@ describe("a credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5)", () => {
     expect(task?.history?.map(({ parts: [first] }) => first?.text)).toContain("Here it is");
   });
 
-  test("may be repeated, and another one does not replace it", async () => {
+  test("may be repeated, but another answer does not replace it", async () => {
     const served = serving(inMessage);
     const client = await served.client();
     const { request, taskId } = await asked(begin(client));

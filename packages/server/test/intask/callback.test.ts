@@ -7,7 +7,7 @@ import type { HandlerOptions } from "../../src/handler.ts";
 import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { agentOf, asked, posted, rest, serving, type Served } from "./support.ts";
 
-/* Hostile requests to the callback (A2A 1.0 §7.6.3): what they get is the same, and nothing of a task changes. */
+/* Hostile requests to the callback (A2A 1.0 §7.6.3): they all get the same answer, and change no task. */
 
 const agent = agentOf(async function* (turn) {
   yield* turn.authorize({ form: "approval", reason: "Pay 20 EUR?" });
@@ -29,7 +29,7 @@ const withToken = (request: AuthorizationRequest, token: string): AuthorizationR
 };
 const approve = { decision: "approve" };
 
-/** Status and body of an answer: what its sender learns. */
+/** The status and body of an answer. */
 async function answerOf(
   served: Served,
   request: AuthorizationRequest,
@@ -154,7 +154,7 @@ describe("the callback", () => {
     expect((await json(`{"credential":true}`)).status).toBe(200);
   });
 
-  test("rejects a form from a page of another origin, which nobody has read (Fetch Metadata, RFC 6454 §7)", async () => {
+  test("rejects a form from a page of another origin, which the user has not read (Fetch Metadata, RFC 6454 §7)", async () => {
     const { served, request, client, taskId } = await waiting();
     const { origin } = new URL(request.url ?? "");
     for (const decision of ["approve", "deny", "continue"]) {

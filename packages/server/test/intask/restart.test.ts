@@ -129,7 +129,7 @@ describe("a wait for an authorization", () => {
     const served = serving(agent, { store, clock, pollInterval: 10_000 });
     const waiting = await Promise.all(Array.from({ length: 50 }, () => begun(served)));
     const [looks, reads] = [vi.spyOn(store, "dueFeatures"), vi.spyOn(store, "features")];
-    // Those for tasks that sleep, or wait for room, are other features'.
+    // Queries for tasks that sleep or wait for capacity belong to other features.
     const others = ["wait", "queue"];
     const calls = (): number => looks.mock.calls.filter(([{ feature }]) => !others.includes(feature)).length;
     let advanced = 0;
@@ -167,7 +167,7 @@ describe("a wait for an authorization", () => {
     await sent;
   });
 
-  test("does not save a task that only says that it waits", async () => {
+  test("does not save a task that only claims to wait", async () => {
     const agent = agentOf(async function* (turn) {
       yield turn.authRequired("Log in there");
       await new Promise<void>((resolve) => turn.signal.addEventListener("abort", () => resolve()));

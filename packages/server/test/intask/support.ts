@@ -63,7 +63,7 @@ export function serving(agent: Agent, options: Partial<HandlerOptions> = {}): Se
   };
 }
 
-/** What a task asks for, once it does. */
+/** The authorization request of a task, once it has one. */
 export async function asked(
   events: AsyncIterator<StreamResponse>,
 ): Promise<{ request: AuthorizationRequest; taskId: string }> {

@@ -4,7 +4,7 @@ import { addressBlock, callerKey } from "../../src/limits/requests.ts";
 import { memoryRateLimiter } from "../../src/limits/memory.ts";
 
 describe("memoryRateLimiter()", () => {
-  test("allows a burst of all requests, then one after the other, evenly", () => {
+  test("allows a burst of the whole limit, then single requests, evenly", () => {
     const clock = fakeClock();
     const limiter = memoryRateLimiter({ requests: 3, per: 900 }, clock);
     const taken = Array.from({ length: 4 }, () => limiter.take("ada", 1));

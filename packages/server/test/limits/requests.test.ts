@@ -17,7 +17,7 @@ const agent = defineAgent({
   onMessage: (turn) => turn.reply(turn.text),
 });
 
-/** Who calls is in a header. `later`: the answer comes when the test resolves it. */
+/** Callers are named by a header. `later`: the answer comes when the test resolves it. */
 function names(later?: Promise<void>): Authenticator & { asked: number } {
   const authenticator: Authenticator & { asked: number } = {
     asked: 0,
@@ -73,13 +73,13 @@ describe("limits.rate.principal", () => {
     expect([await list("ada"), await list("ada")]).toEqual([200, 429]);
   });
 
-  test("takes nothing from a caller whose name others use without its credentials", async () => {
+  test("takes nothing from a caller if others use its name without its credentials", async () => {
     const rate = { principal: { requests: 1, per: minute } };
     const { list } = serving({ authenticator: names(), clock: fakeClock(), limits: { rate } });
     expect([await list(), await list("banned"), await list("ada")]).toEqual([401, 403, 200]);
   });
 
-  test("tells callers without names apart by their addresses, those of IPv6 by their first 64 bits", async () => {
+  test("distinguishes anonymous callers by their addresses; of an IPv6 address, the first 64 bits count", async () => {
     const { list } = serving({ clock: fakeClock(), limits: { rate: { principal: { requests: 1, per: minute } } } });
     expect([await list(undefined, "2001:db8::1"), await list(undefined, "2001:db8::2")]).toEqual([200, 429]);
     expect(await list(undefined, "2001:db8:0:1::1")).toBe(200);
@@ -114,7 +114,7 @@ describe("limits.rate.address", () => {
 describe("limits.rate.failures", () => {
   const limits = { rate: { failures: { requests: 3, per: minute } } };
 
-  test("blocks an address that guesses, even with valid credentials, until time has passed", async () => {
+  test("blocks an address after guesses for some time, even with valid credentials", async () => {
     const clock = fakeClock();
     const authenticator = names();
     const { list, send } = serving({ authenticator, clock, limits });
@@ -195,7 +195,7 @@ describe("limits.rate.failures", () => {
       ]);
     });
 
-    test("does not count a token that is valid for another scheme than the first", async () => {
+    test("does not count a token that the first scheme rejects and another accepts", async () => {
       const { audits, list } = await several();
       for (let at = 0; at < 10; at++) {
         expect(await list({ authorization: "Bearer token-of-bob" })).toBe(200);
@@ -219,7 +219,7 @@ describe("limits.rate.failures", () => {
 });
 
 describe("a custom limiter", () => {
-  /** Records what is taken. */
+  /** Records the taken budgets. */
   function spent(answer: Awaited<ReturnType<RateLimiter["take"]>>): RateLimiter & { readonly keys: string[] } {
     const keys: string[] = [];
     return {

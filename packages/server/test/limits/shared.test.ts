@@ -23,7 +23,7 @@ const agent = defineAgent({
 const minute = 60_000;
 const hundred = { requests: 100, per: minute };
 
-/** Servers on one store, and functions that list tasks at one of them. `checked`: what each check of a credential waits for. */
+/** Servers on one store, and functions that list tasks at one of them. `checked`: a promise that each check of a credential awaits. */
 function cluster(rate: RateLimits, servers = 2) {
   const clock = fakeClock();
   const rates = testRates(clock);
@@ -68,13 +68,13 @@ function cluster(rate: RateLimits, servers = 2) {
 const count = (statuses: readonly number[], status: number): number =>
   statuses.filter((each) => each === status).length;
 
-/** Lets the event loop turn until what was begun has happened, however late a busy machine is. Time does not pass. */
+/** Waits until the event loop has finished its pending work. The clock stands still. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 describe("limits.rate.principal over several servers", () => {
-  test("100 a minute hold, except for a fiftieth a server, and the excess is paid back", async () => {
+  test("100 a minute are exceeded by at most a fiftieth for each server, and the excess is paid back", async () => {
     const { clock, list } = cluster({ principal: hundred });
     const first = count(await list(200), 200);
     expect(first).toBeGreaterThanOrEqual(100);
@@ -109,7 +109,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls.map((uses) => uses.map(({ used, wanted }) => [used, wanted]))).toEqual([[[12, 0]]]);
     gate.resolve();
     await settled();
-    // Ten requests a second of each of ten callers, for two seconds: what comes in 100 ms is one call.
+    // Ten requests a second of each of ten callers, for two seconds: all requests within 100 ms share a call.
     rates.calls.length = 0;
     for (let at = 0; at < 20; at += 1) {
       for (let caller = 0; caller < 10; caller += 1) expect(await list(1, `caller ${caller}`)).toEqual([200]);
@@ -127,7 +127,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls).toEqual([]);
   });
 
-  test("while the store fails, each server limits on its own and logs it once; then all of it counts", async () => {
+  test("while the store fails, each server limits on its own and logs it once; later all requests count", async () => {
     const { clock, rates, log, list } = cluster({ principal: hundred });
     rates.before = () => Promise.reject(new A2AError("Unavailable"));
     expect(count(await list(300), 200)).toBe(200);
@@ -157,12 +157,12 @@ describe("limits.rate.principal over several servers", () => {
     clock.advance(1_000);
     await waiting;
     expect(answered).toBe(50);
-    // The call is still under way, and nothing waits for it.
+    // The call is still pending, but nothing waits for it.
     expect(count(await list(100), 200)).toBe(51);
     gate.resolve();
     await settled();
     expect(count(await list(10), 200)).toBe(0);
-    // The call took effect after its second. What was allowed meanwhile is reported, and nothing twice: 101 in all.
+    // The call took longer than a second. The requests allowed meanwhile are reported, none twice: 101 in all.
     clock.advance(100);
     await settled();
     const key = rates.calls[0]?.[0]?.key ?? "";
@@ -178,20 +178,20 @@ describe("limits.rate.principal over several servers", () => {
 });
 
 describe("limits.rate.failures over several servers", () => {
-  test("100 guesses a minute hold, however many arrive at once, except for a tenth a server", async () => {
+  test("100 guesses a minute are exceeded by at most a tenth for each server, however many arrive at once", async () => {
     const shared = cluster({ failures: hundred });
     const statuses = await shared.list(400, "wrong");
     expect(count(statuses, 401)).toBeGreaterThanOrEqual(100);
     expect(count(statuses, 401)).toBeLessThanOrEqual(120);
     expect(shared.checks).toBe(count(statuses, 401));
     expect(count(statuses, 401) + count(statuses, 429)).toBe(400);
-    // Right credentials of that address are not checked, either.
+    // Valid credentials from that address are not checked, either.
     expect(await shared.list(2)).toEqual([429, 429]);
   });
 
-  test("a failure at one server counts at the other before that has checked a tenth of the limit", async () => {
+  test("a failure at one server counts at the other before the other has checked a tenth of the limit", async () => {
     const { list } = cluster({ failures: { requests: 10, per: minute } });
-    // One after the other, at both in turn.
+    // One at a time, at both in turn.
     let failed = 0;
     for (let at = 0; at < 20; at += 1) failed += count(await list(2, "wrong"), 401);
     expect(failed).toBeGreaterThanOrEqual(10);
@@ -229,7 +229,7 @@ describe("limits.rate.failures over several servers", () => {
     await settled();
     expect(shared.checks).toBe(10);
     shared.clock.advance(1_000);
-    // One has come back in this second.
+    // One guess was refilled in this second.
     expect(count(await waiting, 401)).toBe(101);
     gate.resolve();
   });
@@ -259,7 +259,7 @@ test("with more callers than can be reported, each is limited locally, and none 
 });
 
 describe("a request that waits for a shared limit", () => {
-  /** Limiters on a store whose calls take this many milliseconds. */
+  /** Limiters on a store with this latency in milliseconds. */
   function slow(ms: number) {
     const clock = fakeClock();
     const rates = testRates(clock);
@@ -308,14 +308,14 @@ describe("a request that waits for a shared limit", () => {
     expect(answered).toEqual(["first continues"]);
     await advance(200);
     expect(answered).toEqual(["first continues", "second continues"]);
-    // What was taken for it late is not reported once more.
+    // The request that was counted late is not reported again.
     await advance(2_000);
     const counted = rates.calls.flat().reduce((sum, { used, wanted }) => sum + used + wanted, 0);
     expect(counted).toBe(2);
     for (let at = 0; at < 9; at += 1) ask(`${at}`);
     await advance(2_000);
     expect(answered.filter((each) => each.endsWith("continues"))).toHaveLength(10);
-    // The others that came at the same time.
+    // The other concurrent requests.
     expect(answered).toHaveLength(11);
   });
 });

@@ -1,11 +1,11 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 import type { RateTaken, RateUse, StoreRates } from "../../src/store/index.ts";
 
-/** Budgets in memory, which fail, wait and are counted as a test says. */
+/** Budgets in memory. A test can count their calls, delay them and let them fail. */
 export interface TestRates extends StoreRates {
   /** All calls. */
   readonly calls: (readonly RateUse[])[];
-  /** What a call awaits. A rejection fails it before it takes effect. */
+  /** Awaited by each call. If it rejects, the call fails without effect. */
   before: () => Promise<void>;
 }
 

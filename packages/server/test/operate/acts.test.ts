@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Act, OperatedTask } from "../../src/operate/port.ts";
 import { gate, serve, until, type Served } from "./support.ts";
 
-/** What operators do, over the REST API (docs/decisions/operators.md). */
+/** Acts of operators, over the REST API (docs/decisions/operators.md). */
 
 const agent = "/";
 
@@ -23,7 +23,7 @@ const waitsFor = (on: Served, taskId: string, kind: string): Promise<void> =>
   until(async () => (await on.why(taskId)).kind === kind);
 
 describe("cancel", () => {
-  it("cancels a running task even if its agent ignores it, and stores the act with it", async () => {
+  it("cancels a running task even if its agent ignores it, and stores the act in the same commit", async () => {
     const hold = gate();
     const on = serve(async function* (turn) {
       yield turn.working("On it");

@@ -12,7 +12,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { bound } from "../engine/support.ts";
 import { document, serve, until } from "./support.ts";
 
-/** The REST API of operators: who may call it, what it refuses, and its OpenAPI document. */
+/** The REST API of operators: its callers, its refusals and its OpenAPI document. */
 
 const done: Parameters<typeof serve>[0] = async function* (turn) {
   yield turn.completed("Done");
@@ -172,7 +172,7 @@ describe("the list", () => {
 });
 
 describe("concurrent acts", () => {
-  it("succeed for one operator, and are rejected for the others with the current task", async () => {
+  it("succeed for one operator; the others get a rejection with the current task", async () => {
     const on = serve(async function* (turn) {
       yield turn.inputRequired("Which one?");
     });
@@ -208,7 +208,7 @@ describe("the OpenAPI document", () => {
         ? []
         : [[path.split("/").at(-1), responses["409"]?.description, "404" in responses]];
     });
-    expect(acts).toContainEqual(["cancel", "Refused: The task is not as it was, or cannot do this", true]);
+    expect(acts).toContainEqual(["cancel", "Refused: The task has changed, or does not allow this", true]);
     const conflict = "Refused: The agent is paused already, or no node serves it and it has no tasks";
     expect(acts).toContainEqual(["pause", conflict, false]);
     expect(acts).toHaveLength(8);

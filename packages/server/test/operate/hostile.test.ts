@@ -4,7 +4,7 @@ import { schemaOf, operatorRoutes, type OperatorRoute } from "../../src/operate/
 import { times } from "../../../../test/counts.ts";
 import { document, gate, serve, unlike, unlikeSchema, until, type Served } from "./support.ts";
 
-/* Requests of every kind, made of the OpenAPI document: whatever is sent, the answer is one that the document has, and never a failure of the server. */
+/* Requests of every kind, generated from the OpenAPI document, get documented answers, and no server errors. */
 
 const url = "http://127.0.0.1:4000/ops";
 
@@ -36,7 +36,7 @@ interface Sent {
   readonly inputs: Readonly<Record<string, unknown>>;
 }
 
-/** What is right, nearly right, and wrong for an input of a route. */
+/** Valid, nearly valid and invalid values for an input of a route. */
 function valueOf(name: string, route: OperatorRoute, ids: readonly string[]): fc.Arbitrary<unknown> {
   const schema = schemaOf(route.inputs[name] ?? { type: "string", description: "" });
   const isText = schema["type"] === "string";
@@ -84,7 +84,7 @@ function requests(ids: readonly string[]): fc.Arbitrary<Sent> {
   );
 }
 
-/** Why a body is not what the document says. `undefined`: it is. */
+/** Why a body does not match the document. `undefined`: it does. */
 function unlikeBody({ path }: OperatorRoute, body: unknown): string | undefined {
   const schema = document.paths[path]?.["post"]?.requestBody?.content["application/json"].schema;
   return unlikeSchema(schema ?? false, body);

@@ -36,13 +36,13 @@ type Responses = Readonly<Record<string, ApiResponse>>;
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 
-/** Why a value is not of a schema of the document. `undefined`: it is. */
+/** Why a value does not match a schema of the document. `undefined`: it does. */
 export function unlikeSchema(schema: object | false, value: unknown): string | undefined {
   const whole = schema && { ...schema, components: document.components };
   return ajv.validate(whole, value) ? undefined : ajv.errorsText();
 }
 
-/** Why an answer is not what the document says. `undefined`: it is. */
+/** Why an answer does not match the document. `undefined`: it does. */
 export function unlike(method: string, path: string, status: number, body: unknown): string | undefined {
   const schema = document.paths[path]?.[method.toLowerCase()]?.responses[status]?.content["application/json"].schema;
   return schema === undefined ? `${method} ${path} has no answer ${status}` : unlikeSchema(schema, body);
@@ -54,7 +54,7 @@ export interface Served {
   /** Sends a message, and does not wait for its task. */
   send(text: string, more?: object): Promise<string>;
   stateOf(taskId: string): Promise<string | undefined>;
-  /** Calls the API. Throws if the answer is not what the document says. */
+  /** Calls the API. Throws if the answer does not match the document. */
   ops<Body = Record<string, unknown>>(
     path: string,
     body?: object,

@@ -9,7 +9,7 @@ import { callContext, fakeClock } from "@parley/testing";
 import { harness, type Harness } from "../engine/support.ts";
 import { dialerTo, settingsOf, testKey } from "./config-support.ts";
 
-/* What a config must be like to be stored: each wrong member is named in the error, apart and with a message. */
+/* Configs are checked, alone and in a message. The error names each invalid member. */
 
 const url = "https://hooks.example.org/parley";
 const ada = callContext({ subject: "ada" });
@@ -23,7 +23,7 @@ function setup(options: PushOptions = {}, push = settingsOf(options)): Harness {
   );
 }
 
-/** Registers a config apart, with a first message, and with a message for a task. */
+/** Registers a config on its own, with a first message, and with a message for a task. */
 async function tries({ service, send }: Harness, config: Partial<TaskPushNotificationConfig>) {
   const { id: taskId } = await send("hi", { subject: "ada" });
   const create = () => service.call("CreateTaskPushNotificationConfig", { url, ...config, taskId }, ada);
@@ -258,7 +258,7 @@ describe("the challenge", () => {
     expect(bodies.join()).not.toMatch(/the-token|the-credentials/);
   });
 
-  test("is sent to at most as many receivers at a time as the server posts to", async () => {
+  test("is sent to as many receivers at a time as the server's limit for posts", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     const dialer: Dialer = {
@@ -275,7 +275,7 @@ describe("the challenge", () => {
     expect((await Promise.allSettled(calls)).filter(({ status }) => status === "fulfilled")).toHaveLength(2);
   });
 
-  test("is not sent for somebody else's task", async () => {
+  test("is not sent for another caller's task", async () => {
     const asked: string[] = [];
     const dialer = answering((challenge) => {
       asked.push(challenge);

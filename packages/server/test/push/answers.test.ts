@@ -11,7 +11,7 @@ import { gists, harness, receiver, until, type Answers } from "./support.ts";
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** A task with two events for a receiver that answers so. */
+/** A task with two events for a receiver with these answers. */
 async function delivering(answers: Answers, options: Parameters<typeof harness>[0] = {}) {
   const clock = fakeClock();
   const hook = await receiver(answers);
@@ -105,7 +105,7 @@ describe("a failed attempt is repeated", () => {
     await given.failed(1);
     expect((await given.row("t"))?.config.problem?.reason).toMatch(/^The connection failed/);
     await arrived(given);
-    // The receiver has it twice, under one id.
+    // The receiver gets it twice, with the same id.
     expect(given.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_1_2", "n-c_1_2", "n-c_2_3"]);
   });
 
@@ -209,7 +209,7 @@ describe("retries", () => {
       }),
     ]);
     expect(JSON.stringify(warnings)).not.toContain("/hook");
-    // Not all by the same time.
+    // The delays have jitter.
     expect(new Set(took.map((each, at) => each / (waits[at] ?? 1))).size).toBeGreaterThan(1);
 
     code = 204;
@@ -288,7 +288,7 @@ describe("an event that the receiver rejects", () => {
     expect(target.received).toEqual([]);
   });
 
-  it("is retried if an operator says so, before the others, under its old id and number", async () => {
+  it("is retried at an operator's request, before the others, with its old id and number", async () => {
     let code = 400;
     const given = await delivering(() => code);
     await until(async () => expect((await given.row("t"))?.config.refused).toHaveLength(2));

@@ -13,14 +13,14 @@ function answering(): Origin<string> {
 }
 
 describe("requests to an origin", () => {
-  it("that were concurrent and fail together, for example during a restart, are one failure", () => {
+  it("that fail together, for example during a restart, count as one failure", () => {
     const origin = answering();
     for (let at = 0; at < most; at += 1)
       origin.ended({ health: "dead", took: 5 }, { since: 1_000 + at, most, elapsed: 1_100 + at, wall: 1_100, random });
     expect(origin.openForMs(1_200)).toBe(0);
   });
 
-  it("that fail one after the other close it after five, for twice as long each time", () => {
+  it("that fail one after the other close the origin after the fifth, each time for twice as long", () => {
     const origin = answering();
     const closed = [];
     for (let at = 1; at <= 7; at += 1) {
@@ -31,7 +31,7 @@ describe("requests to an origin", () => {
     expect(closed).toEqual([0, 0, 0, 0, 10_000, 20_000, 40_000]);
   });
 
-  it("that a process found unanswered after it was paused for eight seconds, defer no event for long", () => {
+  it("that seem unanswered because the process was paused for eight seconds defer no event for long", () => {
     const origin = answering();
     origin.running.push(1_000);
     origin.waiting.push(...Array.from({ length: 300 }, String));
@@ -42,7 +42,7 @@ describe("requests to an origin", () => {
     expect(origin.deferralMs(9_000, random)).toBeLessThan(10_000);
   });
 
-  it("that take longer than before, one after the other, update the estimate", () => {
+  it("that take longer than before update the estimate", () => {
     const origin = answering();
     for (let at = 0; at < 12; at += 1)
       origin.ended({ health: "alive", took: 8_000 }, { since: at, most, elapsed: at, wall: at, random });
@@ -50,12 +50,12 @@ describe("requests to an origin", () => {
   });
 });
 
-describe("what another process has learned of an origin", () => {
+describe("another process's report on an origin", () => {
   const fail = (origin: Origin<string>, elapsed: number) =>
     origin.ended({ health: "dead", took: 5 }, { since: elapsed - 5, most, elapsed, wall: elapsed, random });
   const repeat = 60_000;
 
-  /** An origin that gets no requests, 10 s long from 5 s on. */
+  /** An origin that gets no requests for 10 s, starting at 5 s. */
   function failing(): Origin<string> {
     const origin = new Origin<string>("https://receiver.example.com");
     for (let at = 1; at <= 5; at += 1) fail(origin, at * 1_000);
@@ -80,7 +80,7 @@ describe("what another process has learned of an origin", () => {
     expect([other.allowed, other.trusted, other.openForMs(0)]).toEqual([8, true, 0]);
   });
 
-  it("that answers is tried once by who failed, and closed for longer if that fails too", () => {
+  it("that answers is tried once by the process that failed, and closed for longer if that fails too", () => {
     const origin = failing();
     expect(origin.openForMs(6_000)).toBe(9_000);
     origin.learn({ ...told(answering(), 6_000), at: 6_000 }, { wall: 6_000, elapsed: 6_000 }, most);
@@ -91,7 +91,7 @@ describe("what another process has learned of an origin", () => {
     expect(origin.openForMs(6_500)).toBe(20_000);
   });
 
-  it("that fails is asked once more by who was answered, which decides", () => {
+  it("of a failure is checked by this process's next request, which decides", () => {
     for (const health of ["alive", "dead"] as const) {
       const origin = answering();
       origin.learn(told(failing(), 6_000), { wall: 6_000, elapsed: 6_000 }, most);

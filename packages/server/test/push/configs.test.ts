@@ -111,7 +111,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     });
   });
 
-  test("continues where the config with the same id stopped, so no waiting event is lost", async () => {
+  test("continues at the last event of the config with the same id, so no waiting event is lost", async () => {
     const { send, create, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a", ...secrets });
@@ -142,7 +142,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(await list(taskId)).toHaveLength(5);
   });
 
-  test("starts a parked config again that is created again", async () => {
+  test("restarts a parked config that is created again", async () => {
     const { send, create, list, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a" });
@@ -208,7 +208,7 @@ describe("GetTaskPushNotificationConfig (§3.1.8)", () => {
 });
 
 describe("ListTaskPushNotificationConfigs (§3.1.9)", () => {
-  test("gives pages that neither repeat nor skip a config, even if the one at their end is deleted", async () => {
+  test("returns pages that neither repeat nor skip a config, even if a page's last config is deleted", async () => {
     const { send, create, service } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     for (const id of ["a", "b", "c", "d", "e.1 / ?"]) await create({ taskId, id });
@@ -295,7 +295,7 @@ describe("DeleteTaskPushNotificationConfig (§3.1.10)", () => {
   });
 });
 
-describe("the configs of somebody else's task (§13.1)", () => {
+describe("the configs of another caller's task (§13.1)", () => {
   test.each([
     ["CreateTaskPushNotificationConfig", { url }],
     ["CreateTaskPushNotificationConfig", { url: "http://127.0.0.1/" }],

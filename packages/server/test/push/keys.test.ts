@@ -49,7 +49,7 @@ describe("keys of a server (RFC 5869, RFC 8037)", () => {
     expect([seal.extractable, sign.extractable]).toEqual([false, false]);
   });
 
-  test("open only what they sealed themselves", async () => {
+  test("open only their own sealed values", async () => {
     const [first, second] = await pushKeyring([one, two])();
     const iv = new Uint8Array(12);
     const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, first.seal, one);
@@ -75,7 +75,7 @@ describe("the signer of a server", () => {
     }
   });
 
-  test("signs v1 too if the config has a secret, which the library of Standard Webhooks verifies", async () => {
+  test("also signs v1 if the config has a secret, and the library of Standard Webhooks verifies it", async () => {
     const secret = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
     const at = Math.floor(Date.now() / 1000);
     const signature = await createSigner(pushKeyring([one]), issuer).signature({ ...signed, timestamp: at }, secret);
@@ -84,7 +84,7 @@ describe("the signer of a server", () => {
     expect(new Webhook(secret).verify(signed.body, headers)).toEqual(JSON.parse(signed.body));
   });
 
-  test("signs a JWT with its first key, which is verified with the key set before and after a rotation", async () => {
+  test("signs a JWT with its first key; the key set verifies it before and after a rotation", async () => {
     // The query may hold a secret.
     const claims = { audience: "https://client.example/hook?secret=s", taskId: "t" };
     const before = await createSigner(pushKeyring([one]), issuer).jwt(signed, claims);

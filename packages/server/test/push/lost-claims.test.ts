@@ -35,7 +35,7 @@ describe("a claim of a process", () => {
     await until(async () => expect(await claims()).toBe(0));
   });
 
-  it("that is dead is found behind five thousand deferred rows, and so is that of one that dies meanwhile", async () => {
+  it("that is dead is found behind five thousand deferred rows, even if it dies meanwhile", async () => {
     const { url, received } = await receiver();
     const lost = new Set(["other"]);
     const { clock, store, outbox } = withHolders((holder) => lost.has(holder));

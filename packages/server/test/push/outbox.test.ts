@@ -9,7 +9,7 @@ import { gists, harness, receiver, until } from "./support.ts";
 const input = (taskId: string) => status(taskId, "TASK_STATE_INPUT_REQUIRED");
 
 describe("deliveries of a config", () => {
-  it("arrive one after the other, with their ids, numbers and generations (A2A 1.0 §4.3.3)", async () => {
+  it("arrive in order, with their ids, numbers and generations (A2A 1.0 §4.3.3)", async () => {
     const { url, received } = await receiver();
     const { task, append, outbox, row } = harness();
     await task("t", { c: `${url}/hook?secret` });
@@ -60,7 +60,7 @@ describe("deliveries of a config", () => {
     await until(() => expect(gists(received)).toEqual(["working", "completed"]));
   });
 
-  it("find what another process stored, with the next poll", async () => {
+  it("include events of another process, at the next poll", async () => {
     const { url, received } = await receiver();
     const clock = fakeClock();
     const { task, append, store } = harness({ clock });

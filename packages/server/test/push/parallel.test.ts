@@ -23,7 +23,7 @@ async function holding() {
   return { ...made, held, answer: (status = 204) => held.splice(0).forEach((each) => each.writeHead(status).end()) };
 }
 
-/** Stores so many tasks with an event for this address, which are due. */
+/** Stores this many tasks, each with a due event for this address. */
 async function fill(store: Store, count: number, urlOf: (at: number) => string): Promise<void> {
   for (let from = 0; from < count; from += 500) {
     const items = Array.from({ length: Math.min(500, count - from) }, (_, at) => from + at).map((at) => {
@@ -138,7 +138,7 @@ describe("a receiver that does not answer delays no other", () => {
       },
     ]);
     outbox.start();
-    // Those without a place are deferred. Of the 256 of one owner two are claimed; the row of the other owner is read last.
+    // Rows without capacity are deferred. Two of the first owner's 256 rows are claimed; the other owner's row is read last.
     const due = () => store.dueFeatures({ feature: "push", now: clock.now(), limit: 2_001 });
     await until(async () => expect((await due()).length).toBe(255));
     expect(asked.length).toBe(2);
@@ -301,7 +301,7 @@ describe("a jump of the wall clock", () => {
     await until(() => expect(gists(received)).toEqual(["working", "completed"]));
   });
 
-  it("back by years, before this process began: rows beyond any wait are due now, others are left", async () => {
+  it("back by years, before this process began: rows beyond the longest wait are due now, others stay", async () => {
     const { url, received } = await receiver();
     const clock = fakeClock();
     const { outbox, store, row } = harness({ clock });
@@ -406,7 +406,7 @@ describe("a store", () => {
     const { outbox, task, append, row } = harness({
       store: failing,
       clock,
-      // A request during which the clock continues may fail, and is repeated.
+      // A request fails if the clock moves meanwhile, and is then repeated.
       settings: { retryAfter: Array.from({ length: 1_000 }, () => 0) },
     });
     outbox.start();
@@ -439,7 +439,7 @@ describe("a store", () => {
 });
 
 describe("an operator", () => {
-  it("may change a row while it is delivered: the result is stored in it, and the operator's change applies", async () => {
+  it("may change a row during its delivery: the result is stored, and the operator's change applies", async () => {
     const codes = [400, 204, 204];
     const slow = await holding();
     const clock = fakeClock();

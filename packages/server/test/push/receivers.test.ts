@@ -7,11 +7,11 @@ import { making, working } from "../../../testing/src/store/given.ts";
 import { bound } from "../engine/support.ts";
 import { configRow, harness, until, type Harness } from "./support.ts";
 
-/* What processes publish about receivers, so a fresh one does not start from scratch (docs/decisions/webhooks.md). */
+/* Processes share their knowledge of receivers, so that a new process does not start from scratch (docs/decisions/webhooks.md). */
 
 const host = "receiver.example.com";
 
-/** A receiver that many processes call. `answer`: what it does with a request; a process is named by the creator of its dialer. */
+/** A receiver that many processes call. `answer` handles a request of a process, which is named when its dialer is created. */
 function receiving(answer: (process: string) => number | Promise<number>) {
   const asked: string[] = [];
   const open = { now: 0, most: 0 };
@@ -29,7 +29,7 @@ function receiving(answer: (process: string) => number | Promise<number>) {
   return { asked, open, dialerOf };
 }
 
-/** Stores so many tasks, each with an event that is due for the receiver. */
+/** Stores this many tasks, each with a due event for the receiver. */
 async function fill(store: Store, clock: FakeClock, name: string, count: number): Promise<void> {
   const items = Array.from({ length: count }, (_, at) => {
     const made = making(`${name}${at}`);
@@ -55,7 +55,7 @@ async function unsettled(store: Store, clock: FakeClock): Promise<readonly strin
   return rows.filter(({ due, value }) => due <= clock.now() || value.includes('"claim"')).map(({ value }) => value);
 }
 
-/** Lets a little time pass until the check holds. */
+/** Advances the clock in small steps until the check passes. */
 const soon = (clock: FakeClock, check: () => unknown): Promise<void> =>
   until(async () => {
     clock.advance(20);

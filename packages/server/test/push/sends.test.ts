@@ -5,7 +5,7 @@ import { callContext } from "@parley/testing";
 import { harness, type Harness, type OnMessage } from "../engine/support.ts";
 import { opened, rowsOf, settingsOf, storedOf } from "./config-support.ts";
 
-/* Webhooks that come with a message (A2A 1.0 §3.2.2): `configuration.taskPushNotificationConfig`. */
+/* Webhooks in a message (A2A 1.0 §3.2.2): `configuration.taskPushNotificationConfig`. */
 
 const url = "https://hooks.example.org/parley";
 const ada = callContext({ subject: "ada" });
@@ -58,7 +58,7 @@ describe("a webhook with the first message of a task", () => {
     expect(await store.dueFeatures({ feature: "push", now: Infinity, limit: 9 })).toHaveLength(1);
   });
 
-  test("seals its secrets for the task that did not exist before", async () => {
+  test("seals its secrets for the new task", async () => {
     const { send, store } = setup();
     const { id } = await send("hi", { subject: "ada", configuration: webhook({ id: "w", token: "the-token" }) });
     const [stored] = await storedOf(store, key(id));
@@ -124,7 +124,7 @@ describe("a webhook with the first message of a task", () => {
 describe("a webhook with a repeated message (§3.3.1)", () => {
   const repeated = { messageId: "the same" };
 
-  test("is stored once, whether the first one is answered or under way", async () => {
+  test("is stored once, whether or not the first message is answered yet", async () => {
     const { send, store, items } = setup();
     const init = { subject: "ada", message: repeated, configuration: webhook({ token: "t" }) };
     const together = await Promise.all([send("hi", init), send("hi", init)]);
@@ -154,7 +154,7 @@ describe("a webhook with a repeated message (§3.3.1)", () => {
 });
 
 describe("a webhook with a message for a task (§3.4.3)", () => {
-  test("is stored in the append of the message, and begins at the head that the task had", async () => {
+  test("is stored in the append of the message, and begins after the events before it", async () => {
     const { send, items, store } = setup();
     const { id } = await send("hi", { subject: "ada" });
     const head = await store.head(key(id), id);
@@ -233,7 +233,7 @@ describe("a webhook with a message for a task (§3.4.3)", () => {
     expect(length).toBeLessThanOrEqual(3);
   });
 
-  test("for somebody else's task, or a terminal one, is rejected as without it", async () => {
+  test("for another owner's task, or a terminal one, is rejected like a message without a webhook", async () => {
     const { send, cancel, items } = setup();
     const { id } = await send("hi", { subject: "ada" });
     const configuration = webhook();

@@ -56,7 +56,7 @@ describe("the option push", () => {
     ["push.retryAfter", { retryAfter: 5_000 }],
     ["push.events", { events: "some" }],
     ["push.mutualTls", { mutualTls: true }],
-  ])("rejects at startup what is wrong in %s (%#)", (field, option) => {
+  ])("rejects an invalid %s at startup (%#)", (field, option) => {
     const given = typeof option === "object" && option !== null ? { keys: [testKey], ...option } : option;
     expect(() => pushSettingsOf(given as PushOptions, publicUrl, silentLogger)).toThrow(
       expect.objectContaining({ code: "InvalidParams", fields: [expect.objectContaining({ field })] }),

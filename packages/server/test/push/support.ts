@@ -73,7 +73,7 @@ async function listening(
   return `${protocol}://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A signature that shows what was signed. */
+/** A signature that contains the signed text. */
 export const plainSigner: PushSigner = {
   signature: ({ id, timestamp }, secret) =>
     Promise.resolve(`v1a,${id}.${timestamp}${secret === undefined ? "" : ` v1,${secret}`}`),

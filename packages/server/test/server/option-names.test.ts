@@ -5,7 +5,7 @@ import { defineAgent } from "../../src/agent/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
 import { cardOf, jsonRpcAt } from "../../../a2a/test/client/support.ts";
 
-/* Options that there are not, as JavaScript can pass them: without an error they would do nothing. */
+/* Unknown options (untyped JavaScript): without an error they would be ignored. */
 
 const definition = {
   name: "Echo",
@@ -24,19 +24,19 @@ describe("createHandler()", () => {
     [{ limit: { bodyBytes: 1 } }, "limit is not an option of createHandler(): did you mean limits?"],
     [{ authenticater: {} }, "authenticater is not an option of createHandler(): did you mean authenticator?"],
     [{ interceptor: [] }, "interceptor is not an option of createHandler(): did you mean interceptors?"],
-    [{ constructor: 1 }, "constructor is not an option of createHandler(). There are allowedHosts, "],
+    [{ constructor: 1 }, "constructor is not an option of createHandler(). The options are allowedHosts, "],
     [{ cors: { origin: "*" } }, "origin is not an option of cors: did you mean origins?"],
     [{ authorization: { key: [] } }, "key is not an option of authorization: did you mean keys?"],
     [{ blobs: { inlineByte: 1 } }, "inlineByte is not an option of blobs: did you mean inlineBytes?"],
     [{ dedupe: { onconflict: "refuse" } }, "onconflict is not an option of dedupe: did you mean onConflict?"],
     [{ health: { readyz: "/r" } }, "readyz is not an option of health: did you mean ready?"],
     [{ lease: { maxAttempt: 1 } }, "maxAttempt is not an option of lease: did you mean maxAttempts?"],
-    [{ push: { retries: [] } }, "retries is not an option of push. There are keys, "],
+    [{ push: { retries: [] } }, "retries is not an option of push. The options are keys, "],
     [{ push: { net: { allowPrivat: true } } }, "allowPrivat is not an option of push.net: did you mean allowPrivate?"],
     [{ retention: { complete: 1 } }, "complete is not an option of retention: did you mean completed?"],
     [
       { retention: { agents: { "/a": { replay: 1 } } } },
-      'replay is not an option of retention.agents["/a"]. There are terminal, ',
+      'replay is not an option of retention.agents["/a"]. The options are terminal, ',
     ],
     [{ signCards: { key: [] } }, "key is not an option of signCards: did you mean keys?"],
   ])("rejects %j", (options, message) => {
@@ -57,7 +57,7 @@ test.each([
   [{ skill: [] }, "skill is not an option of defineAgent(): did you mean skills?"],
   [{ resumeable: true }, "resumeable is not an option of defineAgent(): did you mean resumable?"],
   [{ onmessage() {} }, "onmessage is not an option of defineAgent(): did you mean onMessage?"],
-  [{ supportedInterfaces: [] }, "supportedInterfaces is not an option of defineAgent(). There are "],
+  [{ supportedInterfaces: [] }, "supportedInterfaces is not an option of defineAgent(). The options are "],
 ])("defineAgent() rejects %j", (more, message) => {
   expect(() => defineAgent({ ...definition, ...more })).toThrow(message);
 });
@@ -68,7 +68,7 @@ describe("connect()", () => {
   test.each([
     [{ header: {} }, "header is not an option of connect(): did you mean headers?"],
     [{ interceptor: [] }, "interceptor is not an option of connect(): did you mean interceptors?"],
-    [{ apiKey: "k" }, "apiKey is not an option of connect(). There are binding, "],
+    [{ apiKey: "k" }, "apiKey is not an option of connect(). The options are binding, "],
   ])("rejects %j, and lists the valid ones", async (more, message) => {
     const [name] = Object.keys(more);
     await expect(connect(card, more as ConnectOptions)).rejects.toMatchObject({
@@ -87,7 +87,7 @@ describe("connect()", () => {
       const fetch = () => Promise.reject(new Error(`request ${(asked += 1)}`));
       const client = await connect(card, { fetch, retry: false, reconnect: false });
       const said = {
-        message: expect.stringMatching(new RegExp(`${name} is not an option of a call\\. There are .*timeout`)),
+        message: expect.stringMatching(new RegExp(`${name} is not an option of a call\\. The options are .*timeout`)),
       };
       await expect(client.sendMessage("hi", more)).rejects.toMatchObject(said);
       await expect(client.getTask("t1", more)).rejects.toMatchObject(said);

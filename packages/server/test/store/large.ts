@@ -46,11 +46,11 @@ function folded(id: string, records: readonly NewRecord[]): unknown {
   return JSON.parse(JSON.stringify(fold.snapshot())) as unknown;
 }
 
-/** Tasks that are larger than what a store returns at once; the limit is small here, to be quick. */
+/** Tasks larger than a store's answers. The limit is small here, for speed. */
 export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): void {
   const text = "x".repeat(10_000);
 
-  it("rejects a task larger than one text may be, and returns its small members", async () => {
+  it("rejects reading a task larger than the longest text, and returns its small members", async () => {
     const store = await create(bounds);
     const artifacts = Array.from({ length: 15 }, (_, n) => chunk("big", "a", text, n > 0));
     await put(store, "big", [said("m", "continue"), ...artifacts, done("big")]);
@@ -61,7 +61,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     };
     await expect(store.load(owner, "big", all)).rejects.toMatchObject(refusal);
     await expect(store.list(owner, { limit: 9, ...all })).rejects.toMatchObject(refusal);
-    // Less of it, and everything else, is still there.
+    // Smaller parts of it, and all other tasks, can still be read.
     const bare = await store.load(owner, "big", { artifacts: false });
     expect(bare?.task.history?.map(({ parts }) => parts[0]?.text)).toEqual(["continue", "!"]);
     const listed = await store.list(owner, { limit: 9, artifacts: false });

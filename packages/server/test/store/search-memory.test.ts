@@ -6,7 +6,7 @@ import { compiled } from "../../../../test/programs.ts";
 
 const program = fileURLToPath(new URL("search-memory.ts", import.meta.url));
 
-it("a search in memory keeps about as many bytes as the texts have: 4 MB are searched in a heap of 64 MB", async () => {
+it("a search in memory keeps about the size of the texts: 4 MB are searched in a heap of 64 MB", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ["--max-old-space-size=64", compiled(program)]);
   expect(stdout).toBe("1");
 });

@@ -78,7 +78,7 @@ describe("a search in memory", () => {
     expect((await search.find(alice, { terms: searchTerms("boat"), limit: 99 })).total).toBe(7);
   });
 
-  it("keeps a bounded number of bytes of words, the most recently searched, and finds what it does not keep", async () => {
+  it("caches a bounded number of bytes of the latest searched words, and still finds the others", async () => {
     const { tables, search, find } = await searched(100_000);
     for (let at = 0; at < 20; at += 1) stored(tables, `t${at}`, `boat number${at} ${words(50_000, 3000)}`);
     for (let turn = 0; turn < 2; turn += 1) {

@@ -99,7 +99,7 @@ describe("the contract of wake-ups fails", () => {
 });
 
 describe("a batch of wake-ups", () => {
-  /** What was sent, call by call. Each call ends when the test says so. */
+  /** A batch, with the ids of each call. A call ends when the test ends it. */
   function batchOf(clock: FakeClock, options: { pendingBytes?: number; messageBytes?: number } = {}) {
     const calls: string[][] = [];
     const errors: unknown[] = [];
@@ -157,7 +157,7 @@ describe("a batch of wake-ups", () => {
     expect(ids()).toEqual([["a"], ["b"], ["c"]]);
   });
 
-  it("splits what does not fit into one message, and loses nothing", async () => {
+  it("splits ids that do not fit into one message, and loses none", async () => {
     const { batch, calls, ids } = batchOf(fakeClock(), { messageBytes: 100 });
     const many = Array.from({ length: 50 }, (_, at) => `${"é".repeat(at % 7)}${at}`);
     batch.add(many);
@@ -181,7 +181,7 @@ describe("a batch of wake-ups", () => {
     expect(ids()).toEqual([[undefined], [undefined]]);
   });
 
-  it("drops what could not be sent, then says that any task may have changed", async () => {
+  it("drops messages that could not be sent, then says that any task may have changed", async () => {
     const clock = fakeClock();
     const { batch, ids, errors, done } = batchOf(clock);
     batch.add(["lost"]);

@@ -83,7 +83,7 @@ export function durableObjectStore(
   const alarms = new Alarms(storage);
   let isOpen = false;
   const driver = objectDriver(storage, () => {
-    // Creating tables needs no alarm, which would replace the one that starts the object.
+    // Creating tables needs no alarm, which would replace the alarm that starts the object.
     if (isOpen && alarm !== false) alarms.within(alarm);
   });
   create(driver);

@@ -17,7 +17,7 @@ import { ScopeChanges, type ScopeNames } from "./scopes.ts";
 import { search } from "./search.ts";
 import { LogWriter, ReplyWriter, TaskWriter, type LockedTask } from "./task-writer.ts";
 
-/** Another transaction created the same row first. The code is that of a serialization failure, so the transaction is retried. */
+/** Another transaction created the same row first. Its code is a serialization failure's, so the transaction is retried. */
 class Overtaken extends Error {
   readonly code: string = "40001";
 }

@@ -82,7 +82,7 @@ export function resolveNames(sql: Sql, scopes: ScopeIds, items: readonly ReadApp
   return scopes.resolve(sql, wanted);
 }
 
-/** Locks the tasks of the items and reads what they name, in one round trip. */
+/** Locks the tasks of the items and reads the rows that they name, in one round trip. */
 export async function readKnown(
   sql: Sql,
   names: ScopeNames,

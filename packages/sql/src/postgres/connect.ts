@@ -170,7 +170,7 @@ export function readUrl(url: string): Target {
     if (!modes.has(mode)) throw refused("its sslmode is not one of PostgreSQL");
     searchParams.set("sslmode", mode);
     searchParams.set("uselibpqcompat", "true");
-    // Node's default certificates replace those of the system.
+    // Node's default certificates replace the system's.
     if (searchParams.get("sslrootcert") === "system") {
       searchParams.delete("sslrootcert");
       searchParams.set("sslmode", "verify-full");

@@ -84,7 +84,7 @@ export function connectionOver(client: PoolClientLike, most: number, { names, li
         gather();
         return run(text, values, silence);
       }
-      // `pg` 8 warns of statements that are sent while another one runs, and `pg` 9 rejects them.
+      // `pg` 8 warns of a statement that is sent while another runs, and `pg` 9 rejects it.
       const next = last.then(() => run(text, values, silence));
       last = next.catch(ignore);
       return next;
@@ -139,7 +139,7 @@ function integer(text: string): number {
 }
 
 function bytes(text: string): Uint8Array {
-  // `bytea_output = escape` is of the time before 9.0.
+  // The default `escape` of PostgreSQL before 9.0 is not supported.
   if (!text.startsWith("\\x")) throw new RangeError("The database must have bytea_output = hex");
   return Buffer.from(text.slice(2), "hex");
 }
@@ -181,7 +181,7 @@ export class Liveness {
     return at !== undefined && (this.isLost(client) || performance.now() - at > doubtAfter);
   }
 
-  /** Whether another connection was silent after this one had last answered. */
+  /** Whether another connection went silent after this one last answered. */
   isLost(client: PoolClientLike): boolean {
     return (this.#answered.get(client) ?? Infinity) < this.#silent;
   }
@@ -197,7 +197,7 @@ export class Liveness {
 
 /** Executions of a statement before it gets a name: preparing a rare statement would waste memory of the server. */
 const soon = 3;
-/** The maximum number of named texts. They are constants of the source code, of which there are fewer. */
+/** The maximum number of named texts. The source code has fewer. */
 const maxTexts = 500;
 
 /**

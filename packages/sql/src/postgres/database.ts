@@ -44,7 +44,7 @@ export interface Database {
 }
 
 export interface QueryOptions {
-  /** The deadline of its retries during an outage, from `deadline()`. Default: that of a call that starts now. */
+  /** The deadline of its retries during an outage, from `deadline()`. Default: `deadline()` now. */
   readonly until?: number;
   /** Milliseconds without an answer after which it is retried on another connection. Default: the deadline. */
   readonly silence?: number;
@@ -53,11 +53,11 @@ export interface QueryOptions {
 export interface TransactionOptions {
   /** `write`: READ COMMITTED. `read`: the database at one moment (REPEATABLE READ, READ ONLY). */
   readonly mode: "read" | "write";
-  /** Milliseconds after which the server stops a statement. 0: never. Default: that of the database. */
+  /** Milliseconds after which the server stops a statement. 0: never. Default: the database's setting. */
   readonly statementTimeout?: number;
-  /** Milliseconds that a statement waits for a lock. 0: no limit. Default: that of the database. */
+  /** Milliseconds that a statement waits for a lock. 0: no limit. Default: the database's setting. */
   readonly lockTimeout?: number;
-  /** The deadline of its retries during an outage: `deadline()` at the start of its call. Default: that of a call that starts now. */
+  /** The deadline of its retries during an outage: `deadline()` at the start of its call. Default: `deadline()` now. */
   readonly until?: number;
 }
 
@@ -75,7 +75,7 @@ const oldest = 15;
 const maxConflicts = 8;
 /** Milliseconds that a write transaction may be idle: a paused process must not keep rows locked that another node needs. */
 const idleTimeout = 2000;
-/** As `idleTimeout`, for a read transaction, which locks no rows and may fold a large task meanwhile. */
+/** The same for a read transaction, which locks no rows and may be folding a large task. */
 const idleReadTimeout = 60_000;
 
 /** Checks the version of the server. */

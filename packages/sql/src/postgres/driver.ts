@@ -7,7 +7,7 @@ import type { Store } from "@parley/server/internal/store/index";
 export interface PostgresDriver extends Queries {
   /**
    * Lends a connection to `body` until its promise settles. If `body` rejects, the connection is closed and not reused. `silence`:
-   * milliseconds without an answer after which the connection counts as lost; default: that of the driver.
+   * milliseconds without an answer after which the connection counts as lost; default: the driver's.
    */
   hold<T>(body: (connection: Connection) => Promise<T>, silence?: number): Promise<T>;
   /** Subscribes once to a NOTIFY channel on a separate connection. Absent if the driver cannot: readers poll. */
@@ -25,7 +25,7 @@ export interface PostgresDriver extends Queries {
 /** Something that runs statements. */
 export interface Queries {
   /**
-   * Runs a statement. Without `values` the text may have several, separated by semicolons; the result is that of the last one.
+   * Runs a statement. Without `values` the text may have several, separated by semicolons; the result is the last statement's.
    *
    * Statements of a held connection run in call order, without waiting for earlier ones. In a transaction, those after a
    * failed one fail too.

@@ -159,7 +159,7 @@ const wantedKeys = columns("owner bigint, name text, now bigint");
 /** Locked, so that one transaction replaces an expired key. Readers do not wait. */
 const lockExpired = `SELECT k.owner, k.name FROM ${rowsOf(wantedKeys)} JOIN parley.keys k ON k.owner = v.owner AND k.name = v.name
   WHERE k.until <= v.now ORDER BY k.owner, k.name FOR NO KEY UPDATE OF k`;
-/** Apart from the lock, which would join a key that was just replaced to its former task. */
+/** Not part of the locking statement, which would join a key that was just replaced to its former task. */
 const selectKeys = `SELECT ${onceColumns}, k.until, k.owner, k.name FROM ${rowsOf(namedKey)}
   JOIN parley.keys k LEFT JOIN parley.tasks t ON t.number = k.task ON k.owner = v.owner AND k.name = v.name`;
 

@@ -145,7 +145,7 @@ export class LogReads {
   }
 }
 
-/** Whether a page is of the requested task and owner. */
+/** Whether a page belongs to the requested task and owner. */
 function isOf({ head: { task } }: LogPage, { scope, taskId }: Read): boolean {
   return task.taskId === taskId && (scope.owner === undefined || task.owner === scope.owner);
 }

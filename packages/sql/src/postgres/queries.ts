@@ -56,7 +56,7 @@ const selectClaimable = selectRuns(`
       WHERE agent = v.id AND free_at <= $2 AND (free_at, task) > ($3, $4) ORDER BY free_at, task LIMIT $5
     ) r ORDER BY r.until, r.task LIMIT $5`);
 
-/** Finds the runs of some processes by index, without reading those of others. */
+/** Finds the runs of some processes by index, without reading other runs. */
 const selectHeld = selectRuns(`
     SELECT r.task, r.free_at AS until FROM parley.tasks h JOIN parley.runs r ON r.task = h.number
     WHERE h.holder = ANY($6::text[]) AND r.agent IN (${namedAgents}) AND r.free_at <= $2 AND (r.free_at, r.task) > ($3, $4)
@@ -174,7 +174,7 @@ export async function writeNotes(sql: Sql, notes: readonly StoreNote[], now: num
 
 // Finds the tasks of a page of a list, and counts all tasks of the list.
 
-/** Lists of tasks: those of one level and of these ids, in these states, each list in the order of an index. */
+/** Lists of tasks of one level with these ids and states, each list in the order of an index. */
 interface Lists {
   readonly level: "agent" | "owner" | "context";
   readonly ids: readonly number[];

@@ -134,7 +134,7 @@ export class Retention {
     return int(row, 0) === 1;
   }
 
-  /** Drops detached partitions, including those of a node that stopped halfway. Resolves to `false` if one is still being detached. */
+  /** Drops detached partitions, even if a node stopped halfway. Resolves to `false` if one is still being detached. */
   async #dropDetached(): Promise<boolean> {
     const rows = await this.#sql(
       `SELECT c.relname::text, coalesce(i.inhdetachpending, false),
@@ -213,7 +213,7 @@ export const nextNumber: string = `floor(extract(epoch FROM clock_timestamp()) /
 
 const daysPerPartition = 7;
 const numbersPerPartition = numbersPerDay * daysPerPartition;
-/** Partitions to create ahead, with that of this week. */
+/** Number of partitions to create ahead, including this week's. */
 const partitionsAhead = 5;
 
 const lockClass = 0x70_61_72_74;

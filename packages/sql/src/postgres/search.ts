@@ -8,8 +8,8 @@ import { int, taskId, text, type Sql } from "./schema.ts";
 import { findPlace } from "./scopes.ts";
 
 /*
- * The index of full text search: a text by task and record. Its words, prefixed with the owner, are a `tsvector` under a GIN index, so
- * a query reads only words of its owner. Without positions, of which a `tsvector` keeps 16,383: phrases are matched in `words`.
+ * The index of full text search: a text by task and record. Its words, prefixed with the owner, are a `tsvector` under a GIN index, so a
+ * query reads only words of its owner. It has no positions, because a `tsvector` keeps at most 16,383. Phrases are matched in `words`.
  */
 
 export const search: SearchDialect = {

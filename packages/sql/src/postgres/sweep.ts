@@ -170,7 +170,7 @@ export async function deleteTasks(
   ]);
 }
 
-/** Deletes contexts without a task, unless a key that expires later is in them. Resolves to their number. */
+/** Deletes contexts without a task, unless they contain an unexpired key. Resolves to their number. */
 async function deleteIdle(sql: Sql, options: SweepOptions): Promise<number> {
   const { deleteBefore = -Infinity, rules = [], now, limit } = options;
   const rest = [timeLimit(Math.floor(now)), limit + 1];
@@ -257,7 +257,7 @@ export async function lockLists(
   return rowsOfTasks(sql, found, limit);
 }
 
-/** With a rule per agent and state, each of them is a list. */
+/** With a rule per agent and state, each pair is a list. */
 async function lockByRules(sql: Sql, options: SweepOptions): Promise<readonly TaskRow[]> {
   const lists = (await agentsOf(sql)).flatMap(({ id, name }) =>
     sweptStates.flatMap((state): TaskList[] => {

@@ -155,7 +155,7 @@ class Rows {
 export class LogWriter {
   readonly #rows = new Rows(insertRecords, logColumns.length);
 
-  /** `place`: of a record of the history. `base`: of the first record of a task. */
+  /** `place`: only for a record of the history. `base`: only for the first record of a task. */
   add(
     task: number,
     seq: number,

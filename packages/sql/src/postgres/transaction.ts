@@ -41,7 +41,7 @@ export async function settle<T>(
   } catch (thrown) {
     // The first failure is the cause of later ones.
     const failure = failures[0] ?? thrown;
-    // A new connection is needed after a failover and after a lost one.
+    // A failover or a lost connection requires a new one.
     if (isReadOnly(failure) || isDisconnection(failure)) throw failure;
     try {
       await connection.query("ROLLBACK");

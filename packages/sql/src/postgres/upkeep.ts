@@ -107,7 +107,7 @@ async function removeTasks(sql: Sql, selection: TaskSelection, limit: number): P
   return { deleted: tasks.length, more: found.length > tasks.length };
 }
 
-/** Deletes conversations without a task, the least recently used first, unless a key in them has yet to expire. */
+/** Deletes conversations without a task, the least recently used first, unless they contain an unexpired key. */
 async function removeIdle(
   sql: Sql,
   { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,

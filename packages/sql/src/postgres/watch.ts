@@ -9,7 +9,7 @@ import { int, type Schema } from "./schema.ts";
 const calmer = 10;
 /** The maximum duration of another node's write in milliseconds: all its timeouts together. */
 const longestWrite = 60_000;
-/** The maximum number of own places remembered between two polls. Further places count as those of other nodes. */
+/** The maximum number of own places remembered between two polls. Further places count as other nodes'. */
 const maxPlaces = 100_000;
 
 /**
@@ -23,9 +23,9 @@ const look = `WITH places AS MATERIALIZED (SELECT coalesce(pg_sequence_last_valu
 /** The result of a poll. Transaction ids have 64 bits. */
 interface Seen {
   readonly last: number;
-  /** Every transaction below is over. */
+  /** Every transaction with a lower id has ended. */
   readonly over: bigint;
-  /** No transaction from here on had begun. */
+  /** No transaction with this id or a higher one had begun. */
   readonly next: bigint;
 }
 
@@ -51,7 +51,7 @@ export class Watch {
   #seen: Seen | undefined;
   /** Numbers that this node has taken since. */
   #own = new Set<number>();
-  /** Transactions below may still commit, until that moment. */
+  /** Transactions with lower ids may still commit, until that moment. */
   #open: { readonly below: bigint; readonly until: number } | undefined;
   #looks = 0;
   #looking: Promise<boolean> | undefined;

@@ -98,7 +98,7 @@ export class Writer {
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
-      // Nothing is stored, and the deadline of the oldest call has passed, but not yet that of the others.
+      // Nothing is stored. Only the deadlines of some calls have passed.
       if (thrown instanceof A2AError && (isOutage(thrown.cause) || isReadOnly(thrown.cause))) {
         const [oldest, ...others] = calls;
         oldest?.reject(thrown);
@@ -118,7 +118,7 @@ export class Writer {
     try {
       wakeup.publish(changedBy(changes, outcomes));
     } catch (cause) {
-      // It is stored, and the readers of other nodes poll.
+      // The items are stored, and readers of other nodes poll.
       logger.error("PostgreSQL: failed to publish wake-up", { cause });
     }
   }

@@ -66,7 +66,7 @@ export function grownTask({ row, head }: KnownTask): GrownTask {
   return { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq };
 }
 
-// The columns that an append changes: with every append, those without an index, those of lists, and those of runs.
+// Groups of columns: changed by every append, without an index, of lists, and of runs.
 export const growing: readonly string[] = ["seq", "generation", "bytes"];
 const running = ["run_attempt", "run_input", "run_deaths", "run_alone"];
 export const plain: readonly string[] = [...growing, "fence", "status_seq", "has_metadata", "holder", ...running];
@@ -152,12 +152,12 @@ export interface Changes<Task extends KnownTask> {
   /** `foreign`: another owner's task. It looks nonexistent, except that its id cannot be reused. */
   find(key: TaskKey): Task | "foreign" | undefined;
   ownerId(owner: Owner): number | undefined;
-  /** A new task, without its records. */
+  /** Creates a task without records. */
   create(head: TaskHead): Task;
   /** A context, which is created if it is missing. */
   context(key: ContextKey): FoundContext;
   changed(task: Task, before: TaskHead | undefined): void;
-  /** A record of a task. `base`: of its first one. */
+  /** Adds a record of a task. `base`: only for its first record. */
   addRecord(task: Task, seq: number, read: ReadRecord, base: string | undefined): void;
   addReply(context: number, effect: ContextMessageEffect): void;
   /** Notes when a conversation was last used. */

@@ -78,7 +78,7 @@ function* findOwn(dialect: Dialect, key: ContextKey, context: number, taskId: st
   return row !== undefined && int(row, 2) === context ? { number: int(row, 0), seq: int(row, 1) } : undefined;
 }
 
-/** Where a turn begins: its number, and that of its message. */
+/** Where a turn begins: its number, and the number of its message. */
 type Turn = Pick<NonNullable<ConversationOptions["before"]>, "turn" | "seq">;
 
 /** Excludes the turn that asks and later records of its task. The actor of a user's message is 0. */

@@ -24,7 +24,7 @@ export interface LogRange {
   readonly after?: number;
   /** The last record. Default: the last one of the log. */
   readonly upTo?: number;
-  /** Only the records of an index, or those of the agent. Default: all. */
+  /** Only the records of an index, or only the agent's. Default: all. */
   readonly part?: "history" | "artifacts" | "metadata" | "agent";
   /** A further condition. */
   readonly and?: string;
@@ -37,21 +37,21 @@ export interface LogRange {
 export interface Dialect {
   /** The form in which a name from a client is indexed. */
   name(name: string): string;
-  /** The columns of `taskRow`, with the names of agent and owner, and their tables. */
+  /** The columns of `taskRow` with the names of agent and owner, and the tables to read them from. */
   readonly taskColumns: string;
   readonly taskTables: string;
   /** Agents `a` with their owners `o`, and the names of both. */
   readonly ownerTables: string;
   readonly ownerNames: string;
-  /** The tasks, read along the index of a level. */
+  /** The table of tasks, to be read by the index of the level. */
   tasksBy(level: "agent" | "owner"): string;
   /** Agents by name, at most `$1`, each with the number of its tasks in each of `states`. */
   readonly agentCounts: string;
-  /** The contexts `c` of agent `$1` and owner `$2`, up to a condition that follows; and the column of their names. */
+  /** SQL of the contexts `c` of agent `$1` and owner `$2`, to which a condition is appended; and the column of the name. */
   readonly contextTables: string;
   readonly contextName: string;
   readonly featureKey: string;
-  /** The records of context `$1` whose tasks exist; and the columns of their task and of their number in it. */
+  /** SQL of the records of context `$1` whose tasks exist; and the columns of the task and the record's number. */
   readonly logOfContext: string;
   readonly recordTask: string;
   readonly recordSeq: string;
@@ -100,7 +100,7 @@ function taskSelect(
 
 type HeadSelects = readonly [ofAgent: string, ofOwner: string];
 
-/** Cached, because every read of a task begins with one of these: building the text took 2 % of the read. */
+/** Cached, because every read of a task begins with one of these texts. Building it took 2 % of the read. */
 const known = new WeakMap<Dialect, HeadSelects>();
 
 function headSelects(dialect: Dialect): HeadSelects {

@@ -205,7 +205,7 @@ export function* indexTask(search: SearchDialect, task: GrownTask): Steps<void> 
 
 /** Records per read: each may be as large as `searchBounds.record`. */
 const recordsAtOnce = 16;
-/** Records of a task that are read: more than the texts of most tasks have. */
+/** Maximum records of a task that are read. Few tasks have more texts. */
 const maxRecords = 20_000;
 
 /** Calls `visit` for the records of a task that are searched: number, kind, text. A task may be larger than the memory. */
@@ -214,7 +214,7 @@ function* eachRecord(
   range: Pick<LogRange, "task" | "part" | "after">,
   visit: (row: Row) => Steps<void>,
 ): Steps<void> {
-  // `isSearched`, before anything large is read.
+  // Filters as `isSearched` does, before anything large is read.
   const and = `(octet_length(json) <= ${searchBounds.text}
     OR (octet_length(json) <= ${searchBounds.record} AND ${position}(substr(json, 1, 1024), '"raw":"') = 0))`;
   let { after = 0 } = range;

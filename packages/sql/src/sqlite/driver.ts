@@ -62,7 +62,7 @@ export interface Library {
   close(): void;
 }
 
-/** `values` are checked, and there is one for each parameter. */
+/** `values`: checked, one for each parameter. */
 export interface LibraryStatement {
   run(values: readonly Value[]): { readonly changes: number; readonly lastId: number };
   get(values: readonly Value[]): Row | undefined;

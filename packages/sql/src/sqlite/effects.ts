@@ -65,7 +65,7 @@ const insertKeys = insertInto(
      seq = excluded.seq, until = excluded.until, answer = excluded.answer`,
 );
 
-/** The keys of a transaction: it reads those of the table, and adds new ones when it ends. */
+/** The keys of a transaction: reads keys from the table, and adds new ones at the end. */
 export class Keys {
   readonly #driver: Driver;
   readonly #rows: ManyRows;

@@ -46,7 +46,7 @@ export interface SqliteStoreOptions {
   /** Maximum size of the file, in pages of 4096 bytes. Appends beyond it fail as `Unavailable`. Default: none. */
   readonly maxPages?: number;
   /**
-   * The SQLite library: `node:sqlite` (Node 22.16 or newer), `bun:sqlite` or the package `libsql`. Default: that of the runtime, else
+   * The SQLite library: `node:sqlite` (Node 22.16 or newer), `bun:sqlite` or the package `libsql`. Default: the runtime's library, else
    * `libsql`.
    */
   readonly driver?: DriverName;

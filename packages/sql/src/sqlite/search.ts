@@ -21,8 +21,8 @@ import type { ScopeIds } from "./scopes.ts";
  * prefixed with the owner: a query reads only words of its owner. Words have letters, digits and the sign between, which the tokenizer
  * `ascii` keeps. The column `main` repeats the main words.
  *
- * A trigger deletes the texts of a deleted task, also for processes of earlier releases, whose SQLite may be unable to change the index.
- * It notes the task, whose words stay until a process of this release deletes them. A search does not find words without a text.
+ * A trigger deletes the texts of a deleted task, also for processes of earlier releases, whose SQLite may be unable to change the index. It
+ * notes the task, so that a process of this release can delete the words. Until then, a search ignores words without a text.
  */
 
 const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(

@@ -18,7 +18,7 @@ export interface SqliteWebhookMemoryOptions {
   readonly bytes?: number;
   /** How long a call waits for another process that writes before it fails as `Unavailable`, in milliseconds. Default 5000. */
   readonly busyTimeout?: number;
-  /** The library that runs SQLite, as for `sqliteStore()`. Default: that of the runtime. */
+  /** The library that runs SQLite, as for `sqliteStore()`. Default: the runtime's. */
   readonly driver?: DriverName;
 }
 

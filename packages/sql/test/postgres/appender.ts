@@ -40,7 +40,7 @@ for (let round = 0; round < Number(rounds); round += 1) {
     });
   }
   const counted = items.length;
-  // What a sweep deletes meanwhile, with keys that expire and are used again, and states that are set and deleted.
+  // Tasks that a sweep deletes meanwhile, keys that expire and are reused, and states that are set and deleted.
   for (const number of numbers) {
     const contextId = `c${number % 5}`;
     const time = round * 10;

@@ -40,7 +40,7 @@ describe("the check of the store", () => {
     await expect.poll(() => conditionOf(blind)).toEqual({ writable: true, changes: "polled" });
   });
 
-  test("detects that a listening session was ended: polled, then notified again", async () => {
+  test("detects that its listening session was ended, polls, and is soon notified again", async () => {
     const store = await open("ended");
     expect((await conditionOf(store))?.changes).toBe("told");
     const seen = new Set<unknown>();
@@ -52,7 +52,7 @@ describe("the check of the store", () => {
         async () => {
           const { changes } = (await conditionOf(store)) ?? {};
           seen.add(changes);
-          // It listens again within milliseconds, which a busy machine may not see.
+          // It listens again within milliseconds, so the state may be missed.
           if (!seen.has("polled")) await database().run(listening);
           return changes === "told" && seen.has("polled");
         },
@@ -118,7 +118,7 @@ describe("the check of the store", () => {
     }
   });
 
-  test("detects a full disk, as the last writes showed it, until one succeeds", async () => {
+  test("detects a full disk by the last writes, until one succeeds", async () => {
     const store = await open("fulldisk");
     await store.append([making("t")]);
     await database().run(`CREATE FUNCTION fulldisk.no() RETURNS trigger LANGUAGE plpgsql AS

@@ -53,12 +53,12 @@ describe("the cost of an append", () => {
     before = driver.exchanges;
     const items = names("t", 50).map((id) => ({ task: keyOf(id), records: [chunk(id, "x", false), done(id)] }));
     await store.append(items);
-    // Locked and read, then written: the log, the tasks, the contexts, the counts.
+    // Two statements lock and read; the others write the log, tasks, contexts and counts.
     expect(driver.taken().length).toBeLessThanOrEqual(6);
     expect(driver.exchanges - before).toBe(3);
   });
 
-  test("is four statements for a chunk, which read and write as much for the last of 10,000 as for the first", async () => {
+  test("is four statements for a chunk, with as many reads and writes for the last of 10,000 as for the first", async () => {
     const { store, driver } = await counted("chunks");
     await store.append([making("t")]);
     await store.append([{ task: keyOf("t"), records: [chunk("t", "0", false)] }]);
@@ -88,17 +88,17 @@ describe("the cost of an append", () => {
     expect(await append()).toEqual(first);
     expect((await store.head(alice, "t"))?.seq).toBe(seq);
     await database().run("VACUUM chunks.tasks");
-    // A page at the end of the log is found as one at its beginning.
+    // A page at the end of the log costs as much as one at its beginning.
     expect(await explain(seq - 2)).toBeLessThanOrEqual(2 * near + 4);
   });
 
-  test("is one transaction for everything that is appended while one is in flight", async () => {
+  test("of many callers during a transaction are stored together in the next one", async () => {
     const { store, driver } = await counted("groups");
     await store.append(lives(["warm"]));
     const before = driver.exchanges;
     const outcomes = await Promise.all(names("g", 60).map((id) => store.append([making(id)])));
     expect(outcomes.every(([outcome]) => outcome?.ok === true)).toBe(true);
-    // Two transactions, and one exchange each for what they resolve.
+    // Two transactions of three exchanges, each with one more to resolve names.
     expect(driver.exchanges - before).toBeLessThanOrEqual(8);
   });
 });
@@ -118,7 +118,7 @@ test("the conversation before a turn is read in a few statements, however long t
   expect(driver.taken().filter((statement) => statement.includes("actor > 0")).length).toBeLessThanOrEqual(3);
 });
 
-test("counts, which all appends of an agent need, are the last writes of a transaction", async () => {
+test("counts, which all appends of an agent update, are written last in a transaction", async () => {
   const { store, driver } = await counted("counters");
   await store.search?.use(true);
   const isCounts = (statement: string): boolean => statement.includes('INSERT INTO "counters".counts');

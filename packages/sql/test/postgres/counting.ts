@@ -2,18 +2,18 @@ import pg from "pg";
 import type { Connection, PostgresDriver } from "../../src/postgres/driver.ts";
 import { poolDriver } from "../../src/postgres/pool.ts";
 
-/** A driver that records what it sends. */
+/** A driver that records its statements. */
 export interface CountingDriver extends PostgresDriver {
   /** Returns the statements since the last call, without those that begin and end transactions. */
   taken(): readonly string[];
-  /** The last statements of the transactions since then that have one, before they were committed. */
+  /** For each transaction since the last call, its last statement before the commit. */
   last(): readonly string[];
-  /** How many exchanges with the server there were in all: statements that are sent together are one. */
+  /** The number of exchanges with the server so far. Statements that are sent together count once. */
   readonly exchanges: number;
 }
 
 export interface CountingOptions {
-  /** Whether each transaction runs on another connection than the one before, and finds nothing of a session: a transaction-mode pooler. */
+  /** Simulates a pooler in transaction mode: each transaction runs on another connection, without session state. */
   readonly pooler?: boolean;
 }
 

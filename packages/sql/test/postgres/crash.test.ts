@@ -5,7 +5,7 @@ import { startPooler } from "../../../../test/postgres/pooler.ts";
 import { startPostgres, type PostgresServer } from "../../../../test/postgres/server.ts";
 import { alice, making } from "./given.ts";
 
-/** A server of this file, which it crashes. A commit waits for others, so many are in progress. */
+/** A separate server, to be crashed. Its commits wait for each other, so many are in progress. */
 let server: PostgresServer;
 const opened: { close(): Promise<unknown> }[] = [];
 
@@ -23,7 +23,7 @@ async function open(url: string, schema: string): Promise<Store> {
   return store;
 }
 
-/** Appends from several stores until `harm` is over. Every acknowledged one is there, once, and no other is half stored. */
+/** Appends from several stores until `harm` is over. Every acknowledged append is stored once, and no other is stored in part. */
 async function survives(stores: readonly Store[], name: string, harm: () => Promise<void>): Promise<number> {
   let isOver = false;
   const acknowledged: string[] = [];
@@ -80,7 +80,7 @@ describe("a server that restarts behind PgBouncer", () => {
 });
 
 describe("a node behind a pooler, and one that is not", () => {
-  test("the one that listens learns at once what the other stores", async () => {
+  test("a process that listens learns at once of the other's tasks", async () => {
     const pooler = await startPooler(server.url, "transaction");
     opened.push(pooler);
     const [behind, direct] = [await open(pooler.url, "mixed"), await open(server.url, "mixed")];

@@ -43,7 +43,7 @@ async function table(db: Database, ...ids: readonly number[]): Promise<string> {
   return name;
 }
 
-/** The table that records the outcome of a commit, as the store has it. */
+/** The store's table that records the outcome of a commit. */
 async function witnessing(db: Database): Promise<void> {
   await db.query(
     "CREATE TABLE IF NOT EXISTS witnesses (id uuid PRIMARY KEY, token bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())",
@@ -110,7 +110,7 @@ describe("a transaction", () => {
     expect((await db.query(`SELECT count(*) FROM ${name}`)).rows).toEqual([[0]]);
   });
 
-  test("fails with its first failed statement, whatever the body does with it", async () => {
+  test("fails with its first failed statement, even if the body catches the error", async () => {
     const db = await open();
     const name = await table(db, 1);
     const body = db.transaction(write, async (tx) => {
@@ -155,7 +155,7 @@ describe("a transaction", () => {
     expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[2], [2]]);
   });
 
-  test("runs a bounded number of times if it always conflicts, then is Unavailable", async () => {
+  test("runs a bounded number of times if it always conflicts, then throws Unavailable", async () => {
     const db = await open();
     let runs = 0;
     const body = db.transaction(write, (tx) => {
@@ -254,7 +254,7 @@ describe("a lost connection", () => {
         );
         if (!commits) return result;
         lost += 1;
-        // Both are lost at one time: neither runs again before.
+        // Neither runs again before both are lost.
         if (lost === 1) await bothLost.promise;
         else {
           await plain.query(`UPDATE ${name} SET n = 0; UPDATE witnesses SET token = token - 1`);
@@ -310,7 +310,7 @@ describe("a lost connection", () => {
     }
   });
 
-  test("by a pooler error is repeated as any other", async () => {
+  test("by a pooler error is retried like any other", async () => {
     const { proxy, url } = await proxied();
     const db = await open({ database: url });
     let asked = 0;
@@ -320,7 +320,7 @@ describe("a lost connection", () => {
     expect(asked).toBe(3);
   });
 
-  test("that does not end, but is silent, ends after a limit", async () => {
+  test("that stays open but silent is closed after a limit", async () => {
     const { proxy, url } = await proxied();
     const pool = new pg.Pool({ connectionString: url, max: 1 });
     const driver = poolDriver(pool, { silence: 200, owned: true });
@@ -358,7 +358,7 @@ describe("a slow standalone statement", () => {
       (await db.query("SELECT pg_backend_pid(), pg_sleep(0.1)")).rows[0]?.[0];
     const before = await Promise.all([backend(), backend()]);
     await expect(db.query("SELECT pg_sleep(3600)")).rejects.toThrow("The database took too long for this statement");
-    // Nothing of it runs on, and the connection that was idle is as good as before.
+    // Nothing of it is still running, and the idle connection works.
     const running = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(3600)'";
     await expect.poll(async () => (await database().run(running)).rows).toEqual([]);
     expect(before).toContain(await backend());

@@ -7,7 +7,7 @@ import { postgresStore, type PostgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startProxy } from "../../../../test/postgres/proxy.ts";
 
-/* A process whose database is busy still beats in time; otherwise others take its tasks. */
+/* A process with a busy database still sends heartbeats in time, or others would take its tasks. */
 
 const database = useDatabase();
 const opened: { close(): Promise<void> }[] = [];
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** Wake-ups that come by another way: no connection listens. */
+/** Wake-ups without the database, so no connection listens. */
 const elsewhere: Wakeup = {
   isConnected: true,
   publish: () => undefined,
@@ -59,7 +59,7 @@ const within = 5_000;
 describe("a heartbeat of a process whose pool is full", () => {
   test.each([
     ["that listens for wake-ups", "listens", undefined],
-    ["of its own, where none listens", "own", elsewhere],
+    ["for heartbeats, if none listens", "own", elsewhere],
   ])("uses a connection %s", async (_which, schema, wakeup) => {
     const { store, pool } = await storeOver(`full_${schema}`, 3, wakeup);
     await store.nodes?.beat("a", within);
@@ -139,7 +139,7 @@ describe("a node whose pool is full for longer than lease.ttl", () => {
     const { task } = (await one.service.call("SendMessage", request, callContext())).payload.value;
     const two = await nodeOver("two");
     const empty = await fill(one.pool, 3);
-    // Each heartbeat of the second one reads the first: some more than there are in lease.ttl.
+    // Each heartbeat of the second process reads the first one's row. Waits for more of them than fit into lease.ttl.
     const known = async (): Promise<number> =>
       Number((await database().run("SELECT beats FROM kept.nodes WHERE name = 'two'")).rows[0]?.beats);
     const until = (await known()) + 32;

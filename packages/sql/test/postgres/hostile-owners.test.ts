@@ -48,7 +48,7 @@ const names: readonly string[] = [
 ];
 
 describe("owners whose names are attacks", () => {
-  test("are each erased alone, whatever their name is", async () => {
+  test("are erased separately, whatever their name is", async () => {
     const store = await pooled("hostile_names");
     await store.append(names.map((owner, at) => over(owner, `t${at}`)));
     const left = new Map(names.map((owner, at) => [owner, `t${at}`]));
@@ -62,7 +62,7 @@ describe("owners whose names are attacks", () => {
     expect(await store.upkeep?.owners({ limit: 99 })).toEqual([]);
   });
 
-  test("keep what is written during a purge that is interrupted and repeated", async () => {
+  test("keep rows that are written while a purge is interrupted and repeated", async () => {
     const store = await pooled("hostile_purge");
     const owner = "alice'; --";
     await store.append(Array.from({ length: 200 }, (_, at) => over(owner, `old${at}`)));

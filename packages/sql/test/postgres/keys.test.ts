@@ -6,7 +6,7 @@ import { done, making, verdicts } from "./given.ts";
 
 const database = useDatabase();
 
-test("a key that expired and is used on two nodes at once belongs to the first task, for both", async () => {
+test("an expired key that two nodes reuse at once belongs to the first task on both", async () => {
   const schema = "twice";
   const store = await postgresStore({ database: database().url, schema });
   const other = new pg.Client({ connectionString: database().url });
@@ -30,7 +30,7 @@ test("a key that expired and is used on two nodes at once belongs to the first t
   }
 });
 
-test("a valid key is answered while another process has it locked", async () => {
+test("a repeated key is recognized while another process has locked it", async () => {
   const schema = "locked";
   const store = await postgresStore({ database: database().url, schema });
   const other = new pg.Client({ connectionString: database().url });

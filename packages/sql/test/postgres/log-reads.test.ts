@@ -53,7 +53,7 @@ describe("concurrent reads of logs", () => {
     expect(none.map(seqs)).toEqual([[], undefined, [2, 3], [2, 3], undefined]);
   });
 
-  test("leave a task with much that is new, or with large records, to its own statement", async () => {
+  test("read a task with many new records, or large ones, in a separate statement", async () => {
     const { store } = await counted("far");
     const large = "x".repeat(100_000);
     await store.append(["far", "large", "mixed", "near"].map((id) => making(id, id)));

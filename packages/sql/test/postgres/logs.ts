@@ -1,7 +1,7 @@
 import type { Logger } from "@parley/a2a/protocol";
 import { collect } from "../../../../test/secrets.ts";
 
-/** A logger whose lines above `debug` a test can read. */
+/** A logger that records its lines above `debug`. */
 export function recorder(): { readonly lines: string[]; readonly logger: Logger } {
   const lines: string[] = [];
   const log = (message: string, fields?: unknown): void => {

@@ -125,7 +125,7 @@ describe("migrations", () => {
     }
   });
 
-  test("bring version 1 to this one: its data stays in order, and grantees can continue", async () => {
+  test("upgrade version 1: its data stays in order, and its grants stay valid", async () => {
     const { url } = database();
     const schema = new Schema("first");
     const db = await connect({ database: url });
@@ -167,7 +167,7 @@ describe("migrations", () => {
       });
       const waiting = "SELECT 1 FROM pg_locks WHERE relation = 'patient.tasks'::regclass AND NOT granted";
       await vi.waitFor(async () => expect((await database().run(waiting)).rowCount).toBe(1));
-      // It waits behind the reader, and this one behind it.
+      // The migration waits for the reader, and this statement for the migration.
       await db.query(schema.text("SELECT count(*) FROM parley.tasks"));
       expect(isOver).toBe(false);
       await reader.query("COMMIT");

@@ -39,7 +39,7 @@ describe("a statement", () => {
     expect(await prepared(db)).toEqual([plusOne]);
   });
 
-  test("has no name behind a pooler, whose next transaction may be in a session that does not know it", async () => {
+  test("has no name behind a pooler, because the next transaction may be in another session", async () => {
     const pooler = await startPooler(database().url, "transaction");
     opened.push(pooler);
     const db = await open(pooler.url, 4);
@@ -51,13 +51,13 @@ describe("a statement", () => {
   test("runs again if its session has forgotten it, and has no name from then on", async () => {
     const db = await open(database().url);
     await often(db, plusOne);
-    // As a pooler does that passes the number of the server on.
+    // Like a pooler that passes on the process id of the server.
     await db.query("DEALLOCATE ALL");
     expect(await often(db, plusOne)).toEqual([1, 2, 3, 4, 5]);
     expect(await prepared(db)).toEqual([]);
   });
 
-  test("in a transaction whose plan is older than a table change runs again with a new plan", async () => {
+  test("runs again with its transaction if a table change has made its plan invalid", async () => {
     const db = await open(database().url);
     await db.query("CREATE TABLE changing (id bigint, name varchar(9))");
     await db.query("INSERT INTO changing VALUES (1, 'one')");
@@ -72,7 +72,7 @@ describe("a statement", () => {
     expect(await prepared(db)).toContain(select);
   });
 
-  test("of two stores in one pool of the program has one name for one text", async () => {
+  test("has the same name in two stores that share the program's pool", async () => {
     const pool = new pg.Pool({ connectionString: database().url, max: 2 });
     opened.push({ close: () => pool.end() });
     const [one, other] = [await connect({ database: pool }), await connect({ database: pool })];

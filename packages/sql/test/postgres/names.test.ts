@@ -64,7 +64,7 @@ test("owners, agents, tasks and keys of features may have names of any length, w
   }
 });
 
-test("times that are not whole milliseconds, or out of range, are compared as they are", async () => {
+test("times with fractions of milliseconds, or out of range, are compared exactly", async () => {
   const store = await postgresStore({ database: database().url, schema: "times" });
   try {
     const item = { ...making("t"), records: [...making("t").records, done("t", 1000)] };

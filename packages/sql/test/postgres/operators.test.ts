@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 
-/** What the reads of operators cost (docs/decisions/operators.md). */
+/** The cost of operators' reads (docs/decisions/operators.md). */
 
 const database = useDatabase();
 
 describe("the tasks of all owners", () => {
-  test("are read along the index, as many blocks at any depth", async () => {
+  test("are read along the index, with the same number of blocks at any depth", async () => {
     const store = await postgresStore({ database: database().url, schema: "many" });
     const state = "TASK_STATE_WORKING";
     for (let from = 0; from < 4_000; from += 500) {

@@ -30,7 +30,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
       for (const [at, each] of settled.entries()) {
         const found = await Promise.all(["a", "b"].map((half) => store.head(alice, `${round}${ids[at]}-${half}`)));
         expect(new Set(found.map((head) => head !== undefined)).size).toBe(1);
-        // One that may have been committed before its answer was lost says so.
+        // The error says if the append may have been committed.
         if (each.status === "fulfilled") expect(found[0]).toBeDefined();
         else expect((each.reason as A2AError).code).toBe("Unavailable");
       }
@@ -39,7 +39,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
     expect((await store.list(alice, { limit: 1, artifacts: false, since: 0 })).total).toBe(total);
   });
 
-  test("costs the waiting calls one limit in all, not one for each transaction", async () => {
+  test("makes calls wait for one time limit in total, not one per transaction", async () => {
     const plain = countingDriver(database().url);
     let isAway = false;
     let tries = 0;
@@ -71,7 +71,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
     expect(settled.map((each) => each.status === "rejected" && (each.reason as A2AError).code)).toEqual(
       Array(10).fill("Unavailable"),
     );
-    // Those that came a moment later may try once more each.
+    // Calls that arrived a moment later may retry once each.
     expect(tries - before).toBeLessThanOrEqual(9);
 
     // Reads of logs share statements. Two of them wait at one time.
@@ -87,7 +87,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
     expect(verdicts(await store.append([making("back")]))).toEqual(["ok"]);
   });
 
-  test("rejects what it cannot store, and stores the appends of others that share its transaction", async () => {
+  test("rejects an append that it cannot store, and stores the others of its transaction", async () => {
     const store = await opened({ database: database().url, schema: "poison" });
     await store.append([making("t")]);
     const broken = { ...making("broken"), records: [{ ...(making("broken").records[0] as object), time: NaN }] };

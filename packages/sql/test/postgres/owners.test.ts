@@ -36,7 +36,7 @@ async function held(text: string) {
   return { run, end: () => run("COMMIT") };
 }
 
-test("a lock that one owner cannot get does not fail what others store with the same commit", async () => {
+test("a lock that one owner cannot get does not fail other owners' appends in the same commit", async () => {
   const schema = "locks_one";
   const made = await store(schema, { lockTimeout: 100 });
   await made.append([context(alice, "c"), context(bob, "c")]);
@@ -65,11 +65,11 @@ describe("deleting an owner", () => {
     expect((await made.upkeep?.owners({ limit: 9 }))?.map(({ owner }) => owner)).toEqual(["bob", "carol"]);
   });
 
-  test("waits for what is being created for the owner, which is then deleted too, or begins anew", async () => {
+  test("waits for running appends that create the owner's data, which is then deleted or created anew", async () => {
     const schema = "forgets_all";
     const made = await store(schema);
     await made.append([context(alice, "c")]);
-    // As an append does that creates something: docs/decisions/postgres.md.
+    // Like an append that creates something: docs/decisions/postgres.md.
     const creating = await held(`SELECT 1 FROM ${schema}.scopes WHERE name LIKE '%alice%' FOR KEY SHARE`);
     let isOver = false;
     const forgotten = forgetAll(made).then(() => (isOver = true));

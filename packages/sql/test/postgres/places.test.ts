@@ -6,7 +6,7 @@ import { alice, chunk, done, keyOf, making } from "./given.ts";
 const database = useDatabase();
 const context = { ...alice, contextId: "c" };
 
-test("places in a conversation last for 2^53 messages, are only for messages, and for as many as one call has", async () => {
+test("a conversation has places for 2^53 messages, and only its messages take them, any number in one call", async () => {
   const schema = "places";
   const store = await postgresStore({ database: database().url, schema });
   try {

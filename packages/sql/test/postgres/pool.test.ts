@@ -21,7 +21,7 @@ function poolWith(config: object = {}): pg.Pool {
   return pool;
 }
 
-/** What Node warns of until the test ends. */
+/** Node's warnings until the test ends. */
 function warnings(): string[] {
   const lines: string[] = [];
   const note = (warning: Error): void => void lines.push(warning.message);
@@ -35,7 +35,7 @@ function warnings(): string[] {
 }
 
 describe("a pool of the program", () => {
-  test("without a pipeline gets one statement after the other, without a warning of pg", async () => {
+  test("without a pipeline gets one statement at a time, so pg does not warn", async () => {
     const lines = warnings();
     const store = await postgresStore({ database: poolWith(), schema: "chained" });
     opened.push(store);
@@ -58,7 +58,7 @@ describe("a pool of the program", () => {
     expect(store.connections?.()).toEqual({ total: 2, idle: 2, waiting: 0 });
   });
 
-  test("that is exhausted, and has no limit of its own: calls are Unavailable, and no client is lost", async () => {
+  test("that is exhausted and has no own limit: calls throw Unavailable, and no client is lost", async () => {
     const pool = poolWith({ max: 1 });
     await pool.query("SELECT 1");
     const db = await connect({ database: pool, connectTimeout: 500, outageTimeout: 1 });
@@ -124,7 +124,7 @@ describe("a pool of the store", () => {
 });
 
 describe("time limits", () => {
-  test("0 means none, also for a standalone statement: it runs once", async () => {
+  test("0 means no limit, also for a standalone statement", async () => {
     const silences: unknown[] = [];
     const query = vi.spyOn(pg.Client.prototype, "query");
     const db = await connect({ database: database().url, statementTimeout: 0 });
@@ -179,7 +179,7 @@ describe("time limits", () => {
 });
 
 describe("a store that fails to open", () => {
-  test("leaves no listening connection, and none that reconnects", async () => {
+  test("leaves no connection that listens or reconnects", async () => {
     const pool = poolWith();
     const plain = poolDriver(pool, { silence: 1000, owned: false });
     let listens = 0;

@@ -26,7 +26,7 @@ async function behind(mode: "transaction" | "session"): Promise<{ db: Database; 
 }
 
 describe("behind a pooler", () => {
-  test("in transaction mode: transactions work, with their limits, and the store says what is left out", async () => {
+  test("in transaction mode: transactions work with their limits, and a log line says what does not work", async () => {
     const { db, wakeup, lines } = await behind("transaction");
     expect(db.server.pooled).toBe(true);
     await db.query("CREATE TABLE t (id bigint PRIMARY KEY)");

@@ -13,7 +13,7 @@ const appender = compiled(fileURLToPath(new URL("appender.ts", import.meta.url))
 const [processes, rounds, tasks] = [4, 15, 20];
 
 describe("four processes that append to the same tasks, and one that sweeps", () => {
-  test("lock in one order: nothing deadlocks, nothing is lost, and what all create exists once", async () => {
+  test("lock in one order: nothing deadlocks or gets lost, and a task that all create exists once", async () => {
     const { url } = database();
     const store = await postgresStore({ database: url, schema: "many" });
     try {

@@ -6,7 +6,7 @@ import { Rates } from "../../src/postgres/nodes.ts";
 import { Schema } from "../../src/postgres/schema.ts";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 
-/* Budgets that nodes share, in the database (docs/decisions/rate-limits.md). The store contract has what they promise. */
+/* Budgets that nodes share, in the database (docs/decisions/rate-limits.md). The store contract tests their promises. */
 
 const database = useDatabase();
 const week = 7 * 24 * 60 * 60_000;
@@ -38,7 +38,7 @@ test("rows of full budgets are deleted, and no others", async () => {
   await opened.close();
 });
 
-test("a database clock that jumps back a year blocks nobody for longer than two budgets take", async () => {
+test("after the database clock jumps back a year, callers wait for at most two budgets", async () => {
   const { opened, take } = await given("set_back");
   expect(await take("a", 10, week, 4)).toMatchObject({ taken: 4 });
   await database().run("UPDATE set_back.rates SET back_at = back_at + 365 * 24 * 3600 * 1000.0");

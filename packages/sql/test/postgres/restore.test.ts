@@ -7,11 +7,8 @@ const database = useDatabase();
 const bob = { ...alice, owner: "bob" };
 const all = { limit: 9, artifacts: false } as const;
 
-/*
- * A replica without the newest commits takes over, or the database is restored to an earlier state, while nodes run that remember more. The
- * sequences are those of that moment too.
- */
-test("a node that remembers a deleted owner finds nobody else under its id, and writes for it as for a new one", async () => {
+/* A failover loses the newest commits, or an earlier backup is restored, while nodes remember newer data. Sequences are reset, too. */
+test("a node that remembers a deleted owner finds no other owner under its id, and creates the owner anew", async () => {
   const schema = "back";
   const options = { database: database().url, schema };
   const [one, two] = [await postgresStore(options), await postgresStore(options)];
@@ -24,14 +21,14 @@ test("a node that remembers a deleted owner finds nobody else under its id, and 
     await two.append([{ ...making("t2"), task: { ...bob, taskId: "t2" } }]);
     expect(await one.list(alice, all)).toEqual({ tasks: [], total: 0 });
     expect((await one.conversation({ ...alice, contextId: "c" }, { limit: 9 })).entries).toEqual([]);
-    // All nodes find what is stored for her now.
+    // Now all nodes find her new data.
     expect(verdicts(await one.append([making("t3")]))).toEqual(["ok"]);
     for (const store of [one, two]) {
       expect((await store.head(alice, "t3"))?.task.owner).toBe("alice");
       expect((await store.list(alice, all)).tasks.map(({ task }) => task.id)).toEqual(["t3"]);
       expect((await store.list(bob, all)).tasks.map(({ task }) => task.id)).toEqual(["t2"]);
     }
-    // Another node may create her again, and then the first node finds that too.
+    // If another node creates her again, the first node also finds the new data.
     await database().run(
       `TRUNCATE ${schema}.tasks, ${schema}.contexts, ${schema}.counts, ${schema}.log, ${schema}.scopes`,
     );

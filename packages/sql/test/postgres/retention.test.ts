@@ -56,7 +56,7 @@ async function limitedTo(schema: string, body: (url: string) => Promise<void>): 
   }
 }
 
-/** Makes tasks look as if they had been created so many weeks ago. */
+/** Makes tasks look this many weeks old. */
 async function age(schema: string, ids: readonly string[], weeks: number): Promise<string> {
   const now = Math.floor(Date.now() / 86_400_000 / 7);
   const name = `log_${now - weeks}`;
@@ -95,14 +95,14 @@ describe("retention", () => {
     const report = await one.sweep({ now: 0, deleteBefore: Date.now(), limit: 10 });
     expect(report).toEqual({ deleted: 3, compacted: 0, more: false });
     expect(await partitions(schema)).not.toContain(name);
-    // That of this week stays, so its records were deleted.
+    // This week's partition stays, so its records were deleted.
     const { rows } = await database().run(`SELECT count(*)::int AS records FROM ${schema}.deletions`);
     expect(rows).toEqual([{ records: 3 }]);
     expect(await one.load(alice, "old1", { artifacts: true })).toBeUndefined();
     expect((await one.list(alice, { limit: 9, artifacts: false })).total).toBe(0);
   });
 
-  test("keeps a partition as long as one of its tasks stays, and deletes the records of the others", async () => {
+  test("keeps a partition while one of its tasks stays, and deletes the records of its other tasks", async () => {
     const schema = "keeps";
     const one = await store(schema);
     await over(one, "old");
@@ -112,7 +112,7 @@ describe("retention", () => {
     expect(await partitions(schema)).toContain(name);
     const { rows } = await database().run(`SELECT count(*)::int AS records FROM ${schema}.log`);
     expect(rows).toEqual([{ records: 1 }]);
-    // When it is over too, the partition goes. A second node does not know what the first one has found.
+    // Once this task is terminal too, the partition is dropped, here by a second node that knows nothing of the first sweep.
     await one.append([{ task: keyOf("running"), records: [done("running", 2000)] }]);
     const two = await store(schema);
     expect((await two.sweep({ now: 0, deleteBefore: Date.now(), limit: 10 })).deleted).toBe(1);
@@ -134,7 +134,7 @@ describe("retention", () => {
     expect((await conversation()).entries.length).toBe(1);
   });
 
-  test("continues after a week that was in use, and leaves nothing of any", async () => {
+  test("continues after a partition that was in use, and drops all in the end", async () => {
     const schema = "used";
     await over(await store(schema), "a", "b");
     const weeks = [await age(schema, ["a"], 9), await age(schema, ["b"], 8)];
@@ -159,7 +159,7 @@ describe("retention", () => {
     expect((await partitions(schema)).filter((name) => weeks.includes(name))).toEqual([]);
   });
 
-  test("drops nothing that somebody else has detached", async () => {
+  test("drops no partition that somebody else has detached", async () => {
     const schema = "archive";
     const one = await store(schema);
     await over(one, "a", "b");
@@ -170,7 +170,7 @@ describe("retention", () => {
     expect([names.includes(archived), names.includes(old)]).toEqual([true, false]);
   });
 
-  test("reads a remaining task once, whatever its week has, and not with each page of a sweep", async () => {
+  test("reads a remaining task once, and not with each page of a sweep", async () => {
     const schema = "stays";
     const ids = Array.from({ length: 20 }, (_, at) => `t${at}`);
     const driver = countingDriver(database().url);
@@ -188,7 +188,7 @@ describe("retention", () => {
     expect((await looks()).length).toBe(1);
     const [again, ...more] = await looks();
     expect([again?.includes("WHERE number = $1"), more]).toEqual([true, []]);
-    // The next one that stays is looked for when this one is over.
+    // Once this task is terminal, the next remaining one is searched for.
     await one.append([{ task: keyOf("t0"), records: [done("t0")] }]);
     expect((await looks()).length).toBe(3);
     expect(retention.keepsLog(await numberOf(schema, "t7"))).toBe(true);
@@ -197,11 +197,11 @@ describe("retention", () => {
     expect(driver.taken().filter((statement) => statement.includes("relpartbound")).length).toBeLessThanOrEqual(4);
   });
 
-  test("creates the missing weeks, beside those of another length", async () => {
+  test("creates the missing weeks beside partitions of another length", async () => {
     const schema = "lengths";
     const one = await store(schema);
     const first = Math.floor(Date.now() / 86_400_000 / 7);
-    // The third and the fourth week have partitions of another release: the second half of one, and the first half of the other.
+    // Another release has created a partition from the middle of the third week to the middle of the fourth.
     await database().run(`DROP TABLE ${schema}.log_${first + 2}, ${schema}.log_${first + 3}, ${schema}.log_${first + 4};
       CREATE TABLE ${schema}.other PARTITION OF ${schema}.log
         FOR VALUES FROM (${(first + 2) * week + week / 2}) TO (${(first + 3) * week + week / 2})`);

@@ -11,7 +11,7 @@ import { alice, making } from "./given.ts";
 
 const database = useDatabase();
 
-test("a step of the index reads 2,000 tasks, also if they are up to date, and begins after those", async () => {
+test("each indexing step reads 2,000 tasks, even if they are up to date, and the next step continues after them", async () => {
   const name = "steps";
   const store = await postgresStore({ database: database().url, schema: name });
   const db = await connect({ database: database().url });
@@ -20,7 +20,7 @@ test("a step of the index reads 2,000 tasks, also if they are up to date, and be
     await store.search?.use(true);
     await store.append([making("t")]);
     await store.search?.use(false);
-    // As many as three steps have, all indexed.
+    // Enough for three steps, all indexed.
     await database().run(`INSERT INTO ${name}.tasks SELECT (jsonb_populate_record(t,
         jsonb_build_object('number', t.number + g, 'id', t.id || g))).* FROM ${name}.tasks t, generate_series(1, 4500) g;
       INSERT INTO ${name}.search_tasks SELECT number, seq, seq, 0 FROM ${name}.tasks ON CONFLICT DO NOTHING`);

@@ -13,7 +13,7 @@ import type { Database } from "../../src/postgres/database.ts";
 import { probed } from "./serving.ts";
 import { recorder } from "./logs.ts";
 
-/** A server of this file, which it stops and changes. */
+/** A separate server, to be stopped and changed. */
 let server: PostgresServer;
 let certificate: string;
 const opened: { close(): Promise<unknown> }[] = [];
@@ -38,7 +38,7 @@ async function open(options: Partial<PostgresConnectOptions> = {}): Promise<Data
   return db;
 }
 
-/** What the check of a store finds, while nothing of the server before is left in its pool. */
+/** The result of a store's check, once its pool has no connection to the previous server. */
 async function stateOf(store: Store): Promise<StoreCondition | undefined> {
   let found: StoreCondition | undefined;
   await expect.poll(async () => (found = await store.check?.().catch(() => undefined))).toBeDefined();
@@ -75,7 +75,7 @@ async function admin(text: string): Promise<void> {
 }
 
 describe("a database that restarts", () => {
-  test.each(["stop", "crash"] as const)("after a %s, calls wait for it, and take effect once", async (way) => {
+  test.each(["stop", "crash"] as const)("after a %s, calls wait, and take effect once", async (way) => {
     const db = await open();
     await db.query(`CREATE TABLE ${way}_t (id bigint)`);
     await server[way]();
@@ -89,7 +89,7 @@ describe("a database that restarts", () => {
     expect((await db.query(`SELECT count(*) FROM ${way}_t`)).rows).toEqual([[1]]);
   });
 
-  test("and does not come back within the limit is Unavailable; closing does not wait", async () => {
+  test("and is not back within the limit: calls throw Unavailable, and closing does not wait", async () => {
     const db = await open({ outageTimeout: 100 });
     const patient = await open({ outageTimeout: 600_000 });
     await server.stop();
@@ -106,7 +106,7 @@ describe("a database that restarts", () => {
 });
 
 describe("a replica", () => {
-  test("rejects writes, by its name; once it is promoted, waiting calls continue", async () => {
+  test("is named in the error for a write; once it is promoted, waiting calls continue", async () => {
     const db = await open({ outageTimeout: 30_000 });
     const store = await postgresStore({ database: server.url });
     const host = probed(store);
@@ -116,7 +116,7 @@ describe("a replica", () => {
     await db.query("CREATE TABLE promoted (id bigint)");
     await server.stop();
     await expect.poll(probe).toEqual([503, '{"status":"unavailable"}']);
-    // It starts as a server that follows another one.
+    // It restarts as a replica.
     const signal = join(server.folder, "data/standby.signal");
     writeFileSync(signal, "", { mode: 0o666 });
     await server.start();

@@ -3,7 +3,7 @@ import type { Logger } from "@parley/a2a/protocol";
 
 /** A server on a store, as its probes see it. */
 export interface Probed {
-  /** What `/readyz` answers: status and body. */
+  /** The status and body of `/readyz`. */
   ready(): Promise<readonly [number, string]>;
   close(): Promise<void>;
 }

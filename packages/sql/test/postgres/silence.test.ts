@@ -6,8 +6,8 @@ import { startProxy, type Proxy } from "../../../../test/postgres/proxy.ts";
 import { alice, making, verdicts } from "./given.ts";
 
 /*
- * A network that loses packets: nothing is answered, and nothing is rejected. The time limit of statements is longer than a test may take: what
- * ends does so by `outageTimeout`.
+ * A network that loses packets: nothing is answered, and nothing is rejected. The time limit of statements is longer than a test may take,
+ * so calls can end only by `outageTimeout`.
  */
 
 const database = useDatabase();
@@ -50,9 +50,9 @@ describe("a network that loses every packet", () => {
       }
     }
     proxy.isSilent = false;
-    // The connections that were started meanwhile are closed first.
+    // Connections that were opened during the silence are closed first.
     await expect.poll(() => store.append([making("v")]).then(verdicts, () => undefined)).toEqual(["ok"]);
-    // What was rejected is not stored later either.
+    // A rejected append is not stored later, either.
     expect(await store.head(alice, "u")).toBeUndefined();
   });
 
@@ -64,7 +64,7 @@ describe("a network that loses every packet", () => {
       if (text.includes("COMMIT\0") && (commits += 1) === 1) proxy.forget();
       return undefined;
     };
-    // The server has it, and its answer is lost.
+    // The server commits it, but its answer is lost.
     expect(verdicts(await store.append([making("u")]))).toEqual(["ok"]);
     expect(commits).toBe(1);
     expect(await store.head(alice, "u")).toBeDefined();
@@ -74,8 +74,8 @@ describe("a network that loses every packet", () => {
 describe("a NAT that forgets its connections", () => {
   test.each([
     ["between two calls", 0],
-    ["long before a call: what was not used for a while is asked first", 60_000],
-  ])("%s costs none: silent connections are discarded, with all that were silent as long", async (_when, later) => {
+    ["long before a call: idle connections are checked first", 60_000],
+  ])("%s fails no call: silent connections are discarded, with all that were silent as long", async (_when, later) => {
     const { proxy, store } = await behindProxy(`nat${later}`, 2_500);
     // All connections have been used.
     await Promise.all(Array.from({ length: 4 }, () => store.load(alice, "t", { artifacts: false })));

@@ -54,7 +54,7 @@ async function said({ service }: InProcess, id: string): Promise<string | undefi
 }
 
 describe("two processes", () => {
-  test("share a waiting task: an event sent to one, and a time, wake it, and its step runs once", async () => {
+  test("share a waiting task: an event sent to either one, or a timer, wakes it, and its step runs once", async () => {
     const time = { later: 0 };
     let booked = 0;
     const waiter = async function* (turn: Turn): AsyncGenerator<AgentYield, void, void> {
@@ -108,7 +108,7 @@ test("400 tasks that wait for a human or a timer are rows: they need no run and 
     "many",
     async function* (turn) {
       calls += 1;
-      // What a suspended function would hold: 48 kB, which is 19 MB in all.
+      // A suspended function would hold 48 kB: 19 MB in all.
       const load = Array.from({ length: 6000 }, () => calls);
       if (turn.text === "sleep") yield* turn.sleep(30 * day);
       else yield* turn.waitFor("approved");

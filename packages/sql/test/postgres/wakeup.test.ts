@@ -36,7 +36,7 @@ describe("the contract of wake-ups, by LISTEN and NOTIFY", () => {
   wakeupContract({ describe, it, expect }, { open: () => open(), disconnect: () => database().disconnectAll() });
 });
 
-/** A node whose notifications a test may swallow. `pooled`: it believes that it is behind a pooler. */
+/** A node whose notifications a test can drop. `pooled`: it believes that it is behind a pooler. */
 async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; readonly pooled?: boolean } = {}) {
   const { deaf = false, pooled = false, ...more } = options;
   const db = await connect({ database: database().url });
@@ -53,7 +53,7 @@ async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; re
       return (await db.driver.listen?.(channel, { ...listener, notified })) as never;
     },
   };
-  // Short only where nothing is to arrive: a busy machine needs its time.
+  // Short only if nothing must arrive: a busy machine takes longer.
   const wakeup = await notifyWakeup(driver, pooled, { logger, echoTimeout: deaf ? 200 : 10_000, ...more });
   opened.push(wakeup);
   const told: (string | undefined)[] = [];
@@ -61,7 +61,7 @@ async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; re
   return { db, wakeup, state, lines, told };
 }
 
-/** How many sessions listen, and what they hold. */
+/** The number of listening sessions, and their locks. */
 async function listeners(db: Database): Promise<unknown> {
   const { rows } = await db.query(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SET idle_session_timeout%'",
@@ -76,7 +76,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(lines).toEqual([expect.stringContaining("notifications do not arrive")]);
     state.deaf = false;
     await expect.poll(() => wakeup.isConnected).toBe(true);
-    // What was published meanwhile is not known.
+    // It does not know what was published meanwhile, so any task may have changed.
     expect(told).toEqual([undefined]);
     expect(lines[1]).toContain("notifications arrive again");
   });
@@ -109,7 +109,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect([wakeup.isConnected, state.listens]).toEqual([true, 1]);
   });
 
-  it("ignore what others send, and stay separate on other channels", async () => {
+  it("ignore other senders, and stay separate on other channels", async () => {
     const { told } = await node({ channel: 'Odd "channel"' });
     const { wakeup: elsewhere } = await node();
     elsewhere.publish(["elsewhere"]);
@@ -131,7 +131,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     await expect(db.query("SELECT 1")).resolves.toMatchObject({ count: 1 });
   });
 
-  it("that no pooler lets through are retried, reported once, and sent all the same", async () => {
+  it("that the pooler does not pass are still sent, retried, and reported once", async () => {
     const pauses: (() => void)[] = [];
     const clock: Clock = {
       ...systemClock,
@@ -142,7 +142,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(wakeup.isConnected).toBe(false);
     wakeup.publish(["sent"]);
     await expect.poll(() => other.told).toContain("sent");
-    // The next time it is deaf, and then not.
+    // The next attempt fails, and the one after it succeeds.
     pauses.shift()?.();
     await expect.poll(() => pauses.length).toBe(1);
     state.deaf = false;
@@ -151,7 +151,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(lines).toEqual([expect.stringContaining("do not pass the pooler"), expect.stringContaining("arrive again")]);
   });
 
-  it("that came through a pooler before are retried at once", async () => {
+  it("that once passed the pooler are retried at once", async () => {
     const { wakeup, state } = await node({ pooled: true, heartbeat: 50, echoTimeout: 500 });
     await expect.poll(() => wakeup.isConnected).toBe(true);
     state.deaf = true;
@@ -185,7 +185,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     try {
       const { db, wakeup, lines } = await node();
       expect(await listeners(db)).toBe(1);
-      // The others of the pool end meanwhile.
+      // The pool's other connections end meanwhile.
       const idle = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle'";
       await expect.poll(async () => (await database().run(idle)).rows).toEqual([{ count: "1" }]);
       expect([wakeup.isConnected, lines]).toEqual([true, []]);

@@ -36,7 +36,7 @@ const lost: Wakeup = {
 };
 
 describe("watch", () => {
-  test("reports which task another node has changed, and nothing of its own", async () => {
+  test("reports the tasks that another node has changed, and no changes of its own", async () => {
     const { one, two, told, own } = await nodes("wakes");
     expect(two.wakeup.isConnected).toBe(true);
     await one.append([making("t")]);
@@ -44,7 +44,7 @@ describe("watch", () => {
     expect(own).not.toContain("t");
   });
 
-  test("stores once what was stored before a wake-up throws", async () => {
+  test("stores an append once if the wake-up after it throws", async () => {
     const wakeup: Wakeup = {
       ...lost,
       publish() {
@@ -121,7 +121,7 @@ async function quiet(told: unknown[]): Promise<void> {
     .toBe(0);
 }
 
-/** A `Watch` whose polls a test answers: `last`, the finished transactions, and the next one. */
+/** A `Watch` whose polls the test answers: `last`, the finished transactions, and the next id. */
 function watching() {
   vi.useFakeTimers();
   const asked: { resolve(result: Result): void; reject(error: Error): void }[] = [];
@@ -152,22 +152,22 @@ function watching() {
 describe("polls", () => {
   afterEach(() => void vi.useRealTimers());
 
-  test("count the transactions of this node by the places that they took, whatever they were begun for", async () => {
+  test("subtracts this node's transactions by their ids, whatever their purpose", async () => {
     const { watch, look } = watching();
     expect(await look([10, 100, 100])).toBe(1);
-    expect(await look([10, 100, 100])).toBe(1); // What had begun before the first look is over now.
+    expect(await look([10, 100, 100])).toBe(1); // Transactions from before the first look have ended.
     expect(await look([10, 100, 100])).toBe(0);
     watch.took(11);
     watch.took(12);
     expect(await look([12, 102, 102])).toBe(0);
-    // One that got its place only after the poll counts as foreign there, and nowhere else.
+    // A transaction that got its place only after a poll counts as foreign in that poll, and in no other.
     expect(await look([13, 103, 103])).toBe(1);
     watch.took(13);
     expect(await look([13, 103, 103])).toBe(1);
     expect(await look([14, 104, 104])).toBe(1);
   });
 
-  test("report until all that had begun are over, also those with numbers above the newest that is over", async () => {
+  test("report until all begun transactions are over, including those with numbers above the newest finished one", async () => {
     const { look } = watching();
     await look([10, 100, 100]);
     await look([10, 100, 100]);
@@ -187,7 +187,7 @@ describe("polls", () => {
     expect(await look([10, 50, 101])).toBe(0);
   });
 
-  test("keep what they have to report while they fail, and log it once", async () => {
+  test("keep unreported changes while they fail, and log the failure once", async () => {
     const { look, lines, watch } = watching();
     await look([10, 100, 100]);
     await look([10, 100, 100]);

@@ -31,7 +31,7 @@ function onFiles(driver: DriverName, thread: boolean, histories: number): StoreC
       return open(paths.get(store) ?? "");
     },
     share: (store) => open(paths.get(store) ?? ""),
-    // The old connection stays open: the file and its log are as a killed process leaves them.
+    // The old connection stays open, so that the file and its log are as after a kill.
     crash(store) {
       fallen.push(store);
       return open(paths.get(store) ?? "");

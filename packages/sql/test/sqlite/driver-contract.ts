@@ -71,7 +71,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
   });
 
   describe("statements", () => {
-    it("return rows as arrays in the order of the columns, also if columns share a name", () =>
+    it("return rows as arrays in the order of the columns, even if columns share a name", () =>
       inMemory((driver) => {
         expect(driver.prepare("SELECT 1 AS a, 2 AS a UNION ALL SELECT 3, 4").all()).toEqual([
           [1, 2],

@@ -16,7 +16,7 @@ it("the drivers that this version of Node must have are available", () => {
 });
 
 describe("names and JSON as text of SQLite", () => {
-  it("keeps names as they are, and distinct names distinct", () => {
+  it("keeps names unchanged and distinct", () => {
     const names = [
       "",
       "plain",
@@ -39,7 +39,7 @@ describe("names and JSON as text of SQLite", () => {
     for (const text of encoded) expect(text).not.toContain("\0");
   });
 
-  it("keeps the meaning of JSON, also with a lone surrogate in a string", () => {
+  it("keeps the value of JSON, even with a lone surrogate in a string", () => {
     const json = '{"a":"x\ud800","b":"😀"}';
     expect(JSON.parse(encodeJson(json))).toEqual(JSON.parse(json));
     expect(Buffer.from(encodeJson(json)).toString()).toBe(encodeJson(json));

@@ -73,7 +73,7 @@ describe("a full disk", () => {
   });
 
   it.each([true, false])(
-    "is reported by `check` until a write of its own succeeds, with a thread that writes: %s",
+    "is reported by `check` until its own write succeeds (with a writing thread: %s)",
     async (thread) => {
       const path = newPath();
       const store = await sqliteStore({ path, maxPages: 203, thread });
@@ -120,7 +120,7 @@ describe("a file that another process uses", () => {
     await store.close();
   });
 
-  it("is opened once its exclusive user is done, such as one that creates it at the same time", async () => {
+  it("is opened once its exclusive user is done, such as a process that creates it at the same time", async () => {
     const path = newPath();
     const other = openDriver(path);
     other.exec("BEGIN EXCLUSIVE");
@@ -153,7 +153,7 @@ describe("a file that another process uses", () => {
   });
 
   it.each([true, false])(
-    "is free of deleted data once `scrub` resolves, which waits for readers, with a thread that writes: %s",
+    "is free of deleted data once `scrub` resolves, which waits for readers (with a writing thread: %s)",
     async (thread) => {
       const path = newPath();
       const store = await sqliteStore({ path, thread });
@@ -168,7 +168,7 @@ describe("a file that another process uses", () => {
       await upkeep.forget(alice, 9);
       const before = statSync(`${path}-wal`).size;
       const scrub = upkeep.scrub();
-      // The copy is in the log, after what it replaces.
+      // The copy is in the log, after the old pages.
       await expect.poll(() => statSync(`${path}-wal`).size).toBeGreaterThan(before);
       other.exec("COMMIT");
       await scrub;
@@ -338,7 +338,7 @@ describe("a file that cannot be opened", () => {
     const before = openDriver(path);
     migrate(before, 4);
     before.close();
-    // What that release has stored: a task with a checkpoint, in the tables of its version.
+    // A task with a checkpoint, in the tables of that release.
     const older = openDriver(path);
     older.exec(`INSERT INTO scopes (id, parent, name, is_context, tasks) VALUES (1, 0, 'agent', 0, 1), (2, 1, 'alice', 0, 1), (3, 2, 'ctx', 1, 1);
       INSERT INTO tasks (number, agent, owner, context, id, state, status_time, status_seq, seq, first_seq, generation, fence, run_turn, run_attempt, run_input, has_metadata, bytes)

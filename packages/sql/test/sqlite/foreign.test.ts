@@ -9,9 +9,9 @@ import { driverStore } from "../../src/sqlite/store.ts";
 import { driverWriter } from "../../src/sqlite/writer.ts";
 import { drivers } from "./drivers.ts";
 
-/* What belongs to another owner costs what an unknown id costs: the same statements, with as many rows. */
+/* Another owner's data costs as much as an unknown id: the same statements, with as many rows. */
 
-/** What was asked of a store: one line for each statement, or for each call of the port. */
+/** The requests to a store: one line for each statement, or for each call of the port. */
 type Asked = string[];
 
 interface Counted {
@@ -67,7 +67,7 @@ async function sqlite(name: (typeof drivers)[number]): Promise<Counted> {
   return { asked, store: driverStore(driver, writer, { durable: false, busyTimeout: 1000, watchInterval: 60_000 }) };
 }
 
-/** The store in memory, with the calls of its port. Its look-ups are those of maps: one for the task, before its owner is compared. */
+/** The store in memory, which counts calls. It looks up the task in a map, then compares its owner. */
 function memory(): Counted {
   const asked: Asked = [];
   const store = new Proxy(memoryStore(), {
@@ -103,7 +103,7 @@ const agent = defineAgent({
 const ada: Principal = { subject: "ada", organization: "acme" };
 const eve: Principal = { subject: "eve", organization: "evil" };
 
-/** What a call came to: its code, and what was asked of the store meanwhile. */
+/** The outcome of a call: its code, and its requests to the store. */
 interface Outcome {
   readonly code: string;
   readonly asked: readonly string[];
@@ -186,7 +186,7 @@ const calls: readonly (readonly [string, OperationName, (taskId: string) => obje
 /** The same, each with all of its members. */
 const aboutTasks = calls.map(([what, operation, request, more = {}]) => [what, operation, request, more] as const);
 
-/** A task of Ada with a webhook, which waits for input, in the context `c-1`. */
+/** A task of Ada in the context `c-1`, with a webhook, that waits for input. */
 async function adasTask({ call, store }: Served): Promise<string> {
   const request = said({ contextId: "c-1", messageId: "m-1" }, "ask");
   const configuration = { taskPushNotificationConfig: { id: "hook", url } };
@@ -201,20 +201,20 @@ const stores = [
   ...drivers.map((name) => [name, () => sqlite(name)] as const),
 ] as const;
 
-describe.each(stores)("on %s a caller who wants to", (_, open) => {
+describe.each(stores)("on %s, a caller who tries to", (_, open) => {
   test.each(aboutTasks)(
-    "%s: a task of another caller costs what an unknown one costs",
+    "%s: another caller's task costs as much as an unknown task",
     async (__, operation, request, context) => {
       const served = serving(await open());
       const foreign = await adasTask(served);
-      // What a store remembers of a caller is remembered by now.
+      // Fills the store's cache of callers.
       await served.call("SendMessage", said());
       await served.call(operation, request(crypto.randomUUID()), eve, context);
       const { value: _v, ...absent } = await served.call(operation, request(crypto.randomUUID()), eve, context);
       expect(absent.code).toBe("TaskNotFound");
       expect(absent.asked).not.toEqual([]);
       expect(await served.call(operation, request(foreign), eve, context)).toMatchObject(absent);
-      // The task is there, and its owner reaches it at another cost.
+      // The task exists: for its owner, the call has another cost.
       const own = await served.call(operation, request(foreign), ada, context);
       expect(own.code).not.toBe("TaskNotFound");
       expect(own.asked).not.toEqual(absent.asked);
@@ -222,7 +222,7 @@ describe.each(stores)("on %s a caller who wants to", (_, open) => {
   );
 
   test.each(aboutTasks)(
-    "%s: a hidden task costs what an unknown one costs",
+    "%s: a hidden task costs as much as an unknown task",
     async (__, operation, request, context) => {
       let hides = false;
       const served = serving(await open(), { authorizer: () => (hides ? "hide" : "allow") });
@@ -238,7 +238,7 @@ describe.each(stores)("on %s a caller who wants to", (_, open) => {
   test.each<[string, (id: string) => object]>([
     ["list a context", (contextId) => ({ contextId })],
     ["continue with a page", (pageToken) => ({ pageToken })],
-  ])("%s: that of another caller costs what an unknown one costs", async (what, request) => {
+  ])("%s: another caller's costs as much as an unknown one", async (what, request) => {
     const served = serving(await open());
     await adasTask(served);
     await served.call("SendMessage", said({}, "ask"), ada);
@@ -256,7 +256,7 @@ describe.each(stores)("on %s a caller who wants to", (_, open) => {
     ["begin in a context", (foreign) => said({ contextId: foreign ? "c-1" : "c-2" })],
     ["refer to a task", (foreign, taskId) => said({ referenceTaskIds: [foreign ? taskId : crypto.randomUUID()] })],
     ["use a messageId", (foreign) => said({ messageId: foreign ? "m-1" : "m-2" }, "ask")],
-  ])("%s: that of another caller costs what an unknown one costs", async (__, request) => {
+  ])("%s: another caller's costs as much as an unknown one", async (__, request) => {
     const costs: unknown[] = [];
     for (const foreign of [false, true]) {
       const served = serving(await open());

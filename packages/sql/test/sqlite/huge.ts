@@ -71,7 +71,7 @@ function making(taskId: string): Parameters<typeof store.append>[0][number] {
   };
 }
 
-/** Adds a large record by a statement, which is faster than an append and leaves the same row. */
+/** Adds a large record by a statement, which is faster than an append. The row is the same. */
 function fill(id: string, seq: number): void {
   const json = `'{"taskId":"x","contextId":"c","artifact":{"artifactId":"${seq}","parts":[{"text":"' || hex(zeroblob(${large / 2})) || '"}]}}'`;
   driver.exec(`INSERT INTO log (key, kind, time, actor, turn, attempt, has_metadata, json)

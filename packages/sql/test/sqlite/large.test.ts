@@ -19,7 +19,7 @@ async function create(given: StoreBounds, join: number): Promise<Store> {
 describe("sqliteStore", () => {
   largeTasks((bounds) => create(bounds, 20_000));
 
-  it("reads a task row by row as it reads it joined (property)", async () => {
+  it("reads the same task row by row and joined (property)", async () => {
     await storeHistories({ create: () => create(defaultStoreBounds, 300), histories: times(25, 150) }, expect);
   });
 });

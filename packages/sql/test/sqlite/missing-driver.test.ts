@@ -68,7 +68,7 @@ async function saidIn(cwd: string, ...args: readonly string[]): Promise<string> 
   return stdout.trimEnd();
 }
 
-it("a project without native code serves if Node has SQLite, and otherwise gets an error that says what to install", async () => {
+it("a project without native code serves if Node has SQLite, and otherwise gets an error that names the package to install", async () => {
   const { dependencies, peerDependenciesMeta } = await manifestOf(join(root, "packages", "sql"));
   expect(Object.keys(dependencies ?? {})).toEqual(["@parley/a2a", "@parley/server"]);
   expect(peerDependenciesMeta).toEqual({ libsql: { optional: true }, pg: { optional: true } });

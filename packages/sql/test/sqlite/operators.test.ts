@@ -14,7 +14,7 @@ import { times } from "../../../../test/counts.ts";
 import { diskFolder } from "../../../../test/temporary.ts";
 import { openDriver } from "./drivers.ts";
 
-/** What the reads of operators cost (docs/decisions/operators.md). */
+/** The cost of operators' reads (docs/decisions/operators.md). */
 
 const folder = await mkdtemp(join(diskFolder(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -56,7 +56,7 @@ describe("the tasks of all owners", () => {
         await store.operators?.tasks({ ...query, after: deep });
         const lists = asked.filter(({ sql }) => /INDEXED BY tasks_(agent|owner)/.test(sql));
         expect(first?.heads).toHaveLength(10);
-        // Two statements for each agent and state, of which few have rows: eleven each at most.
+        // At most two statements for each agent and state; few states have rows.
         expect(lists.reduce((sum, { rows }) => sum + rows, 0)).toBeLessThanOrEqual(2 * 2 * 11);
         for (const { sql, values } of lists) {
           const plan = driver.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(values as number[]));

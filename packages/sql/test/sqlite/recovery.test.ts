@@ -8,7 +8,7 @@ import { callContext, inProcess, type InProcessOptions } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 
-// What a process does with the file of a process that ended.
+// A process takes over the file of a process that ended.
 
 const mebi = 1 << 20;
 
@@ -64,7 +64,7 @@ async function eventually(check: () => boolean | Promise<boolean>): Promise<void
     if (await check()) return;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  throw new Error("It never came true");
+  throw new Error("The condition was not met");
 }
 
 const message = (text: string, taskId?: string) => ({
@@ -155,7 +155,7 @@ it("five thousand tasks of a renamed agent delay no other task, and are counted 
   ]);
 });
 
-it("a task whose every run ends the process is suspended once it has done so alone, and other tasks are not blamed", async () => {
+it("a task whose every run crashes the process is suspended after a crash without other runs, and other tasks are not blamed", async () => {
   const path = await file();
   const dead = new Set<string>();
   async function* onMessage(turn: Turn, die: () => void) {
@@ -190,6 +190,6 @@ it("a task whose every run ends the process is suspended once it has done so alo
     over = !next.isDead();
     if (over) expect(await states()).toEqual(["TASK_STATE_COMPLETED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
   }
-  // One more if it was first tried beside others (docs/decisions/suspended-tasks.md).
+  // One more attempt if the first one ran beside others (docs/decisions/suspended-tasks.md).
   expect([3, 4]).toContain(starts);
 });

@@ -18,7 +18,7 @@ import { openDriver } from "./drivers.ts";
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What `sweep` of 0.1.0 does to a task that is deleted. */
+/** Deletes a task as `sweep` of 0.1.0 does. */
 function deleteAs010(driver: Driver, number: number): void {
   driver.transaction("write", () => {
     for (const sql of [
@@ -93,7 +93,7 @@ it("a task that a process of 0.1.0 deletes is no longer found", async () => {
     expect(await found(store, query)).toEqual([]);
   }
   expect(await found(store, "pattern")).toEqual(["stays"]);
-  // Of its texts nothing is in the file, and of its words nothing once a process of this release deletes a task.
+  // The file has none of its texts, and none of its words once a process of this release deletes a task.
   expect(count(old.prepare("SELECT count(*) FROM search_texts WHERE key > ?").get(goes * 2 ** 24))).toBe(0);
   await append(store, making("other", { text: "one" }));
   await append(store, { task: key("other"), records: [completed("other")] });
@@ -123,7 +123,7 @@ it("a number that this release reuses after 0.1.0 deleted its task has only the 
   expect(textsOf(old, "sailboat")).toBe(0);
 });
 
-it("what 0.1.0 has deleted while the search was off is not found when it is switched on again", async () => {
+it("a task that 0.1.0 deleted while the search was off is not found when it is on again", async () => {
   const { old, store } = await both();
   await store.search?.use(false);
   deleteAs010(old, goes);

@@ -53,7 +53,7 @@ describe.each(Object.entries(stores))("the state of a task, in %s", (_, open) =>
     return agent;
   }
 
-  it("is kept from turn to turn, for each task of a context separately, and no client sees it (A2A 1.0 §4.1.1)", async () => {
+  it("is kept between turns for each task of a context, and hidden from clients (A2A 1.0 §4.1.1)", async () => {
     const { client } = await given(cart);
     const one = client.conversation();
     const { task } = await one.send("a private wish");
@@ -189,7 +189,7 @@ describe.each(Object.entries(stores))("the state of a task, in %s", (_, open) =>
     expect(second.problems.join()).toContain("turn.setState(): it is not JSON");
   });
 
-  it("cannot be set with a direct reply, which has no task to keep it: the log says so", async () => {
+  it("cannot be set with a direct reply, which has no task: the log says so", async () => {
     const agent = await given({
       onMessage(turn) {
         if (turn.text === "clear") turn.setState(undefined);

@@ -70,7 +70,7 @@ async function refused(ask: () => unknown): Promise<void> {
 describe.each([
   ["with a writer thread", true],
   ["without a writer thread", false],
-])("a SQLite store whose files are removed or replaced while it is open, %s", (_, thread) => {
+])("a SQLite store that is open while its files are removed or replaced, %s", (_, thread) => {
   const acts: Record<string, (at: Opened) => Promise<unknown>> = {
     "the database is removed": ({ path }) => rm(path),
     "its log is removed": ({ path }) => rm(`${path}-wal`),

@@ -41,7 +41,7 @@ describe.each(kinds)("a memory of webhooks %s", (_name, open) => {
     await memory.close?.();
   });
 
-  test("keeps senders apart, who choose their ids themselves", async () => {
+  test("separates senders, who choose their own ids", async () => {
     const memory = await open();
     await memory.remember({ ...delivery, at: 1 });
     expect(await memory.recall({ ...delivery, sender: "other" })).toEqual({ seen: false });
@@ -73,7 +73,7 @@ describe("a memory of webhooks in a file", () => {
     await next.close?.();
   });
 
-  test("has what was remembered before the process was killed", async () => {
+  test("keeps its deliveries after the process was killed", async () => {
     const path = newFile();
     const program = join(folder, "program.mjs");
     const source = new URL("../../dist/sqlite/index.js", import.meta.url).href;
@@ -117,7 +117,7 @@ describe("a memory of webhooks in a file", () => {
     expect(await memory.recall({ receiver, sender, id: id(8192) })).toEqual({ seen: true });
     let kept = 0;
     for (let at = 1; at <= 8192; at += 1) if ((await memory.recall({ receiver, sender, id: id(at) })).seen) kept += 1;
-    // Each takes more than 200 bytes, and old ones go after 256 new ones.
+    // Each entry takes more than 200 bytes, and old entries are removed after 256 new ones.
     expect(kept).toBeLessThan((512 << 10) / 200 + 256);
     await memory.close?.();
   });

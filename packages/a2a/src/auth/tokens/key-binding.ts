@@ -39,8 +39,8 @@ export function bindingCheck({ bound, dpop, clock }: BindingRules): CheckBinding
 }
 
 /**
- * The certificate of the connection must be that of the token (RFC 8705 §3). Its authority may be unknown, because the
- * authorization server has accepted the certificate, and the handshake has proved its key.
+ * The certificate of the connection must be the token's (RFC 8705 §3). Its authority may be unknown, because the authorization server has
+ * accepted the certificate, and the handshake has proved its key.
  */
 function checkCertificate(thumbprint: string, { facts }: UniversalRequest): void {
   const fingerprint = facts?.certificate?.fingerprint;

@@ -30,7 +30,7 @@ export interface MutualTlsOptions {
    * `certificates` nor `names`, the subject is the first `URI`, `DNS` or `email` name of the certificate.
    */
   readonly principal?: (certificate: PeerCertificate) => Principal | undefined | Promise<Principal | undefined>;
-  /** Time, for certificates that expire while a connection is open. Default: that of the runtime. */
+  /** Clock, for certificates that expire while a connection is open. Default: the runtime's. */
   readonly clock?: Clock;
 }
 

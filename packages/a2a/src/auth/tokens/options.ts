@@ -3,7 +3,7 @@ import { invalidParams, type A2AError } from "../../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../../net/index.ts";
 import type { Principal } from "../../protocol/index.ts";
 
-/** The claims of a verified token: those of a JWT, or the members of an introspection response. */
+/** The claims of a verified token: claims of a JWT, or members of an introspection response. */
 export type TokenClaims = Readonly<Record<string, unknown>>;
 
 /** How proofs of possession are checked (RFC 9449). */
@@ -30,7 +30,7 @@ export interface DpopOptions {
 
 /** Options of all authenticators for tokens of an authorization server. */
 export interface TokenOptions {
-  /** Name of the scheme on the card. Default: that of the function. */
+  /** Name of the scheme on the card. Default: the function's name. */
   readonly name?: string;
   /** Description of the scheme on the card. Default: none. */
   readonly description?: string;
@@ -79,7 +79,7 @@ export interface TokenOptions {
   readonly remember?: number;
   /** Calls the authorization server. Default: `guardedFetch()`, which may call the host of the issuer, and public addresses. */
   readonly fetch?: GuardedFetch;
-  /** Time. Default: that of the runtime. */
+  /** Clock. Default: the runtime's. */
   readonly clock?: Clock;
 }
 

@@ -17,7 +17,7 @@ export interface ClientRequest {
   readonly body?: string | Bytes;
   /** Default: `manual`. */
   readonly redirect?: FetchInit["redirect"];
-  /** Longest wait for the headers of the response, in milliseconds. Default: that of the call, else that of the client. */
+  /** Longest wait for the headers of the response, in milliseconds. Default: the call's, else the client's. */
   readonly timeout?: number | false;
 }
 

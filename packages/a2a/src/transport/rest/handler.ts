@@ -109,7 +109,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
   };
 }
 
-/** The routes of a version: its own, and those of the extensions' methods. */
+/** The routes of a version: its own, and the extensions' methods. */
 function wireOf({ bindings }: RestCodec, methods: readonly MethodRoute[] = []): RestWire {
   const wire = bindings["HTTP+JSON"];
   return methods.length === 0 ? wire : { ...wire, routes: [...wire.routes, ...methods.map(routeOfMethod)] };

@@ -78,13 +78,13 @@ type Headers = UniversalResponse["headers"];
 export interface CorsOptions {
   /** Origins such as `https://app.example.com`; `"*"`: any. */
   readonly origins: "*" | readonly string[];
-  /** Further request headers that pages may send, such as that of an API key. Default: none. */
+  /** Further request headers that pages may send, such as one for an API key. Default: none. */
   readonly headers?: readonly string[];
   /** How long a browser may keep the permission, in seconds. Default 7200. */
   readonly maxAge?: number;
 }
 
-/** Headers and methods of one binding, in addition to those of all bindings. */
+/** Headers and methods of one binding, in addition to the common ones. */
 export interface CorsHeaders {
   /** HTTP methods that pages may use, in the form of the header: `GET, POST`. */
   readonly methods: string;

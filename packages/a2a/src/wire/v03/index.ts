@@ -36,7 +36,7 @@ const extendedCardPath = "/agent/authenticatedExtendedCard";
 
 /**
  * REST in the JSON of the specification's text (0.3 §6, §7.1, §7.2): that of JSON-RPC, in a member named by its kind. SDKs of 0.3 send
- * ProtoJSON. The format of a request's body determines that of the answer; requests without a body get ProtoJSON.
+ * ProtoJSON. The format of a request's body determines the format of its answer; requests without a body get ProtoJSON.
  */
 const textShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "eventOf" | "encodeEvent"> = {
   decodeRequest: (operation, value) =>

@@ -22,14 +22,14 @@ function complete(count: number): number {
   return -count - 1;
 }
 
-/** How much of the other agent's artifacts this task has copied, and their parts, up to `resultBytes`. */
+/** Tracks how much of the other agent's artifacts this task has copied, and keeps their parts up to `resultBytes`. */
 export class DelegatedArtifacts {
   readonly #options: DelegateOptions;
   readonly #number: number;
   readonly #limit: number;
   /**
-   * The copied `contentLength` of each artifact. Parts are not counted, because a task merges texts that its events had
-   * apart. `NaN`: unknown. Negative: complete (`complete`).
+   * The copied `contentLength` of each artifact. Counts content, not parts, because a task merges the text parts of its events. `NaN`:
+   * unknown. Negative: complete (`complete`).
    */
   readonly #taken: Map<string, number>;
   /** Absent if it is too large, or began before a restart. */
@@ -59,12 +59,12 @@ export class DelegatedArtifacts {
     return this.#bytes;
   }
 
-  /** Whether they exceed the result. */
+  /** Whether the artifacts are too large for the result. */
   get isLarge(): boolean {
     return this.#bytes > this.#limit;
   }
 
-  /** `undefined` if they are not in memory. */
+  /** `undefined` if the artifacts are not in memory. */
   get whole(): readonly Artifact[] | undefined {
     return this.#content && [...this.#content.values()];
   }
@@ -73,7 +73,7 @@ export class DelegatedArtifacts {
   chunk({ artifact, append = false, lastChunk = false }: TaskArtifactUpdateEvent): ArtifactEvent | undefined {
     const { artifactId } = artifact;
     const before = this.#taken.get(artifactId);
-    // An append to a complete or unknown artifact is its beginning, as other servers mean it.
+    // An append to a complete or unknown artifact begins it: that is what other servers mean.
     const appends = append && (before === undefined ? this.#content === undefined : !(before < 0));
     const added = contentLength(artifact.parts);
     const count = appends ? (before ?? Number.NaN) + added : added;
@@ -89,7 +89,7 @@ export class DelegatedArtifacts {
       if (taken === count && (!isOver || (before ?? 0) < 0 || count === 0)) continue;
       const appends = taken <= count && (before ?? -1) >= 0;
       const parts = appends ? contentAfter(artifact.parts, taken) : artifact.parts;
-      // At the end of a task only the completion of an open artifact may be left to report, but an event needs at least one part.
+      // At the end, perhaps only an artifact's completion is left to report, but an event needs at least one part.
       if (parts.length === 0) continue;
       const event = this.#take({ ...artifact, parts }, appends, isOver, count);
       if (event !== undefined) yield event;

@@ -22,7 +22,7 @@ import { pause } from "@parley/a2a/internal/base/async";
 
 /* Errors of calls to another agent, and how the delegation reacts to them. */
 
-/** The error of a call, in contrast to one of the agent's own function. */
+/** A failed call to the other agent, as opposed to an error in this agent's function. */
 export class CallFailed extends Error {
   constructor(cause: unknown) {
     super("The call failed", { cause });
@@ -59,7 +59,7 @@ export function wasRefused(error: unknown): boolean {
   return hasCode(error, "ConnectionFailed") && wasNeverSent(error);
 }
 
-/** Reasons of a turn's end that its delegations outlive. */
+/** Reasons for the end of a turn that do not end its delegations. */
 export const outlivedReasons: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);
 
 /* Calls to the other agent: send, follow, find and cancel. */
@@ -70,9 +70,9 @@ export interface Came {
   readonly seq?: number | undefined;
 }
 
-/** Maximum agents that a message may come through. */
+/** Maximum agents that a message may pass through. */
 const maxHops = 16;
-/** Metadata of a send request: the agents it came through. */
+/** Metadata of a send request: the agents it passed through. */
 const hopsName = "urn:parley:metadata:hops";
 
 /** Milliseconds. */
@@ -96,7 +96,7 @@ export class DelegateCalls {
   readonly #extensions: readonly string[] | undefined;
   readonly #observed: string | undefined;
 
-  /** `trace`: W3C `traceparent` of what an observer has opened for the delegation. */
+  /** `trace`: W3C `traceparent` of the observer's span for the delegation. */
   constructor(
     turn: TurnBase,
     client: DelegateClient,
@@ -113,12 +113,12 @@ export class DelegateCalls {
     this.#signal = signal;
   }
 
-  /** Whether a message arrives once if it is sent twice. */
+  /** Whether the other agent deduplicates messages. */
   get joins(): boolean {
     return this.#promises(idempotentSendExtension);
   }
 
-  /** How many agents the message of this turn came through; `undefined` if there are too many for another one. */
+  /** How many agents this turn's message passed through; `undefined` if one more would be too many. */
   get hops(): number | undefined {
     const before = this.#turn.metadata?.[hopsName];
     const hops = (typeof before === "number" && before > 0 ? before : 0) + 1;
@@ -203,7 +203,7 @@ export class DelegateCalls {
     logger.warn("Failed to cancel the task of another agent", fields);
   }
 
-  /** Waits. Rejects if the delegation is left, or its turn is over. */
+  /** Waits. Rejects if the delegation is abandoned or its turn has ended. */
   pause(ms: number): Promise<void> {
     return abortable(pause(this.#turn.clock, ms), this.#signal);
   }
@@ -278,7 +278,7 @@ export class DelegateCalls {
     if (!isTerminal(task.status.state) && task.status.state !== "TASK_STATE_INPUT_REQUIRED") yield* this.poll(task.id);
   }
 
-  /** `taskId`: of a subscription, which some agents reject once the task is over. */
+  /** `taskId`: set for a subscription, which some agents reject once the task is terminal. */
   async *#read(
     open: () => ReturnType<DelegateClient["subscribeToTask"]>,
     taskId?: string,
@@ -302,7 +302,7 @@ export class DelegateCalls {
     }
   }
 
-  /** A read, with retries for an unreachable agent, such as one that restarts. */
+  /** Reads, with retries while the agent is unreachable, for example during a restart. */
   async #again<T>(read: () => Promise<T>): Promise<T> {
     const since = this.now();
     for (let attempt = 1; ; attempt += 1) {

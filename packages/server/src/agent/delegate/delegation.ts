@@ -54,7 +54,7 @@ import {
   nameOf,
 } from "./keys.ts";
 
-/** Delegates. `calls`: all of the turn, in their order, which identifies calls with the same message. `call`: this one. */
+/** Delegates. `call`: this call. `calls`: all calls of the turn; their order distinguishes calls with the same message. */
 export async function* delegate(
   turn: TurnBase,
   calls: readonly DelegateCall[],
@@ -85,7 +85,7 @@ export async function* delegate(
     observed = {};
     throw error;
   } finally {
-    // Also if the agent's function abandons the delegation, or the turn ends with a question.
+    // Runs also if the agent's function abandons the delegation, or the turn ends with a question.
     watch?.onEnd?.({});
     observed.end?.();
     rows.running.delete(key);

@@ -29,14 +29,14 @@ import { defined } from "@parley/a2a/internal/base/defined";
 
 /* Translates events of another agent for this task. */
 
-/** Characters of an id of a task or a context. A row is small. */
+/** Maximum characters of a task or context id, to keep rows small. */
 export const maxId = 1024;
 
 /** The delegation of a shown status. */
 interface ShowingDelegation {
   readonly key: string;
   readonly options: Pick<DelegateOptions, "progress">;
-  /** The requests for authorizations that this task shows, of all delegations. */
+  /** The authorization requests of all delegations that this task shows. */
   readonly authorizations: Map<string, AgentMessage | undefined>;
 }
 
@@ -75,7 +75,7 @@ export function shownOf(
   return { events, row: { ...unsaid, ...(isKept(message.messageId) && { said: message.messageId }) } };
 }
 
-/** Whether the id of a message is stored, to recognize the message when it comes again. A row is small. */
+/** Whether a message id is short enough to store. A stored id identifies the message if it is repeated. */
 export function isKept(messageId: string): boolean {
   return messageId.length <= 256;
 }

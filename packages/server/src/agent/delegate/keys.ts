@@ -35,7 +35,7 @@ export interface DelegateCall {
   readonly trace?: string | undefined;
 }
 
-/** Content of a message, without what the delegation sets. */
+/** Content of a message, without members that the delegation sets. */
 export type DelegatedContent = Omit<Message, "messageId" | "role">;
 
 const maxKeyBytes = 400;
@@ -173,9 +173,8 @@ export interface Identity {
 type Answer = boolean | undefined;
 
 /**
- * Identifies a call. Its key contains the agent's address, which may change with a restart, but no message must be sent
- * twice. Several agents may share a name, so a row with the same name and message matches only if its agent has the same task or a
- * common address.
+ * Identifies a call. Its key contains the agent's address. Even if a restart changes the address, no message must be sent twice. Several
+ * agents may share a name, so a row with the same name and message matches only if its agent has the same task or a common address.
  */
 export async function identify(
   turn: TurnBase,

@@ -17,8 +17,8 @@ interface MergeOptions {
 const askAgain = 1000;
 
 /**
- * Merges generators in the order of their values. Each generator continues once the consumer took its value, so each holds at most
- * one value. A wait is held back while other generators work, and yielded once all of them wait: that ends the agent's function.
+ * Merges generators in the order of their values. Each generator continues once the consumer took its value, so each holds at most one
+ * value. A wait is held back until all generators wait, because yielding it ends the agent's function.
  */
 export async function* merge(
   generators: readonly AsyncGenerator<AgentYield, unknown, void>[],

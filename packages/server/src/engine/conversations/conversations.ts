@@ -127,8 +127,8 @@ export class Conversations {
   }
 
   /**
-   * Stores a message and the JSON of its direct reply, together with the state that the turn has set and, if answers
-   * are durable, the idempotency key. `undefined` if all of it stays in memory.
+   * Stores a message and the JSON of its direct reply, together with the state that the turn has set and, if answers are durable, the
+   * idempotency key. `undefined` if everything stays in memory.
    */
   keepReply(
     view: ContextView,

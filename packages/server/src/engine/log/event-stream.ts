@@ -13,7 +13,7 @@ export interface StreamPosition extends Position {
 }
 
 export interface StreamFrom extends StreamPosition {
-  /** The first event: the task as it was at `after`. `state` is that of the task, so that a large task need not be parsed. */
+  /** The first event: the task as it was at `after`. `state` is the task's, so that a large task need not be parsed. */
   readonly first?: { readonly item: StreamItem; readonly state: TaskState };
 }
 

@@ -28,7 +28,7 @@ export interface Driven {
   rest(): Promise<void> | undefined;
 }
 
-/** Processes what the agent yields in one turn, until it returns or the turn ends. Rejects with the agent's error. */
+/** Processes the agent's events of one turn, until it returns or the turn ends. Rejects with the agent's error. */
 export async function drive(output: AgentOutput, run: Driven, context: ContextView): Promise<void> {
   if (!isGenerator(output)) {
     try {
@@ -75,7 +75,7 @@ async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown
   }
 }
 
-/** Tells the client what the agent found wrong with its message (`MessageRefused`). Rejects with any other error. */
+/** Tells the client why the agent rejects its message (`MessageRefused`). Rejects with any other error. */
 async function refused(error: unknown, run: Driven, context: ContextView): Promise<void> {
   if (!(error instanceof MessageRefused)) throw error;
   if (!run.phase.refuse(error)) await run.accept(questionOf(error), context);
@@ -102,7 +102,7 @@ function isGenerator(output: AgentOutput): output is AgentEvents {
 /** The longest question about wrong fields, in characters of its lines. */
 const longestQuestion = 4096;
 
-/** Asks for a valid message: the agent's question, and what is wrong with the message. */
+/** Asks for a valid message, with the agent's question and the problems of the message. */
 function questionOf({ ask, fields }: MessageRefused): AgentEvent {
   const missing = fields.every(({ field }) => field === "message.parts");
   // If the message had no data, the agent's own question suffices.

@@ -250,7 +250,7 @@ export class RunMemory implements TurnMemory {
     if (begun.length === 0) return deleteRow(stepFeature, key);
     const value = begunJson.write(begun);
     if (value.length * 2 > maxBegun && new TextEncoder().encode(value).length > maxBegun) {
-      throw agentMistake("turn.step(): too many steps of the turn have begun, and are not done");
+      throw agentMistake("turn.step(): too many steps of the turn are unfinished");
     }
     return { effect: "feature", op: "set", feature: stepFeature, key, value };
   }
@@ -306,7 +306,7 @@ class Remembered {
   #text = "";
   #bytes = 0;
 
-  /** `rows`: those of `stepFeature`, of all scopes. */
+  /** `rows`: the rows of `stepFeature`, of all scopes. */
   constructor(scope: ScopeName, rows: readonly FeatureRow[]) {
     this.#scope = scope;
     const own = rows

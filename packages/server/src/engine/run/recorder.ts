@@ -48,7 +48,7 @@ export interface RecordedTask {
   readonly logger: Logger;
 }
 
-/** Events as records, before they are compared with those of a lost run. */
+/** Events as records, before they are compared with a lost run's records. */
 interface Read {
   readonly records: readonly NewRecord[];
   readonly kept: readonly (readonly FeatureEffect[])[] | undefined;

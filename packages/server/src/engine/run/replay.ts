@@ -254,7 +254,7 @@ export class LostEvents {
 /** An artifact as one event, or as one for each part if it is too large: its chunks were not. */
 export function piecesOf(event: ArtifactEvent, bytes: number): readonly ArtifactEvent[] {
   const { parts, artifactId, ...about } = event.artifact;
-  // The record has the ids of task and context as well.
+  // The record also has the ids of the task and context.
   if (!exceeds(JSON.stringify(event), bytes - 1024)) return [event];
   return parts.map((part, at) => ({
     ...event,

@@ -105,7 +105,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#phase;
   }
 
-  /** Functions that cancel the tasks of other agents, if the task waits for an answer to a question of one of them. */
+  /** Functions that cancel other agents' tasks, if the task waits for an answer to their question. */
   get cancels(): readonly (() => void)[] {
     return this.#phase.suspends ? this.#host.cancels : none;
   }

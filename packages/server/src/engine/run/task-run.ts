@@ -60,7 +60,7 @@ function writerOf(
   return new LogWriter(start.run === null ? init : { ...init, start });
 }
 
-/** Writes what an agent yields in the turns of one task, under one lease. */
+/** Writes the events of one task's turns, under one lease. */
 export class TaskRun implements Phase {
   stopped = false;
   readonly #deps: RunDeps;
@@ -387,8 +387,8 @@ export class TaskRun implements Phase {
 }
 
 /**
- * Whether a record proves that the state is outdated: the agent has started, or was authorized elsewhere (A2A 1.0 §7.6.1). A result of
- * one delegation does not prove the authorization that another one waits for.
+ * Whether a record proves that the state is outdated: the agent has started, or was authorized elsewhere (A2A 1.0 §7.6.1). A result of one
+ * delegation does not prove the authorization for another.
  */
 function showsWork(record: NewRecord | undefined, state: TaskState): boolean {
   if (record?.kind !== "artifactUpdate") return false;

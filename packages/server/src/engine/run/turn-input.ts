@@ -137,7 +137,7 @@ export interface ResumedTurn extends SuspendedTurn {
   readonly call: StoredCall;
 }
 
-/** URIs of the extensions that are active in the agent's turn. A turn that resumes with an answer has those of its first message. */
+/** URIs of the active extensions of a turn. A turn that resumes with an answer has the extensions of its first message. */
 export function activeIn(input: TurnInput): readonly string[] {
   return seenBy(input).call.extensions;
 }

@@ -108,7 +108,7 @@ export class EngineTurn implements TurnBase {
   }
 
   get headers(): TurnBase["headers"] {
-    // No prototype: a header's name may be that of a prototype's member.
+    // No prototype, because a header may have the name of a prototype's member.
     return Object.assign(Object.create(null) as Record<string, string>, this.#input.headers);
   }
 

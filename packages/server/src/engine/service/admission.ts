@@ -208,7 +208,7 @@ export class Retries {
     return attempt;
   }
 
-  /** The result of the same message, as far as this process knows it. */
+  /** The result of the same message, if this process knows it. */
   #find(name: string, once: OnceEffect): Admission | Promise<Admission> | undefined {
     const before = this.#underWay.get(name);
     if (before?.admission !== undefined) {

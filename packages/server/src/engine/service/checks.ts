@@ -116,7 +116,7 @@ export function methodOf({ methods }: CheckedAgent, operation: MethodName): Owne
   throw new A2AError("MethodNotFound", "This agent does not have the extension of this method");
 }
 
-/** Extensions that the caller requests and the card declares (§4.6). Rejects a caller that omits a required one, or that of the called method. */
+/** Extensions that the caller requests and the card declares (§4.6). Rejects a call without a required extension or its method's. */
 function activate(
   { declared, required, selecting, card }: CheckedAgent,
   operation: OperationName,

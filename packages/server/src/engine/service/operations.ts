@@ -208,7 +208,7 @@ function checksum(place: string, scope: string, request: ListTasksRequest): stri
   return jsonHash([place, scope, contextId, status, statusTimestampAfter]);
 }
 
-/* The operations on webhooks. A webhook belongs to a task, so its owner is the one of the task. */
+/* The operations on webhooks. A webhook belongs to a task, and has the task's owner. */
 
 type Deps = Pick<SendDeps, "configs">;
 

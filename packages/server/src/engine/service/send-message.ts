@@ -76,7 +76,7 @@ export class Sends {
     return authorizations.take(message, answer);
   }
 
-  /** A retry joins the answer of the first attempt, as far as this process knows it. */
+  /** A retry joins the answer of the first attempt, if this process knows it. */
   #joinOrAdmit(
     hosted: CheckedAgent,
     owner: Owner,

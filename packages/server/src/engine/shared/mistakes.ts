@@ -6,7 +6,7 @@ import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 import { updateJson } from "../../store/json.ts";
 import { isObject } from "@parley/a2a/internal/model/schema";
 
-/** An error in what an agent yielded. The text is for the log. The client gets a general sentence. */
+/** An error in an agent's event. The text is for the log. The client gets a general sentence. */
 export function agentMistake(text: string): A2AError {
   return new A2AError("InvalidAgentResponse", text);
 }
@@ -45,7 +45,7 @@ function checkJson(value: unknown, path: string): void {
 /**
  * Checks the free JSON of an agent's event: metadata and data.
  *
- * @throws A2AError `InvalidAgentResponse` with the path of what is not JSON.
+ * @throws A2AError `InvalidAgentResponse` with the path of the invalid value.
  */
 export function checkFreeJson(event: unknown): void {
   // Agents in JavaScript can yield anything. Anything else is rejected when it becomes a record.

@@ -100,11 +100,11 @@ export interface LeaseOptions {
 export interface EngineLimits {
   /** How many events of one turn may wait for their commit. Default 256. */
   readonly pendingEvents?: number;
-  /** Maximum bytes of JSON of these events. Default 4 MiB. */
+  /** Maximum size of these events as JSON, in bytes. Default 4 MiB. */
   readonly pendingBytes?: number;
   /** How many of its newest records a running task keeps in memory for its readers. Default 256. */
   readonly liveRecords?: number;
-  /** Maximum bytes of JSON of these records. Default 1 MiB. */
+  /** Maximum size of these records as JSON, in bytes. Default 1 MiB. */
   readonly liveBytes?: number;
   /** Largest event of an agent, in bytes of JSON. Default 16 MiB. */
   readonly eventBytes?: number;

@@ -204,7 +204,7 @@ function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   }
 }
 
-/** The reads and appends of a run, in addition to those of its writer. Rejects with `StoreUnavailable` during an outage. */
+/** The reads and appends of a run besides its writer's. Rejects with `StoreUnavailable` during an outage. */
 export type RunStore = Pick<Store, "head" | "features" | "read" | "load" | "conversation" | "once" | "append">;
 
 export type RunSettings = Omit<EngineSettings, "store"> & { readonly store: RunStore };

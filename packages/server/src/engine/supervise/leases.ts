@@ -246,7 +246,7 @@ export class Leases {
     await Promise.all(changed.map((run) => this.#renewOne(run)));
   }
 
-  /** Also detects whether the run still has its lease. Its append is ordered after those of the run. */
+  /** Also detects whether the run still has its lease. Its append is ordered after the run's appends. */
   async #renewOne(run: Run): Promise<void> {
     const { fence } = run.phase;
     if (fence === undefined) return;

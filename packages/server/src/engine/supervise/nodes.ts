@@ -94,7 +94,7 @@ export class Nodes {
     return new Map(Array.from(this.#seen.keys(), (name) => [name, this.silence(name) ?? 0]));
   }
 
-  /** Whether a process has missed some heartbeats. An unknown one has, once this process has read the others. */
+  /** Whether a process has missed some heartbeats. True for an unknown process once this process has read the heartbeats. */
   isSilent(node: string): boolean {
     return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > maxMissed * this.#pause;
   }
@@ -113,7 +113,7 @@ export class Nodes {
     return [...this.#told.keys()].filter((name) => (this.silence(name) ?? Infinity) < searchFor);
   }
 
-  /** Sends a heartbeat and reads those of the others. Never rejects. */
+  /** Sends a heartbeat and reads the others' heartbeats. Never rejects. */
   async beat(): Promise<void> {
     if (this.#nodes === undefined || this.#stopped) return;
     await (this.#beating ??= this.#beat(this.#nodes).finally(() => (this.#beating = undefined)));

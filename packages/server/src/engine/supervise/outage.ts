@@ -10,7 +10,7 @@ const [firstPause, longestPause] = [1_000, 5_000];
 /** How long a database must work to count as available again, in milliseconds. */
 const stableTime = 5_000;
 const checkTimeout = 5_000;
-/** Maximum remembered runs that were given up. The leases of the others expire. */
+/** Maximum remembered runs that were given up. Leases of further runs expire. */
 const maxLeft = 10_000;
 /** How long the function of a run may ignore its signal if its agent has no `idleTimeout`, in milliseconds. */
 const defaultIdleTimeout = 5 * 60_000;
@@ -27,8 +27,8 @@ interface Left {
 
 /**
  * Handles an unavailable or full database. Runs whose events cannot be stored are given up, counted, and logged together. Until the
- * database works again, no work starts that would fail. Then this process immediately resumes what it gave up, without waiting for its
- * own leases to expire: it knows that these tasks are idle once their functions have returned.
+ * database works again, no work starts that would fail. Then this process immediately resumes those runs, without waiting for its own
+ * leases to expire: it knows that these tasks are idle once their functions have returned.
  */
 export class Outage {
   /** The database may work again: abandoned runs and blocked work may start. */

@@ -133,7 +133,7 @@ export class QueuePlaces {
     return (await settings.store.dueFeatures(query))[0]?.due ?? 1;
   }
 
-  /** The last place of an owner: that of its task with the newest status. Running tasks without a status are submitted, too, and are skipped. */
+  /** The last place of an owner, by its task with the newest status. Skips running tasks without a status, which are submitted, too. */
   async #last(owner: Owner): Promise<LastPlace> {
     const { store } = this.#deps.settings;
     const query = { state: "TASK_STATE_SUBMITTED", history: 0, artifacts: false } as const;

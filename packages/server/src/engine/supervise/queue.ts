@@ -15,7 +15,7 @@ import type { Takeover } from "./takeover.ts";
 const pageSize = 100;
 /** Maximum tasks that cannot start now and are skipped in one poll. */
 const maxStuck = 100;
-/** Delay in milliseconds to read tasks together that other processes queue at the same time. */
+/** Delay in milliseconds, so that one read gets all tasks that are queued at about the same time. */
 const gatherMs = 2;
 
 interface QueueDeps {
@@ -79,7 +79,7 @@ export class Queue {
     try {
       while (!runs.stopping && !suspects.isTrial && !outage.isAway) {
         const { room } = runs;
-        // Without room, assume that others wait. The next poll with room will check.
+        // Without room, assume that tasks wait. The next poll with room will check.
         if (room === 0) places.mayWait = true;
         const rows = room === 0 ? [] : await this.#rows(stuck, room);
         if (room > 0) places.mayWait = rows.length > 0 || stuck.size > 0;
@@ -107,7 +107,7 @@ export class Queue {
     return (await settings.store.dueFeatures(query)).filter(({ task }) => !stuck.has(nameOf(task)));
   }
 
-  /** Returns those that stay in the queue. */
+  /** Returns the rows that stay in the queue. */
   async #beginAll(rows: readonly DueFeature[]): Promise<readonly DueFeature[]> {
     const begun = await Promise.all(rows.map((row) => this.#begin(row, rows.length > 1)));
     const left = rows.filter((_row, at) => begun[at] === false);
@@ -128,7 +128,7 @@ export class Queue {
     const row = { effect: "feature", feature: queueFeature, key } as const;
     const leave: FeatureEffect = { ...row, op: "delete", if: { value, due } };
     if (head.run !== undefined || isTerminal(head.state)) {
-      // The process that started it may meanwhile have queued it again at the same place: that row stays.
+      // If the process that started it has queued it again at the same place, that row stays.
       return (await committer.append({ task, fence: head.fence, expect: head.seq, records: [], effects: [leave] })).ok;
     }
     const run = queuedJson.read(value);

@@ -12,7 +12,7 @@ import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /** How long a task is on trial, in milliseconds. After this it counts as harmless, even if it has stored nothing new. */
 const trialTime = 5_000;
-/** How many tasks are queued; later scans find the others. */
+/** Maximum queued tasks. Later scans find the rest. */
 const maxSuspects = 1_000;
 export const maxAtOnce = 25;
 
@@ -128,9 +128,9 @@ export class Suspects {
 
 interface Crashes {
   readonly all: number;
-  /** How many of them came right after its start, so that it may have caused them. */
+  /** How many of them came right after its start, so that they may be its fault. */
   readonly count: number;
-  /** Whether it had been started alone the last time. */
+  /** Whether its last start was alone. */
   readonly alone: boolean;
 }
 

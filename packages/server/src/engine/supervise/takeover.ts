@@ -81,12 +81,12 @@ export class Takeover {
     });
   }
 
-  /** For operators. The log has no process, and what it was taken from is forgotten with the lease. The row of an older attempt is replaced. */
+  /** For operators: the log names no process, and the lease no longer names the previous one. Replaces the row of an older attempt. */
   #takenOver({ holder: from }: TaskHead, { turn, attempt }: StoredRun): TaskEffect {
     const { lease, clock } = this.#deps.settings;
     const time = Math.floor(clock.now());
     const value = takeoverJson.write({ turn, attempt, time, node: lease.holder, ...defined({ from }) });
-    // Attempts begin anew with each turn, whose takeovers would replace those of the turn before.
+    // Attempts are counted anew in each turn, so takeovers of a turn would replace takeovers of the previous turn.
     const key = String((turn * 5 + attempt) % maxTakeovers);
     return { effect: "feature", op: "set", feature: takeoverFeature, key, value };
   }
@@ -284,8 +284,8 @@ export class Takeover {
 }
 
 /**
- * Reads what a lost run needs, once this process holds the lease. Rejects if the log lacks it. `undefined`: the task was
- * canceled or taken over meanwhile, so its agent is not called.
+ * Reads the data of a lost run, once this process holds the lease. Rejects if the log lacks it. `undefined`: the task was canceled or taken
+ * over meanwhile, so its agent is not called.
  */
 async function readLostRun(
   store: Store,
