@@ -10,13 +10,15 @@ import type { ElicitAnswer } from "./port.ts";
 
 const maxFormBytes = 16 << 10;
 
-/** The question for an elicitation. `undefined`: the request is not an elicitation, such as sampling. */
+/** The question for an elicitation. `undefined`: it is not one, such as sampling, or its link may not be shown. */
 export function questionFor(server: string, request: unknown): MessageRefused | undefined {
   const params = paramsOf(request);
   if (params === undefined) return undefined;
   const { message, requestedSchema, url } = params;
   const said = `${server} asks: ${line(typeof message === "string" ? message : "", 2000)}`;
   const link = webLink(url);
+  // An answer would say that a person agreed to open it.
+  if (url !== undefined && link === undefined) return undefined;
   const form = isObject(requestedSchema) && bytesOf(requestedSchema) <= maxFormBytes ? requestedSchema : undefined;
   const ask = [
     { text: link === undefined ? said : `${said}\nOpen ${link}, and answer when you are done.` },
