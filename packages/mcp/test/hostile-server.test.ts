@@ -270,6 +270,37 @@ test.each(["javascript:alert(1)", "http://evil.example/", "", 7])(
   },
 );
 
+test("sends the defaults of a form for the fields that an answer leaves out (SEP-1034)", async () => {
+  const given: unknown[] = [];
+  const properties = { name: { type: "string", default: "Ada" }, age: { type: "integer", default: 30 } };
+  const params = { message: "Who?", requestedSchema: { type: "object", properties } };
+  const client: McpClient = {
+    listTools: async () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
+    async callTool({ inputResponses }) {
+      if (inputResponses !== undefined) given.push(inputResponses);
+      const asks = { resultType: "input_required", inputRequests: { who: { method: "elicitation/create", params } } };
+      return inputResponses === undefined ? asks : { content: [] };
+    },
+    getServerVersion: () => ({ name: "kind" }),
+  };
+  const agent = defineAgent({
+    name: "Asker",
+    description: "Uses tools.",
+    version: "1.0.0",
+    skills: [],
+    defaultInputModes: ["text/plain", "application/json"],
+    async *onMessage(turn) {
+      const tools = await mcpTools(turn, client);
+      yield turn.completed((yield* tools.call("one", "act")).text);
+    },
+  });
+  const under = await testAgent(agent);
+  onTestFinished(() => under.close());
+  const { task } = await under.client.sendMessage("Go");
+  await under.client.sendMessage({ message: { taskId: task?.id ?? "", parts: [{ data: { age: 7 } }] } });
+  expect(given).toEqual([{ who: { action: "accept", content: { name: "Ada", age: 7 } } }]);
+});
+
 test("pins the tools of a server by the name that it has here", async () => {
   const server: McpClient = {
     listTools: async () => ({ tools: [] }),

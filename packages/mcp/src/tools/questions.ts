@@ -44,17 +44,27 @@ export function answerIn(message: Message, request: unknown): ElicitAnswer | und
   const params = paramsOf(request);
   if (params === undefined) return undefined;
   if (params["url"] !== undefined) return { action: "accept" };
-  for (const { data } of message.parts) if (isObject(data)) return { action: "accept", content: scalarsOf(data) };
-  const text = textOf(message).trim();
-  const given = objectIn(text);
-  if (given !== undefined) return { action: "accept", content: scalarsOf(given) };
   const schema = isObject(params["requestedSchema"]) ? params["requestedSchema"] : {};
+  const text = textOf(message).trim();
+  const given = message.parts.map(({ data }) => data).find(isObject) ?? objectIn(text);
+  if (given !== undefined) return { action: "accept", content: scalarsOf({ ...defaultsIn(schema), ...given }) };
   const [field, ...others] = formIn(formMessage(schema))?.fields ?? [];
   if (field === undefined || others.some(({ required }) => required)) return undefined;
   const answer = answerOf(field, text);
   return "problem" in answer
     ? undefined
-    : { action: "accept", content: scalarsOf({ [field.name]: answer.value ?? "" }) };
+    : { action: "accept", content: scalarsOf({ ...defaultsIn(schema), [field.name]: answer.value ?? "" }) };
+}
+
+/** The defaults of fields, for those that an answer leaves out (SEP-1034). */
+function defaultsIn({ properties }: JsonObject): JsonObject {
+  const fields = Object.entries(isObject(properties) ? properties : {});
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => {
+      const standard = isObject(field) ? field["default"] : undefined;
+      return standard === undefined ? [] : [[name, standard]];
+    }),
+  );
 }
 
 function formMessage(schema: JsonObject): Message {
