@@ -118,6 +118,15 @@ test("writes only MCP to standard output, and ends with its client", async () =>
   expect(await once(child, "exit")).toEqual([0, null]);
 });
 
+test("ends with a message that is too large", async () => {
+  const child = spawn(command, [...program, "mcp", server.url, ...credentials]);
+  child.stdin.on("error", () => undefined);
+  child.stdout.resume();
+  child.stderr.resume();
+  child.stdin.write(`"${"x".repeat(17 << 20)}`);
+  expect(await once(child, "exit")).toEqual([0, null]);
+});
+
 test("reports mistakes", async () => {
   const unknown = await parleyHere(["mcp", server.url, ...credentials, "--skill", "sing"]);
   expect(unknown).toMatchObject({

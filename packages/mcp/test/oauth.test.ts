@@ -28,7 +28,7 @@ const card = { name: "Test", description: "A test", version: "1.0.0", skills: []
 const quiet = { port: 0, logger: false, signals: false } as const;
 
 /** An MCP server that wants tokens which were issued for it. It reports the caller. */
-async function manuals(issuer: string): Promise<{ readonly url: string; readonly seen: string[] }> {
+async function manuals(issuer: string, names = true): Promise<{ readonly url: string; readonly seen: string[] }> {
   const seen: string[] = [];
   const handler = createMcpHandler(({ requestInfo }) => {
     const server = new McpServer({ name: "manuals", version: "1.0.0" });
@@ -44,7 +44,7 @@ async function manuals(issuer: string): Promise<{ readonly url: string; readonly
       const metadata = `${new URL(request.url).origin}/.well-known/oauth-protected-resource/mcp`;
       if (request.url === metadata) return Response.json({ resource: url(), authorization_servers: [issuer] });
       if (!request.url.endsWith("/mcp")) return undefined;
-      const challenge = { "www-authenticate": `Bearer resource_metadata="${metadata}"` };
+      const challenge = { "www-authenticate": names ? `Bearer resource_metadata="${metadata}"` : "Bearer" };
       if (token === undefined) return new Response(null, { status: 401, headers: challenge });
       seen.push(token);
       return decodeJwt(token).aud === url() ? handler.fetch(request) : new Response(null, { status: 401 });
@@ -90,9 +90,12 @@ test("a pool exchanges the caller's token for one of the MCP server", async () =
   expect(() => pool.server("remote")).toThrow(McpToolError);
 });
 
-test("a pool has a token of its own, from the authorization server that the MCP server names", async () => {
+test.each([
+  ["that the MCP server names", true],
+  ["in its metadata at the well-known place", false],
+])("a pool has a token of its own, from the authorization server %s", async (_, names) => {
   const { issuer } = await provider();
-  const { url, seen } = await manuals(issuer);
+  const { url, seen } = await manuals(issuer, names);
   const credentials = clientCredentials({ clientId: "service", ...secret, scopes: ["chat"] });
   const [said, own] = await answer(issuer, { url, credentials }, false);
   expect(said).toBe("service");

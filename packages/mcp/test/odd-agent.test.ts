@@ -1,7 +1,7 @@
 import { connect } from "@parley/a2a";
 import { expect, onTestFinished, test } from "vitest";
 import { mcpServer, type McpBridge, type McpServerOptions } from "../src/index.ts";
-import { handleIn, officialClient, textsOf } from "./agent.ts";
+import { eras, handleIn, officialClient, textsOf } from "./agent.ts";
 
 /** A bridge to an agent whose card and answers a test writes. */
 async function bridgeTo(
@@ -70,6 +70,39 @@ test("serves an agent whose texts have control characters, and ids with half a c
   expect((await client.listResources()).resources).toHaveLength(2);
   const result = await client.callTool({ name: "skill", arguments: { message: "Go" } });
   expect(textsOf(result)).toMatch(/^\[resource\]\nTask completed\./);
+});
+
+test("shows no more of a question than a person can read, and nothing invisible", async () => {
+  const properties = { city: { type: "string", title: "t".repeat(100_000) } };
+  const form = { data: { type: "object", properties }, mediaType: "application/schema+json" };
+  const text = `\u202e${"Q".repeat(3_000_000)}`;
+  const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text }, form] };
+  const bridge = await bridgeTo({}, () => ({
+    task: { id: "t", contextId: "c", status: { state: "TASK_STATE_INPUT_REQUIRED", message } },
+  }));
+  const client = await officialClient(bridge, "2026-07-28", { capabilities: { elicitation: { form: {} } } });
+  let shown = "";
+  client.setRequestHandler("elicitation/create", ({ params }) => {
+    shown = JSON.stringify(params);
+    return { action: "decline" };
+  });
+  await client.callTool({ name: "send_message", arguments: { message: "Go" } });
+  expect(shown).toMatch(/<U\+202E>QQQ.*more characters.*"answer"/);
+  expect(shown).not.toContain("\u202e");
+  expect(shown.length).toBeLessThan(6000);
+});
+
+test("takes a file of 6 MB", async () => {
+  const status = { state: "TASK_STATE_COMPLETED" };
+  const bridge = await bridgeTo({}, () => ({ task: { id: "t", contextId: "c", status } }));
+  const call = {
+    name: "send_message",
+    arguments: { message: "Go", files: [{ name: "a", bytes: "A".repeat(8 << 20) }] },
+  };
+  for (const era of eras) {
+    const client = await officialClient(bridge, era);
+    expect(textsOf(await client.callTool(call))).toContain("Task completed.");
+  }
 });
 
 test("passes on some of the progress of an agent that floods", async () => {

@@ -106,6 +106,45 @@ test("counts the questions of a call into its limit", async () => {
   expect(agent.clock.elapsed() - before).toBeLessThanOrEqual(75_000);
 });
 
+test("does not wait for an answer longer than for a call", async () => {
+  const { agent, bridge } = await bridged();
+  const client = await clientOfVersion1(bridge, { elicitation: {} });
+  let asked = 0;
+  client.setRequestHandler(ElicitRequestSchema, () => {
+    asked += 1;
+    return new Promise<never>(() => undefined);
+  });
+  const result = await advancing(agent, call(client, "ask"));
+  expect(textsOf(result)).toContain("Task input required.");
+  expect(asked).toBe(1);
+  const answer = { taskId: handleIn(result), message: "blue" };
+  const answered = await client.callTool({ name: "answer_task", arguments: answer });
+  expect(textsOf(answered as CallToolResult)).toContain("You like blue");
+});
+
+test.each(["while its question is shown", "after its question"])(
+  "ends the task of a call canceled %s",
+  async (when) => {
+    const { agent, bridge } = await bridged();
+    const client = await clientOfVersion1(bridge, { elicitation: {} });
+    const controller = new AbortController();
+    let asked = false;
+    client.setRequestHandler(ElicitRequestSchema, () => {
+      asked = true;
+      const content = { answer: "hour" };
+      return when === "after its question" ? { action: "accept", content } : new Promise<never>(() => undefined);
+    });
+    const asking = call(client, "ask", { signal: controller.signal });
+    asking.catch(() => undefined);
+    await expect.poll(() => asked).toBe(true);
+    const stateOf = async () => (await agent.client.listTasks()).tasks[0]?.status.state;
+    if (when === "after its question") await expect.poll(stateOf).toBe("TASK_STATE_WORKING");
+    controller.abort();
+    await expect(asking).rejects.toThrow(/abort/i);
+    await expect.poll(stateOf).toBe("TASK_STATE_CANCELED");
+  },
+);
+
 test("keeps sessions to their callers and to a limit", async () => {
   const { bridge } = await bridged({ key: "secret-of-the-bridge-that-is-long-enough" });
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };

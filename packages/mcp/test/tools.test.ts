@@ -236,7 +236,7 @@ describe("a hostile server", () => {
         seen = tools;
         yield turn.completed("Seen");
       },
-      { pins: memoryPins() },
+      { pins: memoryPins(), server: "workshop" },
     );
     await agent.client.sendMessage("Go");
     expect(seen?.tools.map(({ name }) => name)).toEqual(["good"]);

@@ -11,14 +11,15 @@ import {
   type McpRequestContext,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import * as z from "zod";
 import { clientsFor, handlesOf, viewOf, type BridgeDeps, type CallerView } from "./agent.ts";
 import { callTool, type ToolRequest } from "./calls.ts";
 import { anonymous, handleKey } from "./handles.ts";
 import type { McpBridge, McpServerOptions } from "./options.ts";
 import { elicitModes } from "./questions.ts";
 import { encoded, serveResources, Watches } from "./resources.ts";
-import { Sessions } from "./sessions.ts";
+import { maxRequestBytes, Sessions } from "./sessions.ts";
 import { serveSkillFiles, skillFiles } from "./skill-files.ts";
 import { skillTools, taskTools } from "./skills.ts";
 import { serveTasks, takesTasks } from "./tasks.ts";
@@ -78,7 +79,10 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
   const onerror = (error: Error): void => logger.warn("MCP request failed", { cause: error });
   const watches = new Watches((uri) => handler.notify.resourceUpdated(uri), clock);
   const all = new Set([watches]);
-  const handler = createMcpHandler((context) => serverFor(deps, context, () => watches), { onerror });
+  const handler = createMcpHandler((context) => serverFor(deps, context, () => watches), {
+    onerror,
+    maxRequestBodySize: maxRequestBytes,
+  });
   /** For a connection that notices can reach. */
   const connected = (context: McpRequestContext): Server =>
     serverFor(deps, context, (server) => {
@@ -106,7 +110,14 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
     stdio() {
       let resolve = (): void => undefined;
       const closed = new Promise<void>((done) => (resolve = done));
-      const served = serveStdio((context) => connected(context), { onerror });
+      const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: maxRequestBytes });
+      const served = serveStdio((context) => connected(context), { onerror, transport });
+      const { onclose } = transport;
+      // It closes also when a message is too large.
+      transport.onclose = () => {
+        onclose?.();
+        resolve();
+      };
       // Standard input may end before anything holds the process open.
       process.stdin.once("end", resolve).once("close", resolve);
       return { closed, close: () => served.close().then(resolve) };
@@ -137,6 +148,11 @@ function callerOf(authInfo: McpRequestContext["authInfo"]): Principal {
   return isPrincipal(caller) ? caller : anonymous;
 }
 
+/** Asks the client of a request of 2025-11-25. The signal ends it, and no timeout. */
+function askBy({ mcpReq }: ServerContext): NonNullable<ToolRequest["ask"]> {
+  return ({ method, params }, signal) => mcpReq.send({ method, params }, z.unknown(), { signal, timeout: 2 ** 31 - 1 });
+}
+
 /** What the client of a request of 2026-07-28 can do: each request says so. */
 function declaredIn({ mcpReq }: ServerContext): object | undefined {
   const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope };
@@ -160,7 +176,9 @@ function serverFor(
   // A single request of 2025-11-25 is no connection that notices could reach.
   const subscribe = isModern || requestInfo === undefined;
   const info = { name: line(card.name, 100), version: line(card.version, 100) };
-  const server = new Server(info, { capabilities: { tools: {}, resources: { subscribe } } });
+  const capabilities = { tools: {}, resources: { subscribe } };
+  // The SDK's way of asking in 2025-11-25 knows no limit of the call.
+  const server = new Server(info, { capabilities, inputRequired: { legacyShim: isModern } });
   const view = (): Promise<CallerView> => viewOf(deps, caller);
   const requestOf = async (context: ServerContext): Promise<ToolRequest> => {
     const capabilities = isModern ? declaredIn(context) : server.getClientCapabilities();
@@ -169,6 +187,8 @@ function serverFor(
       view: await view(),
       context,
       modes: elicitModes(capabilities),
+      begin: deps.clock.elapsed(),
+      ask: isModern ? undefined : askBy(context),
       takesTasks: isModern && takesTasks(capabilities),
       see: () => undefined,
     };

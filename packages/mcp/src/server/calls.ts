@@ -7,6 +7,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   type CallToolResult,
+  type InputRequest,
   type InputRequiredResult,
   type ServerContext,
 } from "@modelcontextprotocol/server";
@@ -26,6 +27,10 @@ export interface ToolRequest {
   readonly view: CallerView;
   readonly context: ServerContext;
   readonly modes: ElicitModes;
+  /** When it came. */
+  readonly begin: number;
+  /** Asks within the request, as in 2025-11-25. Throws if the client cannot answer. Absent: the client is told to ask, and to call again. */
+  readonly ask?: ((question: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
   /** Whether the client takes the handle of a task (SEP-2663). */
   readonly takesTasks: boolean;
   /** Told of each state of a task. */
@@ -150,10 +155,11 @@ async function answeredBy(client: Client, { taskId }: MessageInit): Promise<stri
 
 function followingOf(request: ToolRequest, answered?: string): Following {
   const { deps, context } = request;
+  const { clock, maxWaitMs } = deps;
   const progress = progressOf(context);
   return {
-    clock: deps.clock,
-    maxWaitMs: remainingMs(request),
+    clock,
+    maxWaitMs: Math.max(Math.min(minWaitMs, maxWaitMs), remainingMs(request)),
     signal: context.mcpReq.signal,
     answered,
     see(task) {
@@ -163,18 +169,12 @@ function followingOf(request: ToolRequest, answered?: string): Following {
   };
 }
 
-/** When a request came. In 2025-11-25 it is one request over all its questions, and its client's limit is for all of them. */
-const begins = new WeakMap<AbortSignal, number>();
-
 /** So that an answer reaches the agent. */
 const minWaitMs = 2000;
 
-function remainingMs({ deps: { clock, maxWaitMs }, context }: ToolRequest): number {
-  const { signal } = context.mcpReq;
-  const now = clock.elapsed();
-  const begin = begins.get(signal) ?? now;
-  begins.set(signal, begin);
-  return Math.max(Math.min(minWaitMs, maxWaitMs), maxWaitMs - (now - begin));
+/** In 2025-11-25 a request lasts over all its questions, and its client's limit is for all of them. */
+function remainingMs({ deps: { clock, maxWaitMs }, begin }: ToolRequest): number {
+  return maxWaitMs - (clock.elapsed() - begin);
 }
 
 /** An agent may make progress faster than a client reads. */
@@ -222,10 +222,33 @@ async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reach
   }
   // A page may still be open at the limit: it is not shown again.
   const question = timedOut === true ? undefined : questionOf(task, request.modes);
-  if (question === undefined) return resultOf(request, task);
+  const isLate = request.ask !== undefined && remainingMs(request) <= 0;
+  if (question === undefined || isLate) return resultOf(request, task);
+  if (request.ask !== undefined) return answered(request, task, await askWithin(request, request.ask, question));
   const { taskId } = await namesOf(request, { taskId: task.id });
   const requestState = JSON.stringify({ task: taskId, question: idOf(task) });
   return inputRequired({ inputRequests: { [answerKey]: question }, requestState });
+}
+
+/** The client's answer. `undefined`: the client did not answer within the limit of the call. */
+async function askWithin(
+  request: ToolRequest,
+  ask: NonNullable<ToolRequest["ask"]>,
+  question: InputRequest,
+): Promise<unknown> {
+  const { deps, context } = request;
+  const { signal } = context.mcpReq;
+  const limit = new AbortController();
+  const stop = deps.clock.after(remainingMs(request), () => limit.abort());
+  try {
+    return await ask(question, AbortSignal.any([signal, limit.signal]));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (!limit.signal.aborted) deps.logger.warn("The client did not answer a question", { cause: error });
+    return undefined;
+  } finally {
+    stop();
+  }
 }
 
 const answerKey = "answer";
@@ -240,14 +263,18 @@ async function nextRound(request: ToolRequest): Promise<ToolAnswer | undefined> 
   const task = await client.getTask(id);
   // It was answered otherwise, or a repeated retry comes late.
   if (idOf(task) !== round.question) return getTask(request, round.task);
-  const answer = answerOf(task, inputResponses?.[answerKey]);
-  if (answer.kind === "parts") {
-    // A repeated retry has the same id, so the agent drops it.
-    const messageId = `mcp-${round.question}`;
-    return sent(request, { messageId, taskId: id, parts: answer.parts });
-  }
+  return answered(request, task, inputResponses?.[answerKey]);
+}
+
+/** Sends a client's answer to the question of a task, and follows the task. */
+async function answered(request: ToolRequest, task: Task, given: unknown): Promise<ToolAnswer> {
+  const question = idOf(task);
+  const answer = answerOf(task, given);
+  // A repeated retry has the same id, so the agent drops it.
+  const messageId = `mcp-${question}`;
+  if (answer.kind === "parts") return sent(request, { messageId, taskId: task.id, parts: answer.parts });
   if (answer.kind !== "opened") return resultOf(request, task);
-  return toAnswer(request, await followTask(client, id, followingOf(request, round.question)));
+  return toAnswer(request, await followTask(request.view.client, task.id, followingOf(request, question)));
 }
 
 function roundIn(state: unknown): { readonly task: string; readonly question: string } | undefined {

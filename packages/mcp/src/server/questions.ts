@@ -1,6 +1,7 @@
 import type { Message, Part, Task } from "@parley/a2a";
 import { readAuthorization } from "@parley/a2a";
 import { textOf, type JsonObject, type JsonValue } from "@parley/a2a/model";
+import { plain } from "@parley/a2a/protocol";
 import { formIn, isForm, type Field } from "@parley/a2a/internal/schema/form";
 import type { ElicitRequestFormParams, InputRequest } from "@modelcontextprotocol/server";
 import * as z from "zod";
@@ -24,7 +25,7 @@ export function elicitModes(capabilities: { readonly elicitation?: unknown } | u
 /** The elicitation for a task that waits; `undefined`: the client cannot show it, or there is nothing to ask. */
 export function questionOf(task: Task, modes: ElicitModes): InputRequest | undefined {
   const { state, message } = task.status;
-  const said = message === undefined ? "" : textOf(message);
+  const said = message === undefined ? "" : plain(textOf(message), maxQuestion);
   if (state === "TASK_STATE_AUTH_REQUIRED") {
     const url = readAuthorization(message)?.url;
     if (url === undefined || !modes.url) return undefined;
@@ -78,12 +79,19 @@ function formOf(message: Message | undefined): Requested | undefined {
     const property = asked.get(name);
     return property === undefined ? [] : [[name, property]];
   });
-  return {
+  const form: Requested = {
     type: "object",
     properties: Object.fromEntries(properties),
     required: required.filter((name) => asked.has(name)),
   };
+  return JSON.stringify(form).length > maxForm ? undefined : form;
 }
+
+/** Maximum characters of a question. */
+const maxQuestion = 4000;
+
+/** Maximum characters of a form as JSON. */
+const maxForm = 64 << 10;
 
 const maxFields = 50;
 

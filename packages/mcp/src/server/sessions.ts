@@ -16,6 +16,9 @@ interface Session {
 
 const maxSessions = 100;
 
+/** Maximum size of a request. Files come in it as base64. */
+export const maxRequestBytes: number = 16 << 20;
+
 export class Sessions {
   readonly #make: (caller: Principal) => Server;
   readonly #onerror: (error: Error) => void;
@@ -66,6 +69,7 @@ export class Sessions {
   async #connect(owner: string, caller: Principal): Promise<WebStandardStreamableHTTPServerTransport> {
     const requests = new Set<unknown>();
     const transport = new WebStandardStreamableHTTPServerTransport({
+      maxRequestBodySize: maxRequestBytes,
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) => void this.#open.set(id, { caller: owner, transport, requests }),
     });
@@ -112,7 +116,7 @@ function follow(transport: WebStandardStreamableHTTPServerTransport, requests: S
 /** A first request has no version yet. */
 async function isInitialize(request: Request): Promise<boolean> {
   if (request.method !== "POST" || request.headers.has("mcp-protocol-version")) return false;
-  if (!(await isLegacyRequest(request))) return false;
+  if (!(await isLegacyRequest(request, undefined, { maxRequestBodySize: maxRequestBytes }))) return false;
   const body: unknown = await request
     .clone()
     .json()

@@ -14,8 +14,10 @@ export async function authorized(
   send: (headers: Readonly<Record<string, string>>) => Promise<Response>,
 ): Promise<Response> {
   const request: SchemeRequest = { ...anyBearer, resource: url, ...(signal instanceof AbortSignal && { signal }) };
+  let hasSent = false;
   const attempt = async (): Promise<Response> => {
     const { headers = {} } = await provider.credentials(request, { method, url });
+    hasSent = Object.keys(headers).length > 0;
     const response = await send(headers);
     provider.answered?.(request, response.headers);
     return response;
@@ -23,9 +25,20 @@ export async function authorized(
   const response = await attempt();
   if (response.status !== 401 && response.status !== 403) return response;
   const challenge = response.headers.get("www-authenticate") ?? undefined;
-  if ((await provider.refused?.(request, challenge)) !== true) return response;
-  await response.body?.cancel();
-  return attempt();
+  const isNamed = hasSent || challenge?.includes("resource_metadata") === true;
+  for (const each of isNamed ? [challenge] : metadataOf(url)) {
+    if ((await provider.refused?.(request, each)) !== true) continue;
+    await response.body?.cancel();
+    return attempt();
+  }
+  return response;
+}
+
+/** Where a server's metadata is if it does not say so (RFC 9728 §3.1), as challenges. */
+function metadataOf(url: string): string[] {
+  const { origin, pathname } = new URL(url);
+  const paths = new Set([pathname.replace(/\/$/, ""), ""]);
+  return [...paths].map((path) => `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource${path}"`);
 }
 
 /** MCP servers take bearer tokens, and name their authorization server when they reject a request (RFC 9728). */

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@parley/a2a/model";
 import type { AgentYield, MessageRefused } from "@parley/a2a/internal/protocol/index";
-import { line } from "@parley/a2a/protocol";
+import { line, plain } from "@parley/a2a/protocol";
 import { stranger } from "../server/skills.ts";
 import {
   McpToolError,
@@ -22,7 +22,7 @@ import { bytesOf, digestOf, isObject, jsonOf, resultOf } from "./reading.ts";
  * The tools of an MCP server for an agent: listed now, and called as steps of the turn.
  *
  * @param client - A `Client` of the MCP SDK, or a server of `mcpPool()`.
- * @throws McpToolError if the server does not list its tools.
+ * @throws McpToolError if the server does not list its tools; TypeError for `pins` without a name of the server.
  *
  * @example
  * ```ts
@@ -32,6 +32,8 @@ import { bytesOf, digestOf, isObject, jsonOf, resultOf } from "./reading.ts";
  * ```
  */
 export async function mcpTools(turn: ToolTurn, client: McpClient, options: McpToolsOptions = {}): Promise<McpTools> {
+  if (options.pins !== undefined && (options.server ?? client.name) === undefined)
+    throw new TypeError("pins need the option server: the name that a server gives itself may change");
   // The timeout is for one page, the signal for all.
   const signal = AbortSignal.any([turn.signal, AbortSignal.timeout(listMs)]);
   const listed = await client.listTools(undefined, { signal, timeout: listMs }).catch((error: unknown) => {
@@ -77,6 +79,7 @@ async function problemOf(
   const size = bytesOf(tool.inputSchema);
   if (size === Infinity) return { reason: "its schema is nested too deeply" };
   if (size > maxSchemaBytes) return { reason: `its schema has ${size} bytes; at most ${maxSchemaBytes} are accepted` };
+  if (!isSafe(withSafeTexts(tool.inputSchema))) return { reason: "its schema has invisible characters" };
   if (pins === undefined) return undefined;
   const digest = await digestOf(tool).catch(() => undefined);
   if (digest === undefined) return { reason: "its description or schema has no canonical form" };
@@ -89,11 +92,25 @@ function offer(tool: ListedTool, { maxDescriptionBytes = 1024 }: McpToolsOptions
   const said = stranger(typeof description === "string" ? description : name, maxDescriptionBytes, "tool");
   const hints = isObject(annotations) ? annotations : {};
   const isRepeatable = hints["readOnlyHint"] === true || hints["idempotentHint"] === true;
-  return { tool: { name, description: said, inputSchema }, isRepeatable };
+  return { tool: { name, description: said, inputSchema: withSafeTexts(inputSchema) }, isRepeatable };
+}
+
+/** A schema whose texts are safe to show. Names and values stay: calls need them. */
+function withSafeTexts(schema: JsonObject): JsonObject {
+  const texts = new Set(["title", "description", "$comment"]);
+  const made: unknown = JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    texts.has(key) && typeof value === "string" ? plain(value) : value,
+  );
+  return isObject(made) ? made : {};
+}
+
+function isSafe(schema: JsonObject): boolean {
+  const text = JSON.stringify(schema);
+  return plain(text) === text;
 }
 
 function nameOf(client: McpClient, { server }: McpToolsOptions): string {
-  return line(server ?? client.getServerVersion()?.name ?? "the MCP server", 100);
+  return line(server ?? client.name ?? client.getServerVersion()?.name ?? "the MCP server", 100);
 }
 
 export function reasonOf(error: unknown): string {
@@ -203,7 +220,7 @@ class TurnTools implements McpTools {
           if (call.uncertain && options.onUncertain === "refuse" && !offered.isRepeatable) {
             throw new McpToolError(`${name} may have run before the process ended, and is not called again`);
           }
-          return this.#round({ name, args, key: call.key, signal: call.signal, answers, show });
+          return this.#round({ tool: offered.tool, args, key: call.key, signal: call.signal, answers, show });
         },
         { scope: "task" },
       );
@@ -223,7 +240,7 @@ class TurnTools implements McpTools {
 
   /** One request to the server. */
   async #round(of: {
-    readonly name: string;
+    readonly tool: McpTool;
     readonly args: JsonObject;
     readonly key: string;
     readonly signal: AbortSignal;
@@ -234,6 +251,7 @@ class TurnTools implements McpTools {
     }[];
     show(text: string): void;
   }): Promise<Round> {
+    const { name, inputSchema } = of.tool;
     const last = of.answers.at(-1);
     const asked: unknown[] = [];
     // A server of 2025-11-25 asks again from the beginning: it gets the answers in their order.
@@ -248,7 +266,7 @@ class TurnTools implements McpTools {
     };
     const continues = last !== undefined && !last.legacy;
     const params: McpCall = {
-      name: of.name,
+      name,
       arguments: { ...of.args },
       _meta: { "parley/idempotencyKey": of.key },
       ...(continues && { inputResponses: neverOf(last.given), requestState: last.state }),
@@ -259,19 +277,20 @@ class TurnTools implements McpTools {
         signal: AbortSignal.any([of.signal, stop.signal]),
         timeout: timeoutMs,
         allowInputRequired: true,
+        toolDefinition: { name, inputSchema: { ...inputSchema, type: "object" } },
         onprogress: ({ message }) => {
-          if (typeof message === "string") of.show(`${of.name}: ${line(message, 500)}`);
+          if (typeof message === "string") of.show(`${name}: ${line(message, 500)}`);
         },
         onElicit,
       });
-      if (asked.length === 0) return this.#read(of.name, result);
+      if (asked.length === 0) return this.#read(name, result);
     } catch (error) {
       if (asked.length === 0) {
         if (of.signal.aborted || error instanceof McpToolError) throw error;
-        throw new McpToolError(`${of.name} of ${this.#served.server} failed: ${reasonOf(error)}`, { cause: error });
+        throw new McpToolError(`${name} of ${this.#served.server} failed: ${reasonOf(error)}`, { cause: error });
       }
     }
-    return this.#ask(of.name, { requests: { elicit: jsonOf(asked[0]) ?? null }, state: "", legacy: true });
+    return this.#ask(name, { requests: { elicit: jsonOf(asked[0]) ?? null }, state: "", legacy: true });
   }
 
   /** The questions of a round, within what a task can keep. */
@@ -301,7 +320,9 @@ class TurnTools implements McpTools {
     const { server } = this.#served;
     const question = questionFor(server, request);
     if (question === undefined)
-      throw new McpToolError(`${server} asked for something that is not allowed, such as sampling`);
+      throw new McpToolError(
+        `${server} asked for something that is not allowed, such as sampling or a link without https`,
+      );
     const scope = "task";
     const askedIn = await this.#turn.step(`${step} asked`, () => this.#turn.number, { scope });
     try {
@@ -325,7 +346,7 @@ class TurnTools implements McpTools {
     const answer = askedIn === number ? undefined : answerIn(message, request);
     if (answer === undefined) throw question;
     // A message answers one question.
-    this.#owner ??= this.#turn.step(`mcp message ${number}`, () => step, { scope: "task" });
+    this.#owner ??= this.#turn.step(`mcp-answers ${number}`, () => step, { scope: "task" });
     if ((await this.#owner) !== step) throw question;
     return { action: answer.action, content: answer.action === "accept" ? (answer.content ?? {}) : {} };
   }

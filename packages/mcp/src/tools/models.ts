@@ -83,7 +83,7 @@ export function toLangChain(tools: McpTools): LangChainTool[] {
   return tools.tools.map(({ name, description, inputSchema }) => ({
     name,
     description,
-    schema: schemaOf(inputSchema),
+    schema: boundedOf(inputSchema),
     func: (input, _, config) => run(tools, memberOf(memberOf(config, "toolCall"), "id"), name, input),
   }));
 }
@@ -147,6 +147,20 @@ function schemaOf(schema: JsonObject): Record<string, unknown> {
   const own = jsonOf(schema);
   return isObject(own) ? { ...own } : {};
 }
+
+/** LangChain validates arguments by this schema, which is a stranger's: a pattern or references can run for ever. The server validates them too. */
+function boundedOf(schema: JsonObject): Record<string, unknown> {
+  let references = 0;
+  const made: unknown = JSON.parse(JSON.stringify(schema), (key, value: unknown) => {
+    if ((key === "pattern" && typeof value === "string") || key === "patternProperties") return undefined;
+    const isReference = typeof value === "string" && /^\$(ref|dynamicRef|recursiveRef)$/.test(key);
+    return isReference && (references += 1) > maxReferences ? undefined : value;
+  });
+  return isObject(made) ? { ...made } : {};
+}
+
+/** References to references double the work of each other: n of them can be followed 3^(n/3) times. */
+const maxReferences = 32;
 
 function parametersOf(schema: JsonObject): OpenAIAgentsTool["parameters"] {
   const { properties, required, ...rest } = schema;

@@ -111,9 +111,12 @@ interface Target {
   readonly credentials: CredentialProvider | undefined;
 }
 
-/** The credentials of a connection, from the latest principal of its caller: it has the newest token. */
+/** What a connection may use. */
 interface Access {
+  /** From the latest principal of its caller: it has the newest token. */
   credentials: CredentialProvider | undefined;
+  /** How often a server of 2025-11-25 may still use the model: its requests do not name a call. */
+  samples: number;
 }
 
 interface Connection {
@@ -136,7 +139,7 @@ function targetOf(name: string, config: StdioServer | HttpServer, caller: Princi
 class Pool implements McpPool {
   readonly #options: McpPoolOptions;
   readonly #open = new Map<string, Connection>();
-  #isClosed = false;
+  readonly #closed = new AbortController();
 
   constructor(options: McpPoolOptions) {
     this.#options = options;
@@ -155,6 +158,7 @@ class Pool implements McpPool {
     }
     const target = targetOf(name, config, caller);
     return {
+      name,
       getServerVersion: () => ({ name }),
       listTools: (_, call) => this.#use(target, call, (client) => client.listTools(undefined, sdkOptions(call))),
       callTool: (params: McpCall, call) =>
@@ -162,13 +166,17 @@ class Pool implements McpPool {
     };
   }
 
-  async #use<T>(target: Target, { onElicit }: McpCallOptions = {}, run: (client: Client) => Promise<T>): Promise<T> {
+  async #use<T>(
+    target: Target,
+    { onElicit, signal }: McpCallOptions = {},
+    run: (client: Client) => Promise<T>,
+  ): Promise<T> {
     const { key } = target;
     let connection = this.#claim(target);
     for (; connection === undefined; connection = this.#claim(target)) await this.#makeRoom();
     if (onElicit !== undefined) connection.elicits.add(onElicit);
     try {
-      return await run(await connection.client);
+      return await run(await within(connection.client, signal));
     } catch (error) {
       // The server has forgotten the session: the next call makes one.
       if (error instanceof SdkHttpError && error.status === 404 && this.#open.get(key) === connection)
@@ -202,13 +210,14 @@ class Pool implements McpPool {
 
   /** The connection for a call. `undefined`: there are too many. It awaits nothing, so that calls at the same time keep the limit. */
   #claim(target: Target): Connection | undefined {
-    if (this.#isClosed) throw new McpToolError("The pool is closed");
+    if (this.#closed.signal.aborted) throw new McpToolError("The pool is closed");
     const isFull = this.#open.size >= this.#maxConnections;
     const connection = this.#open.get(target.key) ?? (isFull ? undefined : this.#begin(target));
     if (connection === undefined) return undefined;
     connection.stopIdle();
     connection.calls += 1;
     connection.access.credentials = target.credentials;
+    connection.access.samples = maxSamples;
     return connection;
   }
 
@@ -221,7 +230,7 @@ class Pool implements McpPool {
 
   #begin({ name, key, config, credentials }: Target): Connection {
     const elicits = new Set<(request: unknown) => ElicitAnswer>();
-    const access: Access = { credentials };
+    const access: Access = { credentials, samples: 0 };
     const client = this.#connect(name, config, { elicits, access });
     const connection: Connection = { client, calls: 0, elicits, access, stopIdle: () => undefined };
     this.#open.set(key, connection);
@@ -245,7 +254,7 @@ class Pool implements McpPool {
     config: StdioServer | HttpServer,
     { elicits, access }: Pick<Connection, "elicits" | "access">,
   ): Promise<Client> {
-    const { sampling, logger } = this.#options;
+    const { sampling } = this.#options;
     const capabilities = { elicitation: { form: {}, url: {} }, ...(sampling !== undefined && { sampling: {} }) };
     const client = new Client(
       { name: "parley", version: "1.0.0" },
@@ -262,16 +271,33 @@ class Pool implements McpPool {
       const answer = only !== undefined && others.length === 0 ? only(request) : undefined;
       return answer?.action === "accept" ? { ...answer } : { action: "cancel" };
     });
-    if (sampling !== undefined) client.setRequestHandler("sampling/createMessage", ({ params }) => sampling(params));
+    if (sampling !== undefined) {
+      client.setRequestHandler("sampling/createMessage", ({ params }) => {
+        access.samples -= 1;
+        if (access.samples < 0) throw new McpToolError(`A call may use the model at most ${maxSamples} times`);
+        return sampling(params);
+      });
+    }
     const transport = "url" in config ? this.#http(config, access) : await this.#stdio(config);
     try {
-      await client.connect(transport, { timeout: 30_000 });
+      await within(client.connect(transport, { timeout: 30_000 }), this.#closed.signal);
     } catch (error) {
       await client.close();
       throw new McpToolError(`Cannot connect to the MCP server ${name}: ${reasonOf(error)}`, { cause: error });
     }
-    client.onerror = (error) => logger?.warn("MCP connection failed", { server: name, cause: error });
+    client.onerror = this.#reporterFor(name);
     return client;
+  }
+
+  /** Logs errors of a connection, at most one per second: a server can cause as many as it likes. */
+  #reporterFor(server: string): (error: Error) => void {
+    const { logger, clock = runtimeClock } = this.#options;
+    let next = 0;
+    return (cause) => {
+      if (clock.elapsed() < next) return;
+      next = clock.elapsed() + 1000;
+      logger?.warn("MCP connection failed", { server, cause });
+    };
   }
 
   async #stdio({ command, args = [], env = {}, cwd }: StdioServer): Promise<Transport> {
@@ -288,7 +314,7 @@ class Pool implements McpPool {
   }
 
   #http({ url, headers = {} }: HttpServer, access: Access): Transport {
-    const { policy = {}, dialer, timeoutMs = 300_000 } = this.#options;
+    const { policy = {}, dialer, timeoutMs = 300_000, clock = runtimeClock } = this.#options;
     const guarded = guardedFetch({ ...policy, maxBytes: this.#maxBytes, timeout: timeoutMs }, dialer);
     const sendWith = async (
       to: string,
@@ -309,7 +335,11 @@ class Pool implements McpPool {
       const call = sendWith.bind(undefined, String(to), init);
       return access.credentials === undefined ? call({}) : authorized(access.credentials, url, init, call);
     };
-    return new StreamableHTTPClientTransport(new URL(url), { fetch: send });
+    return new StreamableHTTPClientTransport(new URL(url), {
+      fetch: send,
+      reconnectionScheduler: (reconnect, delay) =>
+        clock.after(Math.min(Math.max(delay, minReconnectMs), timeoutMs), reconnect),
+    });
   }
 
   get #maxConnections(): number {
@@ -332,13 +362,16 @@ class Pool implements McpPool {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closed.abort();
     await Promise.all([...this.#open.keys()].map((key) => this.#end(key)));
   }
 }
 
 /** Each page of a list may be as large as an answer. */
 const maxPages = 16;
+
+/** A server ends its stream and names the delay until the next one: 0 would be a loop without end. */
+const minReconnectMs = 500;
 
 /** A call may use the model as often, in as many rounds. */
 const maxSamples = 8;
@@ -351,6 +384,20 @@ function samplesIn(result: CallToolResult | InputRequiredResult): [string, Creat
     if (request.method === "sampling/createMessage") asked.push([key, request.params]);
   }
   return asked.length === requests.length && asked.length <= maxSamples ? asked : [];
+}
+
+/** Waits for a connection until a signal. */
+async function within<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  signal.throwIfAborted();
+  let stop = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => (stop = () => reject(signal.reason as Error)));
+  signal.addEventListener("abort", stop);
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }
 
 /** The options that the SDK knows. */

@@ -8,6 +8,8 @@ export type ToolTurn = Pick<Turn, "step" | "working" | "message" | "number" | "s
 
 /** What is used of an MCP client: `Client` of `@modelcontextprotocol/client` fits, and so does `McpPool.server()`. */
 export interface McpClient {
+  /** The name that this program gives the server. Default: none, as a `Client` has. */
+  readonly name?: string;
   /** Lists the tools, of all pages. */
   listTools(params?: undefined, options?: McpCallOptions): Promise<{ readonly tools: readonly unknown[] }>;
   /** Calls a tool. */
@@ -40,6 +42,8 @@ export interface McpCallOptions {
   onprogress?: (progress: { readonly message?: string | undefined }) => void;
   /** Returns questions of the server instead of answering them. */
   allowInputRequired?: boolean;
+  /** The tool as it was listed, without its output schema: patterns of strangers can run for ever. */
+  toolDefinition?: { readonly name: string; readonly inputSchema: { readonly type: "object" } };
   /** Answers an elicitation of a server of 2025-11-25. Only servers of a pool call it. */
   onElicit?: (request: unknown) => ElicitAnswer;
 }
@@ -71,7 +75,10 @@ export interface ToolPins {
 
 /** Options of `mcpTools()`. */
 export interface McpToolsOptions {
-  /** Name of the server, for pins and questions. Default: the name that the server gives itself. */
+  /**
+   * Name of the server, for pins and questions. Default: its name in the pool, or the one that it gives itself. With `pins`, a `Client` of the SDK
+   * needs it: a server that renames itself would have new pins.
+   */
   readonly server?: string;
   /** Names of the tools that the agent may use. Default: all. */
   readonly allow?: readonly string[];

@@ -10,13 +10,15 @@ import type { ElicitAnswer } from "./port.ts";
 
 const maxFormBytes = 16 << 10;
 
-/** The question for an elicitation. `undefined`: the request is not an elicitation, such as sampling. */
+/** The question for an elicitation. `undefined`: it is not one, such as sampling, or its link may not be shown. */
 export function questionFor(server: string, request: unknown): MessageRefused | undefined {
   const params = paramsOf(request);
   if (params === undefined) return undefined;
   const { message, requestedSchema, url } = params;
   const said = `${server} asks: ${line(typeof message === "string" ? message : "", 2000)}`;
   const link = webLink(url);
+  // An answer would say that a person agreed to open it.
+  if (url !== undefined && link === undefined) return undefined;
   const form = isObject(requestedSchema) && bytesOf(requestedSchema) <= maxFormBytes ? requestedSchema : undefined;
   const ask = [
     { text: link === undefined ? said : `${said}\nOpen ${link}, and answer when you are done.` },
@@ -42,17 +44,27 @@ export function answerIn(message: Message, request: unknown): ElicitAnswer | und
   const params = paramsOf(request);
   if (params === undefined) return undefined;
   if (params["url"] !== undefined) return { action: "accept" };
-  for (const { data } of message.parts) if (isObject(data)) return { action: "accept", content: scalarsOf(data) };
-  const text = textOf(message).trim();
-  const given = objectIn(text);
-  if (given !== undefined) return { action: "accept", content: scalarsOf(given) };
   const schema = isObject(params["requestedSchema"]) ? params["requestedSchema"] : {};
+  const text = textOf(message).trim();
+  const given = message.parts.map(({ data }) => data).find(isObject) ?? objectIn(text);
+  if (given !== undefined) return { action: "accept", content: scalarsOf({ ...defaultsIn(schema), ...given }) };
   const [field, ...others] = formIn(formMessage(schema))?.fields ?? [];
   if (field === undefined || others.some(({ required }) => required)) return undefined;
   const answer = answerOf(field, text);
   return "problem" in answer
     ? undefined
-    : { action: "accept", content: scalarsOf({ [field.name]: answer.value ?? "" }) };
+    : { action: "accept", content: scalarsOf({ ...defaultsIn(schema), [field.name]: answer.value ?? "" }) };
+}
+
+/** The defaults of fields, for those that an answer leaves out (SEP-1034). */
+function defaultsIn({ properties }: JsonObject): JsonObject {
+  const fields = Object.entries(isObject(properties) ? properties : {});
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => {
+      const standard = isObject(field) ? field["default"] : undefined;
+      return standard === undefined ? [] : [[name, standard]];
+    }),
+  );
 }
 
 function formMessage(schema: JsonObject): Message {
