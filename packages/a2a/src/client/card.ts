@@ -56,14 +56,10 @@ export interface CardSource {
 /** Paths of the card. Servers of version 0.2 have it at the second one. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Parses the URL of an agent. Throws `InvalidParams` if it is not valid: without the scheme, `localhost:4000` is a URL of the scheme `localhost:`. */
+/** Parses the URL of an agent. Throws `InvalidParams` if it is not valid. `localhost:4000` is one, of the scheme `localhost:`. */
 export function toUrl(given: string): URL {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (url !== undefined && /^https?:$/.test(url.protocol)) return url;
-  throw new A2AError(
-    "InvalidParams",
-    `${JSON.stringify(given)} is not an http or https URL, such as "http://localhost:4000"`,
-  );
+  if (/^https?:/i.test(given) && URL.canParse(given)) return new URL(given);
+  throw new A2AError("InvalidParams", `${JSON.stringify(given)} is not an HTTP URL, such as "http://localhost:4000"`);
 }
 
 /** URLs that the card of an agent may be at: below its base URL, or at the root of its host. */

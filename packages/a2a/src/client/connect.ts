@@ -9,7 +9,6 @@ import {
   type Observer,
   resumeExtension,
 } from "../protocol/index.ts";
-import { isObject } from "../model/schema.ts";
 import type { CredentialProvider } from "../credentials/port.ts";
 import type {
   ClientBinding,
@@ -178,9 +177,6 @@ export async function assemble(
   const host = hostOf(options, hooks.credentials);
   const { clock } = host;
   const calls = policy(callPolicy, options.retry);
-  // JavaScript callers may pass an environment variable that is not set.
-  if (!isObject(agent) && typeof agent !== "string")
-    throw new A2AError("InvalidParams", `connect() takes the URL of an agent, or its card; got ${String(agent)}`);
   const named = typeof agent === "string" || agent instanceof URL ? toUrl(String(agent)) : undefined;
   const origins = [named, ...(credentialOrigins ?? []).map(toUrl)].map((url) => url?.origin);
   const trusted = (named ?? credentialOrigins) && origins;

@@ -5,11 +5,11 @@ import { isObject } from "./schema.ts";
 export type OptionNames<Options> = Readonly<Record<keyof Options, 1>>;
 
 /**
- * Rejects unknown options, and what is no object of options. Without types, a misspelled option would silently do nothing.
+ * Rejects unknown options, and other values in place of an object. Without types, a misspelled option would silently do nothing.
  *
  * @param of - The function with these options: `serve()`.
  * @param hint - Returns a hint for the error, from the wrong name and the known names. Default: lists the known names.
- * @throws A2AError `InvalidParams`. It does not show what was passed in place of an object, which may be a secret.
+ * @throws A2AError `InvalidParams`. It does not show a value, which may be a secret.
  */
 export function checkOptions(
   of: string,
@@ -18,19 +18,11 @@ export function checkOptions(
   hint = (_name: string, names: readonly string[]): string => `. There are ${names.join(", ")}`,
 ): void {
   const names = Object.keys(known);
-  if (!isObject(given)) {
-    const members = [...names.slice(0, 3), ...(names.length > 3 ? ["…"] : [])].join(", ");
-    throw invalidParams([{ field: of, description: `takes an object { ${members} }; got ${kindOf(given)}` }]);
-  }
+  if (!isObject(given)) throw invalidParams([{ field: of, description: `needs an object${hint("", names)}` }]);
   for (const [field, value] of Object.entries(given)) {
     if (value !== undefined && !names.includes(field))
       throw invalidParams([{ field, description: `is not an option of ${of}${hint(field, names)}` }]);
   }
-}
-
-function kindOf(given: unknown): string {
-  if (given === undefined || given === null) return String(given);
-  return Array.isArray(given) ? "an array" : `a ${typeof given}`;
 }
 
 /** Similar known names: at most a third of the letters differ, or two of five. `""`: no similar name. */

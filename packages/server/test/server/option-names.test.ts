@@ -39,12 +39,12 @@ describe("createHandler()", () => {
       'replay is not an option of retention.agents["/a"]. There are terminal, ',
     ],
     [{ signCards: { key: [] } }, "key is not an option of signCards: did you mean keys?"],
-    [{ cors: "https://app.example" }, "cors takes an object { origins, headers, maxAge }; got a string"],
-    [{ cors: ["https://app.example"] }, "cors takes an object { origins, headers, maxAge }; got an array"],
+    [{ cors: "https://app.example" }, "cors needs an object. There are origins, headers, maxAge"],
+    [{ cors: ["https://app.example"] }, "cors needs an object. There are origins, headers, maxAge"],
     [{ cors: { origins: "https://app.example" } }, 'cors.origins must be "*" or a list, such as ["https://app.'],
     [{ cors: {} }, 'cors.origins must be "*" or a list, such as ["https://app.example.com"]'],
-    [{ push: "secret-of-a-key" }, "push takes an object { keys, net, dialer, … }; got a string"],
-    [{ lease: 5 }, "lease takes an object { ttl, maxAttempts, maxDeaths, … }; got a number"],
+    [{ push: "secret-of-a-key" }, "push needs an object. There are keys, net, "],
+    [{ lease: 5 }, "lease needs an object. There are ttl, "],
     [{ routes: "/status" }, "routes must be a function, or a list such as"],
   ])("rejects %j", (options, message) => {
     expect(() => handler(options)).toThrow(message);
@@ -77,7 +77,7 @@ test.each([
 });
 
 test.each([undefined, null, "x", []])("defineAgent() rejects %j in place of a definition", (given) => {
-  expect(() => defineAgent(given as never)).toThrow("defineAgent() takes an object { capabilities, ");
+  expect(() => defineAgent(given as never)).toThrow("defineAgent() needs an object. There are capabilities, ");
 });
 
 describe("connect()", () => {
@@ -97,11 +97,11 @@ describe("connect()", () => {
   });
 
   test.each([
-    ["localhost:4000", '"localhost:4000" is not an http or https URL, such as "http://localhost:4000"'],
-    ["ftp://agents.example", '"ftp://agents.example" is not an http or https URL'],
-    ["", '"" is not an http or https URL'],
-    [undefined, "connect() takes the URL of an agent, or its card; got undefined"],
-    [4000, "connect() takes the URL of an agent, or its card; got 4000"],
+    ["localhost:4000", '"localhost:4000" is not an HTTP URL, such as "http://localhost:4000"'],
+    ["ftp://agents.example", '"ftp://agents.example" is not an HTTP URL'],
+    ["", '"" is not an HTTP URL'],
+    [undefined, "agent must be a URL or a card; got undefined"],
+    [4000, "agent must be a URL or a card; got number"],
   ])("rejects the address %j, and sends nothing", async (address, message) => {
     const fetch = () => Promise.reject(new Error("never"));
     await expect(connect(address as string, { fetch })).rejects.toMatchObject({
