@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
 import { line } from "@parley/a2a/internal/base/display";
-import { answerOf, hintOf, shown, type Field } from "@parley/a2a/internal/schema/form";
+import { answerOf, hintOf, onlyText, shown, type Field } from "@parley/a2a/internal/schema/form";
 import type { Io } from "./io.ts";
 import { maxLength } from "./output/text.ts";
 
 /* Asks a user at a terminal to fill in a form. */
 
 /**
- * Asks for each field of a form until its answer is valid.
+ * Asks for each field of a form until its answer is valid. A field that can have one text only is filled in.
  *
  * @param before - Earlier answers, as defaults: the agent may ask again.
  * @returns the data; `undefined` if the user left the form.
@@ -15,6 +15,11 @@ import { maxLength } from "./output/text.ts";
 export async function fill(io: Io, fields: readonly Field[], before: JsonObject): Promise<JsonObject | undefined> {
   const given: (readonly [name: string, value: JsonValue])[] = [];
   for (const field of fields) {
+    const only = onlyText(field);
+    if (only !== undefined) {
+      given.push([field.name, only]);
+      continue;
+    }
     const initial = Object.hasOwn(before, field.name) ? before[field.name] : field.initial;
     const value = await ask(io, { ...field, initial });
     if (value === stopped) return undefined;

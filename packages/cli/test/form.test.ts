@@ -82,7 +82,7 @@ describe.each([
 
   test("field by field: it shows each field's constraints, checks the input, and offers defaults", async () => {
     const wrong = ["", "B", "Bern", "2026-02-31x", "2026-02-28", "1.5", "10", "", "free", "0", "1000.5", "70"];
-    const more = ["third", "second", "perhaps", "y", "nobody", "", "", ""];
+    const more = ["third", "second", "perhaps", "y", "nobody", "", ""];
     const { code, questions, left, out, err } = await send([...wrong, ...more]);
     expect({ code, left }).toEqual({ code: 0, left: [] });
     const asked = (label: string, times: number): string[] => Array.from({ length: times }, () => label);
@@ -95,7 +95,7 @@ describe.each([
       ...asked("quiet (yes or no):", 2),
       ...asked("mail (email, optional):", 2),
       "note (optional):",
-      "kind (trip) [trip]:",
+      // No question for `kind`, which can have one value only.
     ]);
     for (const problem of [
       "Where it goes",
@@ -124,10 +124,10 @@ describe.each([
   });
 
   test("again if the agent rejects it, with the earlier answers as defaults", async () => {
-    const first = ["Basel", "2026-02-28", "2", "500", "First", "n", "", "Window", ""];
-    const { code, questions, out } = await send([...first, "", "", "", "50", "", "", "", "", ""]);
+    const first = ["Basel", "2026-02-28", "2", "500", "First", "n", "", "Window"];
+    const { code, questions, out } = await send([...first, "", "", "", "50", "", "", "", ""]);
     expect(code).toBe(0);
-    expect(questions.slice(9)).toEqual([
+    expect(questions.slice(8)).toEqual([
       "City [Basel]:",
       "day (date) [2026-02-28]:",
       "seats (whole number, at least 1, at most 9, optional) [2]:",
@@ -136,7 +136,6 @@ describe.each([
       "quiet (yes or no) [no]:",
       "mail (email, optional):",
       "note (optional) [Window]:",
-      "kind (trip) [trip]:",
     ]);
     expect(out).toContain("message.parts[0].data.price does not fit: too expensive");
     expect(out).toContain('{"city":"Basel","day":"2026-02-28","seats":2,"price":50,"');
@@ -169,7 +168,7 @@ describe.each([
 });
 
 describe("parley watch", () => {
-  const answers = ["Bern", "2026-02-28", "", "70", "second", "y", "", "", ""];
+  const answers = ["Bern", "2026-02-28", "", "70", "second", "y", "", ""];
 
   async function waitingTask(at: string): Promise<string> {
     const { err } = await typed(["send", at, "Book"], [], { interactive: false });

@@ -374,3 +374,13 @@ test("refuses what is no agent of AI SDK 6 or 7, and an agent without readable s
   expect(() => fromAISDK(other as unknown as AISDKAgent, card)).toThrow("needs an agent of ai >=6 <8");
   expect(() => fromAISDK(opaque, card)).toThrow("pass a function: fromAISDK((durable) =>");
 });
+
+test.each([
+  [undefined, "found no agent"],
+  ["openai/gpt-5", "found no agent"],
+  [{ version: "agent-v2", stream() {} }, 'found an agent with version "agent-v2"'],
+])("refuses %j in place of an agent", (agent, found) => {
+  const make = () => fromAISDK(agent as unknown as AISDKAgent, card);
+  expect(make).toThrow("fromAISDK() needs an agent of ai >=6 <8, such as new ToolLoopAgent({ … }), or a function that");
+  expect(make).toThrow(found);
+});

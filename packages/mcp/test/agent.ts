@@ -24,9 +24,12 @@ const scripted: Agent = defineAgent({
   resumable: true,
   async *onMessage(turn) {
     const [word = "", ...rest] = turn.text.split(" ");
-    if (word === "form" || turn.task?.metadata?.["form"] !== undefined || turn.state() === "form") {
-      turn.setState("form");
-      const schema = z.object({ city: z.string(), nights: z.number().int(), breakfast: z.boolean().optional() });
+    if (word === "form" || word === "sealed" || turn.state() !== undefined) {
+      const kind = turn.state() ?? word;
+      turn.setState(kind);
+      const seal = kind === "sealed" && { digest: z.literal("d1") };
+      const fields = { city: z.string(), nights: z.number().int(), breakfast: z.boolean().optional() };
+      const schema = z.object({ ...fields, ...seal });
       const { city, nights } = await turn.data(schema, { ask: "Where to, and how long?" });
       yield turn.completed(`${nights} nights in ${city}`);
     } else if (word === "ask" || turn.number > 1) {

@@ -184,6 +184,18 @@ describe("elicitation", () => {
     ]);
   });
 
+  it("fills in a field that can have one text only, and does not ask for it (2026-07-28)", async () => {
+    const { bridge } = await bridged();
+    const client = await officialClient(bridge, "2026-07-28", { capabilities });
+    const asked: object[] = [];
+    client.setRequestHandler("elicitation/create", ({ params }) => {
+      asked.push("requestedSchema" in params ? params.requestedSchema.properties : params);
+      return { action: "accept", content: { city: "Basel", nights: 3, digest: "of something else" } };
+    });
+    expect(textsOf(await client.callTool(say("sealed")))).toMatch(/^3 nights in Basel\n/);
+    expect(asked.map((each) => Object.keys(each))).toEqual([["city", "nights", "breakfast"]]);
+  });
+
   it("leaves the task waiting when the person declines, and asks in one text without a form (2026-07-28)", async () => {
     const { bridge } = await bridged();
     const client = await officialClient(bridge, "2026-07-28", { capabilities });

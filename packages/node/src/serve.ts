@@ -279,7 +279,7 @@ async function bindAll(
 /** The store of the options. `release` closes it if this server has opened it. */
 async function openStore(options: ServeOptions, logger: Logger): Promise<{ store: Store; release(): Promise<void> }> {
   const given = options.store;
-  if (typeof given === "object") return { store: given, release: async () => {} };
+  if (typeof given === "object" && given !== null) return { store: given, release: async () => {} };
   if (given !== undefined && typeof given !== "function") {
     // JavaScript callers may pass a URL. It may contain a password, so the error does not repeat it.
     throw new TypeError(

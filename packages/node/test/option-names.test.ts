@@ -25,6 +25,11 @@ it.each([
   expect(opened).toBe(false);
 });
 
+it.each([null, "postgres://secret-of-a-store@db", 5])("serve() rejects the store %j", async (store) => {
+  const options = { port: 0, store } as unknown as ServeOptions;
+  await expect(serve(echoAgent(), options)).rejects.toThrow("The option `store` must be a store, or a function");
+});
+
 it.each(["x", 65_536, -1, 1.5])("serve() rejects port %j", async (port) => {
   const options = { port, store: memoryStore() } as unknown as ServeOptions;
   const message = `port must be an integer from 0 to 65535; got ${JSON.stringify(port)}`;

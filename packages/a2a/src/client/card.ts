@@ -56,10 +56,10 @@ export interface CardSource {
 /** Paths of the card. Servers of version 0.2 have it at the second one. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Parses a URL. Throws `InvalidParams` if it is not valid. */
+/** Parses the URL of an agent. Throws `InvalidParams` if it is not valid. `localhost:4000` is one, of the scheme `localhost:`. */
 export function toUrl(given: string): URL {
-  if (URL.canParse(given)) return new URL(given);
-  throw new A2AError("InvalidParams", `${JSON.stringify(given)} is not an absolute URL`);
+  if (/^https?:/i.test(given) && URL.canParse(given)) return new URL(given);
+  throw new A2AError("InvalidParams", `${JSON.stringify(given)} is not an HTTP URL, such as "http://localhost:4000"`);
 }
 
 /** URLs that the card of an agent may be at: below its base URL, or at the root of its host. */

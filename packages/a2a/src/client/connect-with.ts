@@ -1,5 +1,6 @@
 import { silentLogger, type Logger } from "../base/index.ts";
 import { meantBy } from "../model/options.ts";
+import { isObject } from "../model/schema.ts";
 import { checkOptions, hasCode, invalidParams, type AgentCard, type OptionNames } from "../model/index.ts";
 import {
   interceptClient,
@@ -60,6 +61,9 @@ export async function connectWith<E extends string | AnyExtension = string>(
   { extensions = [], ...options }: ConnectOptions<E> = {},
 ): Promise<Client<Extract<E, AnyExtension>>> {
   checkOptions("connect()", options, connectNames, meantBy);
+  // JavaScript callers may pass an environment variable that is not set.
+  if (typeof agent !== "string" && !isObject(agent))
+    throw invalidParams([{ field: "agent", description: `must be a URL or a card; got ${typeof agent}` }]);
   const { observer, logger = silentLogger } = options;
   if (!Array.isArray(extensions))
     throw invalidParams([{ field: "extensions", description: "must be a list, such as [timestamp]" }]);

@@ -1,22 +1,24 @@
 import { invalidParams } from "./errors.ts";
+import { isObject } from "./schema.ts";
 
 /** The names of options. The type makes the compiler report missing ones. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, 1>>;
 
 /**
- * Rejects unknown options. Without types, a misspelled option would silently do nothing.
+ * Rejects unknown options, and other values in place of an object. Without types, a misspelled option would silently do nothing.
  *
  * @param of - The function with these options: `serve()`.
  * @param hint - Returns a hint for the error, from the wrong name and the known names. Default: lists the known names.
- * @throws A2AError `InvalidParams`.
+ * @throws A2AError `InvalidParams`. It does not show a value, which may be a secret.
  */
 export function checkOptions(
   of: string,
-  given: object,
+  given: unknown,
   known: object,
   hint = (_name: string, names: readonly string[]): string => `. The options are ${names.join(", ")}`,
 ): void {
   const names = Object.keys(known);
+  if (!isObject(given)) throw invalidParams([{ field: of, description: `needs an object${hint("", names)}` }]);
   for (const [field, value] of Object.entries(given)) {
     if (value !== undefined && !names.includes(field))
       throw invalidParams([{ field, description: `is not an option of ${of}${hint(field, names)}` }]);

@@ -148,6 +148,15 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/**
+ * The only text that a field can have, such as the digest of what an answer approves: a person need not repeat it. A boolean that must be
+ * true is asked, because it is a consent.
+ */
+export function onlyText({ choices = [], kind, required }: Field): string | undefined {
+  const [only] = choices;
+  return required && kind === "string" && choices.length === 1 && typeof only === "string" ? only : undefined;
+}
+
 /** A value, or why the answer is invalid. `undefined`: an optional field without a value. */
 export type Answer = { readonly value: JsonValue | undefined } | { readonly problem: string };
 

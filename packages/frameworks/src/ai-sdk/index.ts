@@ -96,8 +96,10 @@ class DurableTurn implements Durable {
 function checkAgent(agent: unknown): void {
   const { version, stream } = viewOf<{ readonly version: unknown; readonly stream: unknown }>(agent);
   if (version === "agent-v1" && typeof stream === "function") return;
-  const found = version === undefined ? "no version" : `version ${JSON.stringify(version)}`;
-  throw new Error(`fromAISDK() needs an agent of ai >=6 <8, with version "agent-v1"; found ${found}`);
+  const found = version === undefined ? "no agent" : `an agent with version ${JSON.stringify(version)}`;
+  throw new Error(
+    `fromAISDK() needs an agent of ai >=6 <8, such as new ToolLoopAgent({ … }), or a function that returns one; found ${found}`,
+  );
 }
 
 /** Members of a `ToolLoopAgent`'s settings that the adapter replaces. */

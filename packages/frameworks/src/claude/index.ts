@@ -58,6 +58,7 @@ export function fromClaude<Query extends ClaudeQuery>(query: Query, definition: 
   const name = "@anthropic-ai/claude-agent-sdk";
   // Older ones expand `@path` in a caller's text to the content of the file.
   checkPeer({ adapter: "claude", name, min: "0.3.248", below: "0.4" }, installedVersion(name, import.meta.url));
+  if (typeof query !== "function") throw new TypeError(`fromClaude() needs query() of ${name}`);
   const { options = {}, reasoning = false, ...rest } = definition;
   return defineAgent({
     ...adapterDefaults,

@@ -389,3 +389,9 @@ test("other versions of the SDK are refused with the range", () => {
   expect(() => checkPeer(peer, "0.4.0")).toThrow(`${needs} 0.4.0`);
   expect(() => checkPeer(peer, "0.3.330")).not.toThrow();
 });
+
+test.each([undefined, {}, "query"])("refuses %j in place of query()", (query) => {
+  expect(() => fromClaude(query as never, card)).toThrow(
+    "fromClaude() needs query() of @anthropic-ai/claude-agent-sdk",
+  );
+});

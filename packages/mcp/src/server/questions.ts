@@ -2,7 +2,7 @@ import type { Message, Part, Task } from "@parley/a2a";
 import { readAuthorization } from "@parley/a2a";
 import { textOf, type JsonObject, type JsonValue } from "@parley/a2a/model";
 import { plain } from "@parley/a2a/protocol";
-import { formIn, isForm, type Field } from "@parley/a2a/internal/schema/form";
+import { formIn, isForm, onlyText, type Field } from "@parley/a2a/internal/schema/form";
 import type { ElicitRequestFormParams, InputRequest } from "@modelcontextprotocol/server";
 import * as z from "zod";
 
@@ -36,7 +36,7 @@ export function questionOf(task: Task, modes: ElicitModes): InputRequest | undef
   const params: ElicitRequestFormParams = {
     mode: "form",
     message: said === "" ? "The agent asks for input." : said,
-    requestedSchema: formOf(message) ?? oneText,
+    requestedSchema: formOf(message)?.requested ?? oneText,
   };
   return { method: "elicitation/create", params };
 }
@@ -55,8 +55,14 @@ const oneText: Requested = {
   required: ["answer"],
 };
 
+interface McpForm {
+  readonly requested: Requested;
+  /** Members that can have one text only. They are not asked: many clients show each member to their user. */
+  readonly fixed: Readonly<Record<string, string>>;
+}
+
 /** The form in a question as one of MCP: flat, with primitive values and choices. `undefined`: it is asked as one text. */
-function formOf(message: Message | undefined): Requested | undefined {
+function formOf(message: Message | undefined): McpForm | undefined {
   const schema = schemaIn(message);
   const given = Object.entries(isObject(schema?.["properties"]) ? schema["properties"] : {});
   if (schema === undefined || given.length > maxFields) return undefined;
@@ -73,18 +79,23 @@ function formOf(message: Message | undefined): Requested | undefined {
       ? []
       : fieldsOf({ ...schema, properties: Object.fromEntries(others), required: required.filter(isOther) });
   if (fields === undefined) return undefined;
-  for (const field of fields) asked.set(field.name, propertyOf(field));
+  const fixed: Record<string, string> = {};
+  for (const field of fields) {
+    const only = onlyText(field);
+    if (only === undefined) asked.set(field.name, propertyOf(field));
+    else fixed[field.name] = only;
+  }
   // In the order of the agent.
   const properties = given.flatMap(([name]): [string, Property][] => {
     const property = asked.get(name);
     return property === undefined ? [] : [[name, property]];
   });
-  const form: Requested = {
+  const requested: Requested = {
     type: "object",
     properties: Object.fromEntries(properties),
     required: required.filter((name) => asked.has(name)),
   };
-  return JSON.stringify(form).length > maxForm ? undefined : form;
+  return JSON.stringify(requested).length > maxForm ? undefined : { requested, fixed };
 }
 
 /** Maximum characters of a question. */
@@ -185,7 +196,8 @@ export function answerOf(task: Task, given: unknown): Answered {
     const { success, data } = Value.safeParse(value);
     if (success) values[name] = data;
   }
-  if (formOf(task.status.message) !== undefined) return { kind: "parts", parts: [{ data: values }] };
+  const form = formOf(task.status.message);
+  if (form !== undefined) return { kind: "parts", parts: [{ data: { ...values, ...form.fixed } }] };
   const { answer } = values;
   return answer === undefined ? { kind: "missing" } : { kind: "parts", parts: [{ text: String(answer) }] };
 }

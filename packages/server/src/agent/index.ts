@@ -1,5 +1,12 @@
 import { meantBy } from "@parley/a2a/internal/model/options";
-import { A2AError, checkOptions, type OptionNames } from "@parley/a2a/internal/model/index";
+import {
+  A2AError,
+  agentCardSchema,
+  check,
+  checkOptions,
+  type FieldViolation,
+  type OptionNames,
+} from "@parley/a2a/internal/model/index";
 import type {
   Agent,
   AgentBehaviour,
@@ -61,7 +68,7 @@ const names = {
  * Stored values are not checked on reads: if you change a type, old values still have the old type. The agent may also list `extensions`.
  * `turn.ext()` then takes any extension, or only the extensions of the type argument: `extensions: [typeof timestamp]`.
  *
- * @throws A2AError `InvalidParams` if a required member of the card is missing (A2A 1.0 §4.4.1).
+ * @throws A2AError `InvalidParams` if a required member of the card is missing or invalid (A2A 1.0 §4.4.1).
  *
  * @example
  * ```ts
@@ -88,10 +95,10 @@ export function defineAgent<Types extends AgentTypes<Types> = object>(definition
   checkOptions("defineAgent()", definition, names, meantBy);
   const { onMessage, ...rest } = definition;
   const fields = [
-    ...(["name", "description", "version"] as const)
-      .filter((field) => typeof rest[field] !== "string" || rest[field] === "")
-      .map((field) => ({ field, description: "is required" })),
-    ...(Array.isArray(rest.skills) ? [] : [{ field: "skills", description: "is required; it may be empty" }]),
+    ...cardProblems(rest),
+    ...(["idleTimeout", "turnTimeout"] as const)
+      .filter((field) => typeof (rest[field] || 0) !== "number")
+      .map((field) => ({ field, description: "must be a number of milliseconds, or false" })),
     ...(rest.extensions === undefined || Array.isArray(rest.extensions)
       ? []
       : [{ field: "extensions", description: "must be a list, such as [timestamp]" }]),
@@ -99,10 +106,19 @@ export function defineAgent<Types extends AgentTypes<Types> = object>(definition
   ];
   if (fields.length > 0) {
     const list = fields.map((violation) => `${violation.field} ${violation.description}`).join(", ");
-    throw new A2AError("InvalidParams", `The agent is incomplete: ${list}`, { fields });
+    throw new A2AError("InvalidParams", `The agent is not valid: ${list}`, { fields });
   }
   return Object.freeze({
     ...rest,
     execute: (turn) => onMessage.call(definition, new AuthorTurn(turn) as Turn as Turn<Types>),
   } satisfies Agent);
+}
+
+/** What clients would refuse in the agent's card. The server adds its addresses. */
+function cardProblems(description: AgentDescription): readonly FieldViolation[] {
+  const { capabilities = {}, defaultInputModes = [], defaultOutputModes = [] } = description;
+  const supportedInterfaces = [{ url: "http://localhost", protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
+  const card = { ...description, capabilities, defaultInputModes, defaultOutputModes, supportedInterfaces };
+  const checked = check(agentCardSchema, card, "copy");
+  return checked.ok ? [] : checked.violations;
 }

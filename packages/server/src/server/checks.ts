@@ -18,7 +18,7 @@ import type {
   RouteMount,
   SignCards,
 } from "./options.ts";
-import { isObject } from "@parley/a2a/internal/model/schema";
+import { isArray, isObject } from "@parley/a2a/internal/model/schema";
 
 /* Checks options, for callers without types. The names of options are data, which the compiler compares with the types. */
 
@@ -172,11 +172,14 @@ function checkNames(of: string, options: object, known: Readonly<Record<string, 
 }
 
 function checkNested(of: string, given: unknown, known: Readonly<Record<string, 1>>): void {
-  if (isObject(given)) checkOptions(of, given, known, meantBy);
+  // The other options that are objects are on or off.
+  if (typeof (given ?? false) !== "boolean") checkOptions(of, given, known, meantBy);
 }
 
 /** The routes of a list. JavaScript callers can pass anything. */
 export function checkRoutes(routes: readonly RouteMount[]): void {
+  if (!isArray(routes))
+    throw cannotServe("routes", 'must be a function, or a list such as [{ path: "/status", answer }]');
   for (const [at, route] of routes.entries()) {
     if (!isObject(route) || typeof route.path !== "string" || typeof route.answer !== "function") {
       throw cannotServe(`routes[${at}]`, 'must have a path such as "/console", and a function answer()');

@@ -73,7 +73,7 @@ export function hostSettings(
   checkLimits(options.limits);
   checkCallers(options);
   checkBindings(bindings);
-  if (typeof options.routes === "object") checkRoutes(options.routes);
+  if (options.routes !== undefined && typeof options.routes !== "function") checkRoutes(options.routes);
   const url = readPublicUrl(options.publicUrl);
   const publicUrl = withoutSlashes(url.href);
   const basePath = withoutSlashes(options.basePath ?? url.pathname);

@@ -39,6 +39,13 @@ describe("createHandler()", () => {
       'replay is not an option of retention.agents["/a"]. The options are terminal, ',
     ],
     [{ signCards: { key: [] } }, "key is not an option of signCards: did you mean keys?"],
+    [{ cors: "https://app.example" }, "cors needs an object. The options are origins, headers, maxAge"],
+    [{ cors: ["https://app.example"] }, "cors needs an object. The options are origins, headers, maxAge"],
+    [{ cors: { origins: "https://app.example" } }, 'cors.origins must be "*" or a list, such as ["https://app.'],
+    [{ cors: {} }, 'cors.origins must be "*" or a list, such as ["https://app.example.com"]'],
+    [{ push: "secret-of-a-key" }, "push needs an object. The options are keys, net, "],
+    [{ lease: 5 }, "lease needs an object. The options are ttl, "],
+    [{ routes: "/status" }, "routes must be a function, or a list such as"],
   ])("rejects %j", (options, message) => {
     expect(() => handler(options)).toThrow(message);
   });
@@ -58,8 +65,19 @@ test.each([
   [{ resumeable: true }, "resumeable is not an option of defineAgent(): did you mean resumable?"],
   [{ onmessage() {} }, "onmessage is not an option of defineAgent(): did you mean onMessage?"],
   [{ supportedInterfaces: [] }, "supportedInterfaces is not an option of defineAgent(). The options are "],
+  [{ version: 1 }, "The agent is not valid: version must be a string"],
+  [{ version: undefined, skills: undefined }, "version is required, skills is required"],
+  [{ skills: "echo" }, "skills must be an array"],
+  [{ skills: [{ id: "echo", name: "Echo", description: "Repeats" }] }, "skills[0].tags is required"],
+  [{ defaultInputModes: "text/plain" }, "defaultInputModes must be an array"],
+  [{ idleTimeout: "5m" }, "idleTimeout must be a number of milliseconds, or false"],
+  [{ onMessage: undefined }, "onMessage must be a function"],
 ])("defineAgent() rejects %j", (more, message) => {
-  expect(() => defineAgent({ ...definition, ...more })).toThrow(message);
+  expect(() => defineAgent({ ...definition, ...(more as object) })).toThrow(message);
+});
+
+test.each([undefined, null, "x", []])("defineAgent() rejects %j in place of a definition", (given) => {
+  expect(() => defineAgent(given as never)).toThrow("defineAgent() needs an object. The options are capabilities, ");
 });
 
 describe("connect()", () => {
@@ -74,6 +92,20 @@ describe("connect()", () => {
     await expect(connect(card, more as ConnectOptions)).rejects.toMatchObject({
       code: "InvalidParams",
       fields: [{ field: name }],
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test.each([
+    ["localhost:4000", '"localhost:4000" is not an HTTP URL, such as "http://localhost:4000"'],
+    ["ftp://agents.example", '"ftp://agents.example" is not an HTTP URL'],
+    ["", '"" is not an HTTP URL'],
+    [undefined, "agent must be a URL or a card; got undefined"],
+    [4000, "agent must be a URL or a card; got number"],
+  ])("rejects the address %j, and sends nothing", async (address, message) => {
+    const fetch = () => Promise.reject(new Error("never"));
+    await expect(connect(address as string, { fetch })).rejects.toMatchObject({
+      code: "InvalidParams",
       message: expect.stringContaining(message),
     });
   });

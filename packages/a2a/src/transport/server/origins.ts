@@ -1,5 +1,6 @@
 import { isLoopback } from "../../base/index.ts";
 import { A2AError, invalidParams, type AgentCard } from "../../model/index.ts";
+import { isArray } from "../../model/schema.ts";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 
 /** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */
@@ -144,6 +145,7 @@ export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsP
 
 /** Rejects origins that no browser sends, which would silently allow nothing. */
 function checkOrigins(origins: readonly string[]): void {
+  if (!isArray(origins)) throw invalidOrigins('must be "*" or a list, such as ["https://app.example.com"]');
   for (const origin of origins) {
     const url = URL.canParse(origin) ? new URL(origin) : undefined;
     // `URL.origin` is "null" for the schemes of apps and browser extensions.
@@ -151,9 +153,14 @@ function checkOrigins(origins: readonly string[]): void {
     if (origin === own || origin === "null") continue;
     const cure =
       origin === "*" ? 'Set cors.origins to "*", not to a list' : `Write ${JSON.stringify(own ?? `https://${origin}`)}`;
-    const description = `has ${JSON.stringify(origin)}, which is not an origin (scheme, host and port, no path). ${cure}`;
-    throw invalidParams([{ field: "cors.origins", description }], `This cannot be served: cors.origins ${description}`);
+    throw invalidOrigins(
+      `has ${JSON.stringify(origin)}, which is not an origin (scheme, host and port, no path). ${cure}`,
+    );
   }
+}
+
+function invalidOrigins(description: string): A2AError {
+  return invalidParams([{ field: "cors.origins", description }], `This cannot be served: cors.origins ${description}`);
 }
 
 const http: CorsHeaders = {
