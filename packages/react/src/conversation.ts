@@ -74,6 +74,8 @@ export class ConversationStore implements ConversationActions {
   /** Messages that are on their way, and those whose connection broke since the agent has accepted one. */
   #unsent: readonly Message[] = [];
   #lost: readonly Message[] = [];
+  /** Ids of those that the agent may have: sent again, they must have the same context and task. */
+  readonly #tried = new Set<string>();
   /** By the call that the person has seen: an agent may ask for another one by the same id. */
   readonly #decisions = new Map<string, ApprovalResponse>();
   #error: Error | undefined;
@@ -206,12 +208,13 @@ export class ConversationStore implements ConversationActions {
       await this.#restored;
       const client = await this.#agent.client();
       const feed = this.#turns.slice(0, this.#turns.indexOf(turn)).findLast((earlier) => earlier.feed)?.feed;
-      const message = this.#placed(request.message, isNew ? undefined : feed?.latest, feed?.latest);
+      const isTried = this.#tried.has(messageId);
+      const open = isNew ? undefined : feed?.latest;
+      const message = isTried ? request.message : this.#placed(request.message, open, feed?.latest);
       const target = this.#turns.find((other) => other.feed !== undefined && other.feed.id === message.taskId);
       const before = target?.feed?.latest;
       this.#unsent = this.#unsent.map((own) => (own.messageId === messageId ? message : own));
-      // Sent again, it is the same message.
-      turn.sent = [{ message, at: 0 }];
+      this.#tried.add(messageId);
       this.#save();
       const configuration = { ...request.configuration, returnImmediately: true };
       const answer = await client.sendMessage({ ...request, message, configuration }, options);
@@ -220,9 +223,14 @@ export class ConversationStore implements ConversationActions {
       this.#contextId = (answer.task ?? answer.message)?.contextId ?? this.#contextId;
       this.#lost = [];
       this.#decisions.clear();
+      this.#tried.delete(messageId);
     } catch (thrown) {
       // The agent may have accepted it: the next page finds out.
-      if (isLost(thrown)) this.#lost = [...this.#lost, ...this.#unsent.filter((own) => own.messageId === messageId)];
+      if (isLost(thrown)) {
+        const lost = this.#unsent.filter((own) => own.messageId === messageId);
+        this.#lost = [...this.#lost, ...lost];
+        turn.sent = lost.map((message) => ({ message, at: 0 }));
+      } else this.#tried.delete(messageId);
       this.#fail(thrown);
     }
     this.#unsent = this.#unsent.filter((own) => own.messageId !== messageId);
@@ -286,6 +294,7 @@ export class ConversationStore implements ConversationActions {
     const saved = await this.#memory.read();
     this.#saved = saved;
     this.#contextId ??= saved.contextId;
+    for (const id of saved.tried) this.#tried.add(id);
     if (this.#unsent.length > 0) this.#save();
     const earlier = this.#init.tasks === undefined ? await this.#earlier() : [];
     const known = new Set(this.#turns.map(({ feed }) => feed?.id));
@@ -296,13 +305,12 @@ export class ConversationStore implements ConversationActions {
     await this.#resend(saved);
   }
 
-  /** The earlier tasks: those of the context, or those with known ids if the agent lists none. */
+  /** The earlier tasks: those of the context, and those with known ids that are not listed. */
   async #earlier(): Promise<readonly Task[]> {
     const ids = this.#init.taskId === undefined ? (this.#saved?.taskIds ?? []) : [this.#init.taskId];
     if (this.#contextId === undefined && ids.length === 0) return [];
     const client = await this.#agent.client();
     const tasks = this.#contextId === undefined ? undefined : await listed(client, this.#contextId);
-    if (tasks !== undefined) return tasks;
     // The agent may have deleted old tasks. One that the page names must be there.
     const isDeleted = (thrown: unknown): boolean => this.#init.taskId === undefined && hasCode(thrown, "TaskNotFound");
     const read = async (id: string): Promise<readonly Task[]> =>
@@ -313,7 +321,10 @@ export class ConversationStore implements ConversationActions {
           throw thrown;
         },
       );
-    return (await Promise.all(ids.map(read))).flat();
+    const isOther = (id: string): boolean => tasks?.every((task) => task.id !== id) ?? true;
+    // A message that was sent again may have begun another context. Of a full list, the others are older.
+    const others = tasks !== undefined && tasks.length >= maxEntries ? [] : ids.filter(isOther);
+    return [...(await Promise.all(others.map(read))).flat(), ...(tasks ?? [])];
   }
 
   /** Sends what the page could not send before it was closed. An agent without idempotent sends could run it twice. */
@@ -344,7 +355,8 @@ export class ConversationStore implements ConversationActions {
     const all = [...this.#saved.unsent, ...this.#lost, ...this.#unsent];
     // A credential is in no storage.
     const unsent = all.filter(({ parts }) => !parts.some(isAuthorizationAnswer));
-    this.#memory.write({ contextId: this.#contextId, taskIds: taskIds.slice(-maxEntries), unsent });
+    const tried = unsent.map(({ messageId }) => messageId).filter((id) => this.#tried.has(id));
+    this.#memory.write({ contextId: this.#contextId, taskIds: taskIds.slice(-maxEntries), unsent, tried });
   }
 
   #fail(thrown: unknown): void {

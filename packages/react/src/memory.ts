@@ -12,6 +12,8 @@ export interface Saved {
   readonly taskIds: readonly string[];
   /** Messages that the agent has not accepted yet. */
   readonly unsent: readonly Message[];
+  /** The ids of those that it may have accepted. */
+  readonly tried: readonly string[];
 }
 
 /** The entry of a conversation in the storage that the page chose. */
@@ -29,10 +31,11 @@ export class Memory {
   /** What is not valid in an entry counts as absent. */
   async read(): Promise<Saved> {
     const value = parsed((await this.#storage?.getItem(this.#key)) ?? "null");
-    const { contextId, taskIds, unsent } = isObject(value) ? value : {};
+    const { contextId, taskIds, unsent, tried } = isObject(value) ? value : {};
     return {
       contextId: typeof contextId === "string" ? contextId : undefined,
-      taskIds: Array.isArray(taskIds) ? taskIds.filter((id) => typeof id === "string").slice(-maxEntries) : [],
+      taskIds: idsIn(taskIds),
+      tried: idsIn(tried),
       unsent: Array.isArray(unsent) ? unsent.flatMap(messageIn).slice(-maxEntries) : [],
     };
   }
@@ -61,6 +64,10 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+function idsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((id) => typeof id === "string").slice(-maxEntries) : [];
 }
 
 function messageIn(value: unknown): readonly Message[] {

@@ -246,6 +246,35 @@ describe("a conversation", () => {
     expect(shown(again.getSnapshot())).toEqual(shown(read.getSnapshot()));
   });
 
+  test("sends a message again as it was, so that its task does not matter", async () => {
+    const heard: string[] = [];
+    let isLosing = false;
+    const lose: Interceptor = (next) => ({
+      async call(operation, request, context) {
+        const answer = await next.call(operation, request, context);
+        if (operation === "SendMessage" && isLosing) throw new A2AError("ConnectionLost", "Gone");
+        return answer;
+      },
+      stream: (operation, request, context) => next.stream(operation, request, context),
+    });
+    const url = await serving(async function* (turn) {
+      heard.push(turn.text);
+      if (turn.number === 1) yield turn.inputRequired("Go on?");
+      else yield turn.completed("Done");
+    });
+    const store = followed(new RemoteAgent(url, { interceptors: [lose], retry: false }).conversation());
+    await store.sendMessage("one");
+    await vi.waitFor(() => expect(store.getSnapshot().question).toBeDefined(), 20_000);
+    isLosing = true;
+    await store.sendMessage("Yes");
+    await vi.waitFor(() => expect(shown(store.getSnapshot()).join()).toContain("Done"), 20_000);
+    isLosing = false;
+    await store.regenerate();
+    await until(store, "ready");
+    expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Go on?", "user: Yes", "assistant: Done"]);
+    expect(heard).toEqual(["one", "Yes"]);
+  });
+
   test("reports an agent that is away, and connects with the next message", async () => {
     const url = await serving(echo);
     let isAway = true;
@@ -321,6 +350,35 @@ describe("an earlier conversation", () => {
     expect(shown(third.getSnapshot())).toEqual(all);
     const [entry = ""] = kept.entries.values();
     expect(JSON.parse(entry)).toMatchObject({ unsent: [] });
+  });
+
+  test("has a message whose answer was lost, in whatever context the agent has put it", async () => {
+    const heard: string[] = [];
+    const url = await serving(async function* (turn) {
+      heard.push(turn.text);
+      yield turn.completed(`Heard ${turn.text}`);
+    });
+    const kept = storage();
+    const first = followed(new RemoteAgent(url).conversation({ storage: kept }));
+    await first.sendMessage("one");
+    await until(first, "ready");
+    const message: Message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "two" }] };
+    await (await connect(url)).sendMessage(message);
+    const [[key = "", entry = ""] = []] = kept.entries;
+    const saved = JSON.parse(entry) as object;
+    kept.entries.set(key, JSON.stringify({ ...saved, unsent: [message], tried: [message.messageId] }));
+    for (const time of ["sent again", "read again"]) {
+      const store = followed(new RemoteAgent(url).conversation({ storage: kept }));
+      await vi.waitFor(() => expect(shown(store.getSnapshot()), time).toHaveLength(4), 20_000);
+      await until(store, "ready");
+      expect(shown(store.getSnapshot()).toSorted(), time).toEqual([
+        "assistant: Heard one",
+        "assistant: Heard two",
+        "user: one",
+        "user: two",
+      ]);
+    }
+    expect(heard).toEqual(["one", "two"]);
   });
 
   test("has a message that was written while the page still read the conversation", async () => {
