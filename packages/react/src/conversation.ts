@@ -3,7 +3,6 @@ import {
   A2AError,
   data,
   hasCode,
-  isInterrupted,
   isTerminal,
   type Message,
   type SendMessageRequest,
@@ -18,10 +17,11 @@ import type { FeedSource, TaskFeed } from "./feed.ts";
 import {
   answerId,
   distinct,
-  failureOf,
+  errorOf,
   messagesOf,
   partsOf,
   questionOf,
+  statusOf,
   userMessages,
   type SentMessage,
 } from "./messages.ts";
@@ -34,7 +34,6 @@ import type {
   ConversationMessage,
   ConversationSnapshot,
   Question,
-  Status,
 } from "./types.ts";
 
 /** The agent of a conversation. */
@@ -406,25 +405,6 @@ export function renderedFirst({ contextId, tasks = [] }: ConversationInit): Conv
     status: error !== undefined ? "error" : last === undefined ? "ready" : statusOf(last),
     error,
   };
-}
-
-/** How a task is for a page, apart from errors. */
-export function statusOf(task: Task | undefined): Status {
-  if (task === undefined) return "submitted";
-  const { state } = task.status;
-  if (isTerminal(state) || isInterrupted(state)) return "ready";
-  return state === "TASK_STATE_SUBMITTED" ? "submitted" : "streaming";
-}
-
-const errors = new WeakMap<Task, Error>();
-
-/** The failure of a task as an error, the same for the same task. */
-export function errorOf(task: Task | undefined): Error | undefined {
-  const failure = task && failureOf(task);
-  if (task === undefined || failure === undefined) return undefined;
-  const error = errors.get(task) ?? new Error(failure);
-  errors.set(task, error);
-  return error;
 }
 
 function messagesIn({ feed, sent, reply }: Turn): readonly ConversationMessage[] {

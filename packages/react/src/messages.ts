@@ -1,7 +1,7 @@
 import { isInterrupted, isTerminal, type JsonValue, type Message, type Part, type Task } from "@parley/a2a/model";
 import { authorizationMember, readAuthorization } from "@parley/a2a/internal/protocol/authorization";
 import { isObject } from "@parley/a2a/internal/model/schema";
-import type { ApprovalRequest, ConversationMessage, Question } from "./types.ts";
+import type { ApprovalRequest, ConversationMessage, Question, Status } from "./types.ts";
 
 /** A message of this page, and where it stands in the history of a task that does not have it. */
 export interface SentMessage {
@@ -86,9 +86,28 @@ export function questionOf({ id: taskId, status: { state, message } }: Task): Qu
 }
 
 /** Why the agent failed or rejected the task. */
-export function failureOf({ status: { state, message } }: Task): string | undefined {
+function failureOf({ status: { state, message } }: Task): string | undefined {
   if (state !== "TASK_STATE_FAILED" && state !== "TASK_STATE_REJECTED") return undefined;
   return textOf(message?.parts ?? []) || "The agent failed without a reason";
+}
+
+/** How a task is for a page, apart from errors. */
+export function statusOf(task: Task | undefined): Status {
+  if (task === undefined) return "submitted";
+  const { state } = task.status;
+  if (isTerminal(state) || isInterrupted(state)) return "ready";
+  return state === "TASK_STATE_SUBMITTED" ? "submitted" : "streaming";
+}
+
+const errors = new WeakMap<Task, Error>();
+
+/** The failure of a task as an error, the same for the same task. */
+export function errorOf(task: Task | undefined): Error | undefined {
+  const failure = task && failureOf(task);
+  if (task === undefined || failure === undefined) return undefined;
+  const error = errors.get(task) ?? new Error(failure);
+  errors.set(task, error);
+  return error;
 }
 
 /** The messages of a task, each once. */
