@@ -12,8 +12,8 @@ export interface CardSnapshot {
   readonly error?: Error;
 }
 
-/** How many tasks stay in memory that no component shows. */
-const maxFeeds = 100;
+/** How many tasks, and how many conversations, stay in memory that no component shows. */
+const maxIdle = 100;
 
 /**
  * An agent for the hooks: its connection, and what components share. Create it once, outside of components. It connects when a component
@@ -73,11 +73,7 @@ export class RemoteAgent implements ConversationAgent {
     const id = typeof task === "string" ? task : task.id;
     const feed = this.#feeds.get(id) ?? new TaskFeed(this, task);
     if (isServer()) return feed;
-    this.#feeds.set(id, feed);
-    for (const [other, { isIdle }] of this.#feeds) {
-      if (this.#feeds.size <= maxFeeds) break;
-      if (isIdle && other !== id) this.#feeds.delete(other);
-    }
+    keep(this.#feeds, id, feed);
     return feed;
   }
 
@@ -85,7 +81,7 @@ export class RemoteAgent implements ConversationAgent {
   conversation(init: ConversationInit = {}): ConversationStore {
     const id = init.id ?? init.contextId ?? init.taskId ?? "";
     const store = this.#conversations.get(id) ?? new ConversationStore(this, id, init);
-    if (!isServer()) this.#conversations.set(id, store);
+    if (!isServer()) keep(this.#conversations, id, store);
     return store;
   }
 
@@ -127,6 +123,16 @@ export class RemoteAgent implements ConversationAgent {
     this.#card = card;
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** Keeps an entry as the newest one. The oldest that nobody shows makes room. */
+function keep<T extends { readonly isIdle: boolean }>(entries: Map<string, T>, id: string, entry: T): void {
+  entries.delete(id);
+  for (const [other, { isIdle }] of entries) {
+    if (entries.size < maxIdle) break;
+    if (isIdle) entries.delete(other);
+  }
+  entries.set(id, entry);
 }
 
 function isClient(agent: string | URL | Client): agent is Client {

@@ -3,7 +3,6 @@ import {
   A2AError,
   data,
   hasCode,
-  isInterrupted,
   isTerminal,
   type Message,
   type SendMessageRequest,
@@ -15,16 +14,26 @@ import { toA2AError } from "@parley/a2a/internal/model/index";
 import { isAuthorizationAnswer } from "@parley/a2a/internal/protocol/authorization";
 import { idempotentSendExtension } from "@parley/a2a/internal/protocol/service";
 import type { FeedSource, TaskFeed } from "./feed.ts";
-import { answerId, failureOf, messagesOf, partsOf, questionOf, userMessages, type SentMessage } from "./messages.ts";
-import { Memory } from "./memory.ts";
+import {
+  answerId,
+  distinct,
+  errorOf,
+  messagesOf,
+  partsOf,
+  questionOf,
+  statusOf,
+  userMessages,
+  type SentMessage,
+} from "./messages.ts";
+import { maxEntries, Memory, type Saved } from "./memory.ts";
 import type {
+  ApprovalRequest,
   ApprovalResponse,
   ConversationActions,
   ConversationInit,
   ConversationMessage,
   ConversationSnapshot,
   Question,
-  Status,
 } from "./types.ts";
 
 /** The agent of a conversation. */
@@ -51,9 +60,6 @@ function turnOf(feed: TaskFeed | undefined, message?: Message): Turn {
   return { feed, sent: message === undefined ? [] : [{ message, at: 0 }] };
 }
 
-/** How many tasks of a context are read, the newest ones. */
-const maxTasks = 100;
-
 /** A conversation as React reads it. */
 export class ConversationStore implements ConversationActions {
   readonly #agent: ConversationAgent;
@@ -62,11 +68,14 @@ export class ConversationStore implements ConversationActions {
   readonly #listeners = new Set<() => void>();
   #turns: readonly Turn[];
   #contextId: string | undefined;
-  /** Tasks that the storage names. */
-  #savedIds: readonly string[] = [];
-  /** Messages that the agent has not accepted yet, and the last one whose connection broke. */
+  /** What an earlier page has saved; `undefined` until the storage is read. Its messages leave it when they are sent. */
+  #saved: Saved | undefined;
+  /** Messages that are on their way, and those whose connection broke since the agent has accepted one. */
   #unsent: readonly Message[] = [];
-  #lost: Message | undefined;
+  #lost: readonly Message[] = [];
+  /** Ids of those that the agent may have: sent again, they must have the same context and task. */
+  readonly #tried = new Set<string>();
+  /** By the call that the person has seen: an agent may ask for another one by the same id. */
   readonly #decisions = new Map<string, ApprovalResponse>();
   #error: Error | undefined;
   readonly #dismissed = new WeakSet<Error>();
@@ -105,6 +114,14 @@ export class ConversationStore implements ConversationActions {
     };
   };
 
+  /** Whether nobody misses this object: no component shows it, and another one reads the same from the agent. */
+  get isIdle(): boolean {
+    const { storage, contextId, taskId, tasks } = this.#init;
+    const isBusy = this.#listeners.size > 0 || this.#unsent.length > 0;
+    const isRead = tasks === undefined && (storage ?? contextId ?? taskId) !== undefined;
+    return !isBusy && (isRead ? this.#turns.every(({ feed }) => feed !== undefined) : this.#turns.length === 0);
+  }
+
   readonly sendMessage = async (input: SendInput, options?: CallOptions): Promise<void> => {
     const request = toSendRequest(input, randomIds);
     await this.#enqueue(request, options, false);
@@ -112,11 +129,14 @@ export class ConversationStore implements ConversationActions {
 
   readonly addToolApprovalResponse = async (response: ApprovalResponse): Promise<void> => {
     const { question } = this.#snapshot;
-    if (question?.approvals.some(({ id }) => id === response.id) !== true) return;
-    this.#decisions.set(response.id, response);
+    const decided = question?.approvals.find(({ id }) => id === response.id);
+    // A message on its way is the answer.
+    if (question === undefined || decided === undefined || this.#unsent.length > 0) return;
+    this.#decisions.set(callOf(decided), response);
     this.#changed();
-    const answers = question.approvals.map(({ id, digest }) => {
-      const decision = this.#decisions.get(id);
+    const answers = question.approvals.map((asked) => {
+      const { id, digest } = asked;
+      const decision = this.#decisions.get(callOf(asked));
       if (decision === undefined) return undefined;
       const { approved, reason } = decision;
       return data({ approvalId: id, approved, ...(reason !== undefined && { reason }), ...(digest && { digest }) });
@@ -124,27 +144,30 @@ export class ConversationStore implements ConversationActions {
     const parts = answers.filter((part) => part !== undefined);
     if (parts.length < answers.length) return;
     await this.sendMessage({ parts, taskId: question.taskId });
-    if (this.#error === undefined) for (const { id } of question.approvals) this.#decisions.delete(id);
   };
 
   readonly regenerate = async (): Promise<void> => {
     const { messages, status } = this.#snapshot;
-    const turn = this.#turns.at(-1);
-    const failed = turn?.feed === undefined && turn?.reply === undefined ? turn?.sent[0]?.message : undefined;
+    if (status === "submitted" || this.#unsent.length > 0) return;
+    const accepted = this.#turns.findLastIndex(({ feed, reply }) => (feed ?? reply) !== undefined) + 1;
+    const failed = this.#turns.slice(accepted).flatMap(({ sent }) => sent);
+    if (failed.length > 0) {
+      this.#turns = this.#turns.slice(0, accepted);
+      await Promise.all(failed.map(({ message }) => this.#enqueue({ message }, undefined, false)));
+      return;
+    }
     const last = messages.findLast(({ role }) => role === "user");
-    // Repeated, an accepted message with the same id would join the task of the first one.
-    const again = failed ?? (last && { parts: last.parts, messageId: randomIds.next() });
-    if (again === undefined || status === "submitted") return;
+    if (last === undefined) return;
     if (status === "streaming") await this.stop();
-    if (failed !== undefined) this.#turns = this.#turns.filter((other) => other !== turn);
-    await this.#enqueue(toSendRequest(again, randomIds), undefined, failed === undefined);
+    // Repeated, an accepted message with the same id would join the task of the first one.
+    await this.#enqueue(toSendRequest({ parts: last.parts }, randomIds), undefined, true);
   };
 
   readonly stop = async (): Promise<void> => {
     // A message on its way is accepted first: its task is the one to cancel.
     await this.#queue;
     await this.#turns
-      .at(-1)
+      .findLast(({ feed }) => feed !== undefined)
       ?.feed?.stop()
       .catch((thrown: unknown) => this.#fail(thrown));
   };
@@ -169,10 +192,10 @@ export class ConversationStore implements ConversationActions {
     const turn = turnOf(undefined, message);
     this.#turns = [...this.#turns, turn];
     this.#unsent = [...this.#unsent, message];
-    this.#lost = undefined;
+    this.#lost = this.#lost.filter(({ messageId }) => messageId !== message.messageId);
     this.clearError();
     this.#restore();
-    if (!this.#isRestoring) this.#save();
+    this.#save();
     this.#queue = this.#queue.then(() => this.#send(turn, request, options, isNew));
     return this.#queue;
   }
@@ -184,19 +207,29 @@ export class ConversationStore implements ConversationActions {
       await this.#restored;
       const client = await this.#agent.client();
       const feed = this.#turns.slice(0, this.#turns.indexOf(turn)).findLast((earlier) => earlier.feed)?.feed;
-      const message = this.#placed(request.message, isNew ? undefined : feed?.latest, feed?.latest);
+      const isTried = this.#tried.has(messageId);
+      const open = isNew ? undefined : feed?.latest;
+      const message = isTried ? request.message : this.#placed(request.message, open, feed?.latest);
       const target = this.#turns.find((other) => other.feed !== undefined && other.feed.id === message.taskId);
       const before = target?.feed?.latest;
       this.#unsent = this.#unsent.map((own) => (own.messageId === messageId ? message : own));
+      this.#tried.add(messageId);
       this.#save();
       const configuration = { ...request.configuration, returnImmediately: true };
       const answer = await client.sendMessage({ ...request, message, configuration }, options);
       if (answer.task !== undefined) this.#accept(turn, answer.task, before);
       else turn.reply = answer.message;
       this.#contextId = (answer.task ?? answer.message)?.contextId ?? this.#contextId;
+      this.#lost = [];
+      this.#decisions.clear();
+      this.#tried.delete(messageId);
     } catch (thrown) {
       // The agent may have accepted it: the next page finds out.
-      if (isLost(thrown)) this.#lost = this.#unsent.find((own) => own.messageId === messageId);
+      if (isLost(thrown)) {
+        const lost = this.#unsent.filter((own) => own.messageId === messageId);
+        this.#lost = [...this.#lost, ...lost];
+        turn.sent = lost.map((message) => ({ message, at: 0 }));
+      } else this.#tried.delete(messageId);
       this.#fail(thrown);
     }
     this.#unsent = this.#unsent.filter((own) => own.messageId !== messageId);
@@ -258,23 +291,25 @@ export class ConversationStore implements ConversationActions {
 
   async #read(): Promise<void> {
     const saved = await this.#memory.read();
+    this.#saved = saved;
     this.#contextId ??= saved.contextId;
-    this.#savedIds = saved.taskIds;
+    for (const id of saved.tried) this.#tried.add(id);
+    if (this.#unsent.length > 0) this.#save();
     const earlier = this.#init.tasks === undefined ? await this.#earlier() : [];
     const known = new Set(this.#turns.map(({ feed }) => feed?.id));
-    const turns = earlier.filter(({ id }) => !known.has(id)).map((task) => turnOf(this.#agent.task(task)));
+    const tasks = [...new Map(earlier.map((task) => [task.id, task])).values()].filter(({ id }) => !known.has(id));
+    const turns = tasks.map((task) => turnOf(this.#agent.task(task)));
     this.#turns = [...turns, ...this.#turns];
     if (this.#listeners.size > 0) for (const turn of turns) this.#join(turn);
-    await this.#resend(saved.unsent);
+    await this.#resend(saved);
   }
 
-  /** The earlier tasks: those of the context, or those with known ids if the agent lists none. */
+  /** The earlier tasks: those of the context, and those with known ids that are not listed. */
   async #earlier(): Promise<readonly Task[]> {
-    const ids = this.#init.taskId === undefined ? this.#savedIds : [this.#init.taskId];
+    const ids = this.#init.taskId === undefined ? (this.#saved?.taskIds ?? []) : [this.#init.taskId];
     if (this.#contextId === undefined && ids.length === 0) return [];
     const client = await this.#agent.client();
     const tasks = this.#contextId === undefined ? undefined : await listed(client, this.#contextId);
-    if (tasks !== undefined) return tasks;
     // The agent may have deleted old tasks. One that the page names must be there.
     const isDeleted = (thrown: unknown): boolean => this.#init.taskId === undefined && hasCode(thrown, "TaskNotFound");
     const read = async (id: string): Promise<readonly Task[]> =>
@@ -285,16 +320,21 @@ export class ConversationStore implements ConversationActions {
           throw thrown;
         },
       );
-    return (await Promise.all(ids.map(read))).flat();
+    const isOther = (id: string): boolean => tasks?.every((task) => task.id !== id) ?? true;
+    // A message that was sent again may have begun another context. Of a full list, the others are older.
+    const others = tasks !== undefined && tasks.length >= maxEntries ? [] : ids.filter(isOther);
+    return [...(await Promise.all(others.map(read))).flat(), ...(tasks ?? [])];
   }
 
   /** Sends what the page could not send before it was closed. An agent without idempotent sends could run it twice. */
-  async #resend(messages: readonly Message[]): Promise<void> {
-    const shown = new Set([...this.#now().messages.map(({ id }) => id), ...this.#unsent.map((own) => own.messageId)]);
-    const unsent = messages.filter(({ messageId }) => !shown.has(messageId));
-    if (unsent.length === 0) return;
-    const { extensions = [] } = (await this.#agent.client()).card.capabilities;
+  async #resend(saved: Saved): Promise<void> {
+    const inTasks = this.#turns.flatMap(({ feed }) => feed?.latest?.history ?? []);
+    const inPage = this.#turns.flatMap(({ sent }) => sent.map(({ message }) => message));
+    const known = new Set([...inTasks, ...inPage].map(({ messageId }) => messageId));
+    const unsent = saved.unsent.filter(({ messageId }) => !known.has(messageId));
+    const { extensions = [] } = unsent.length === 0 ? {} : (await this.#agent.client()).card.capabilities;
     const isIdempotent = extensions.some(({ uri }) => uri === idempotentSendExtension);
+    this.#saved = { ...saved, unsent: [] };
     for (const message of unsent) {
       const turn = turnOf(undefined, message);
       this.#turns = [...this.#turns, turn];
@@ -302,17 +342,20 @@ export class ConversationStore implements ConversationActions {
       this.#unsent = [...this.#unsent, message];
       this.#queue = this.#queue.then(() => this.#send(turn, { message }, {}, false));
     }
-    if (isIdempotent) return;
-    this.#lost = unsent.at(-1);
+    if (isIdempotent || unsent.length === 0) return;
+    this.#lost = [...unsent, ...this.#lost];
     this.#fail(new A2AError("ConnectionLost", "The page was closed before the agent accepted the last message"));
   }
 
   #save(): void {
-    const taskIds = [...new Set([...this.#savedIds, ...this.#turns.flatMap(({ feed }) => feed?.id ?? [])])];
-    const all = [...(this.#lost === undefined ? [] : [this.#lost]), ...this.#unsent];
+    // Before the storage is read, a write would replace what an earlier page has saved.
+    if (this.#saved === undefined) return;
+    const taskIds = [...new Set([...this.#saved.taskIds, ...this.#turns.flatMap(({ feed }) => feed?.id ?? [])])];
+    const all = [...this.#saved.unsent, ...this.#lost, ...this.#unsent];
     // A credential is in no storage.
     const unsent = all.filter(({ parts }) => !parts.some(isAuthorizationAnswer));
-    this.#memory.write({ contextId: this.#contextId, taskIds: taskIds.slice(-maxTasks), unsent });
+    const tried = unsent.map(({ messageId }) => messageId).filter((id) => this.#tried.has(id));
+    this.#memory.write({ contextId: this.#contextId, taskIds: taskIds.slice(-maxEntries), unsent, tried });
   }
 
   #fail(thrown: unknown): void {
@@ -334,7 +377,7 @@ export class ConversationStore implements ConversationActions {
     const question = last?.task && questionOf(last.task);
     return {
       contextId: this.#contextId ?? last?.task?.contextId,
-      messages: this.#turns.flatMap((turn) => (turn.made ??= messagesIn(turn))),
+      messages: distinct(this.#turns.flatMap((turn) => (turn.made ??= messagesIn(turn)))),
       question: question && this.#decided(question),
       status:
         error !== undefined ? "error" : isWaiting ? "submitted" : last === undefined ? "ready" : statusOf(last.task),
@@ -344,7 +387,7 @@ export class ConversationStore implements ConversationActions {
 
   #decided(question: Question): Question {
     const approvals = question.approvals.map((asked) => {
-      const decision = this.#decisions.get(asked.id);
+      const decision = this.#decisions.get(callOf(asked));
       return decision === undefined ? asked : { ...asked, approved: decision.approved };
     });
     return { ...question, approvals };
@@ -357,30 +400,11 @@ export function renderedFirst({ contextId, tasks = [] }: ConversationInit): Conv
   const error = errorOf(last);
   return {
     contextId: contextId ?? last?.contextId,
-    messages: tasks.flatMap((task) => messagesOf(task)),
+    messages: distinct(tasks.flatMap((task) => messagesOf(task))),
     question: last && questionOf(last),
     status: error !== undefined ? "error" : last === undefined ? "ready" : statusOf(last),
     error,
   };
-}
-
-/** How a task is for a page, apart from errors. */
-export function statusOf(task: Task | undefined): Status {
-  if (task === undefined) return "submitted";
-  const { state } = task.status;
-  if (isTerminal(state) || isInterrupted(state)) return "ready";
-  return state === "TASK_STATE_SUBMITTED" ? "submitted" : "streaming";
-}
-
-const errors = new WeakMap<Task, Error>();
-
-/** The failure of a task as an error, the same for the same task. */
-export function errorOf(task: Task | undefined): Error | undefined {
-  const failure = task && failureOf(task);
-  if (task === undefined || failure === undefined) return undefined;
-  const error = errors.get(task) ?? new Error(failure);
-  errors.set(task, error);
-  return error;
 }
 
 function messagesIn({ feed, sent, reply }: Turn): readonly ConversationMessage[] {
@@ -398,7 +422,7 @@ async function listed(client: Client, contextId: string): Promise<readonly Task[
   try {
     for await (const task of client.tasks({ contextId, includeArtifacts: true, pageSize: 20 })) {
       tasks.unshift(task);
-      if (tasks.length >= maxTasks) break;
+      if (tasks.length >= maxEntries) break;
     }
   } catch (thrown) {
     if (hasCode(thrown, "UnsupportedOperation") || hasCode(thrown, "MethodNotFound")) return undefined;
@@ -407,5 +431,14 @@ async function listed(client: Client, contextId: string): Promise<readonly Task[
   return tasks;
 }
 
+/** Also an error of the runtime: while a page is offline, its chunk with the client cannot be loaded. */
 const isLost = (thrown: unknown): boolean =>
-  hasCode(thrown, "ConnectionFailed") || hasCode(thrown, "ConnectionLost") || hasCode(thrown, "Timeout");
+  !(thrown instanceof A2AError) ||
+  hasCode(thrown, "ConnectionFailed") ||
+  hasCode(thrown, "ConnectionLost") ||
+  hasCode(thrown, "Timeout");
+
+/** Identifies a call by all that a person has seen of it. */
+function callOf({ approved: _, ...call }: ApprovalRequest): string {
+  return JSON.stringify(call);
+}

@@ -4,10 +4,10 @@ import type { AgentCard } from "@parley/a2a";
 import type { Task } from "@parley/a2a/model";
 import { useMemo, useSyncExternalStore } from "react";
 import type { CardSnapshot, RemoteAgent } from "./agent.ts";
-import { errorOf, renderedFirst, statusOf } from "./conversation.ts";
+import { renderedFirst } from "./conversation.ts";
 import { snapshotOf } from "./feed.ts";
 import { isServer } from "./frame.ts";
-import { messagesOf, questionOf } from "./messages.ts";
+import { errorOf, messagesOf, questionOf, statusOf } from "./messages.ts";
 import type { AgentCardResult, ConversationInit, ConversationResult, TaskResult } from "./types.ts";
 
 /** Options of `useConversation()`. All but `agent` count when the first component uses the conversation. */

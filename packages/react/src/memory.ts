@@ -1,6 +1,10 @@
 import type { Message } from "@parley/a2a/model";
-import { isObject } from "@parley/a2a/internal/model/schema";
+import { check, isObject } from "@parley/a2a/internal/model/schema";
+import { messageSchema } from "@parley/a2a/internal/model/schemas";
 import type { ConversationStorage } from "./types.ts";
+
+/** How many tasks of a conversation are read, and messages sent again: the newest ones. */
+export const maxEntries = 100;
 
 /** What is kept of a conversation. The agent has the rest. */
 export interface Saved {
@@ -8,6 +12,8 @@ export interface Saved {
   readonly taskIds: readonly string[];
   /** Messages that the agent has not accepted yet. */
   readonly unsent: readonly Message[];
+  /** The ids of those that it may have accepted. */
+  readonly tried: readonly string[];
 }
 
 /** The entry of a conversation in the storage that the page chose. */
@@ -22,14 +28,15 @@ export class Memory {
     this.#key = key;
   }
 
-  /** An entry that others have changed counts as absent. */
+  /** What is not valid in an entry counts as absent. */
   async read(): Promise<Saved> {
     const value = parsed((await this.#storage?.getItem(this.#key)) ?? "null");
-    const { contextId, taskIds, unsent } = isObject(value) ? value : {};
+    const { contextId, taskIds, unsent, tried } = isObject(value) ? value : {};
     return {
       contextId: typeof contextId === "string" ? contextId : undefined,
-      taskIds: Array.isArray(taskIds) ? taskIds.filter((id) => typeof id === "string") : [],
-      unsent: Array.isArray(unsent) ? unsent.filter(isMessage) : [],
+      taskIds: idsIn(taskIds),
+      tried: idsIn(tried),
+      unsent: Array.isArray(unsent) ? unsent.flatMap(messageIn).slice(-maxEntries) : [],
     };
   }
 
@@ -59,6 +66,11 @@ function parsed(text: string): unknown {
   }
 }
 
-function isMessage(value: unknown): value is Message {
-  return isObject(value) && typeof value["messageId"] === "string" && Array.isArray(value["parts"]);
+function idsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((id) => typeof id === "string").slice(-maxEntries) : [];
+}
+
+function messageIn(value: unknown): readonly Message[] {
+  const result = check(messageSchema, value, "request");
+  return result.ok && result.value.role === "ROLE_USER" ? [result.value] : [];
 }

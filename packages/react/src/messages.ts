@@ -1,7 +1,7 @@
 import { isInterrupted, isTerminal, type JsonValue, type Message, type Part, type Task } from "@parley/a2a/model";
 import { authorizationMember, readAuthorization } from "@parley/a2a/internal/protocol/authorization";
 import { isObject } from "@parley/a2a/internal/model/schema";
-import type { ApprovalRequest, ConversationMessage, Question } from "./types.ts";
+import type { ApprovalRequest, ConversationMessage, Question, Status } from "./types.ts";
 
 /** A message of this page, and where it stands in the history of a task that does not have it. */
 export interface SentMessage {
@@ -26,6 +26,18 @@ export function messagesOf(task: Task, sent: readonly SentMessage[] = []): reado
   });
 }
 
+/** Each message once: some agents repeat the messages of a context in all of its tasks. The last answer of a task has its artifacts, and stays. */
+export function distinct(messages: readonly ConversationMessage[]): readonly ConversationMessage[] {
+  const ids = new Set<string>();
+  return messages.flatMap((message) => {
+    const { id, taskId, state } = message;
+    const isRepeated = ids.has(id);
+    ids.add(id);
+    if (!isRepeated) return [message];
+    return state === undefined ? [] : [{ ...message, id: `${id}-${taskId}` }];
+  });
+}
+
 /** The id of the message that answers a message. */
 export function answerId(messageId: string): string {
   return `answer-${messageId}`;
@@ -38,15 +50,21 @@ export function userMessages(message: Message, taskId?: string): readonly Conver
   return parts.length === 0 ? [] : [{ id, role: "user", parts, ...(taskId !== undefined && { taskId }) }];
 }
 
-/** The parts that a page shows: without those that a `Question` has, without answers to it, and without links such as `javascript:`. */
+/** The parts of messages that a page shows: without those that a `Question` has, without answers to it, and without links such as `javascript:`. */
 export function partsOf(said: readonly Pick<Message, "parts">[]): readonly Part[] {
-  return said.flatMap(({ parts }) => parts.filter(isShown));
+  return said.flatMap(({ parts }) => parts.filter((part) => isSafe(part) && !isOfQuestion(part)));
 }
 
-function isShown({ data, url, mediaType }: Part): boolean {
-  if (url !== undefined) return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
-  if (!isObject(data)) return true;
-  return mediaType !== formType && !["approvals", "approvalId", authorizationMember].some((name) => name in data);
+function isSafe({ url }: Part): boolean {
+  return url === undefined || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
+}
+
+function isOfQuestion(part: Part): boolean {
+  const { data, mediaType } = part;
+  if (data !== undefined && mediaType === formType) return true;
+  if (!isObject(data)) return false;
+  const isDecision = typeof data["approvalId"] === "string" && typeof data["approved"] === "boolean";
+  return isDecision || authorizationMember in data || approvalsIn(part).length > 0;
 }
 
 const formType = "application/schema+json";
@@ -68,9 +86,28 @@ export function questionOf({ id: taskId, status: { state, message } }: Task): Qu
 }
 
 /** Why the agent failed or rejected the task. */
-export function failureOf({ status: { state, message } }: Task): string | undefined {
+function failureOf({ status: { state, message } }: Task): string | undefined {
   if (state !== "TASK_STATE_FAILED" && state !== "TASK_STATE_REJECTED") return undefined;
   return textOf(message?.parts ?? []) || "The agent failed without a reason";
+}
+
+/** How a task is for a page, apart from errors. */
+export function statusOf(task: Task | undefined): Status {
+  if (task === undefined) return "submitted";
+  const { state } = task.status;
+  if (isTerminal(state) || isInterrupted(state)) return "ready";
+  return state === "TASK_STATE_SUBMITTED" ? "submitted" : "streaming";
+}
+
+const errors = new WeakMap<Task, Error>();
+
+/** The failure of a task as an error, the same for the same task. */
+export function errorOf(task: Task | undefined): Error | undefined {
+  const failure = task && failureOf(task);
+  if (task === undefined || failure === undefined) return undefined;
+  const error = errors.get(task) ?? new Error(failure);
+  errors.set(task, error);
+  return error;
 }
 
 /** The messages of a task, each once. */
@@ -78,14 +115,19 @@ function historyOf(
   { history = [], status: { state, message } }: Task,
   sent: readonly SentMessage[],
 ): readonly Message[] {
-  const all = [...history];
+  const asked = new Map<string, Message>();
+  for (const message of history.toReversed()) asked.set(message.messageId, message);
+  const all = history.filter((message) => message.role === "ROLE_AGENT" || asked.get(message.messageId) === message);
   const has = (id: string): boolean => all.some(({ messageId }) => messageId === id);
+  // Some agents give all of their messages the same id.
+  const repeats = ({ messageId, parts }: Message): boolean =>
+    all.some((each) => each.messageId === messageId && JSON.stringify(each.parts) === JSON.stringify(parts));
   let added = 0;
   for (const { message: own, at } of sent) {
     if (!has(own.messageId)) all.splice(Math.min(at + added++, all.length), 0, own);
   }
   const isSaid = isInterrupted(state) || isTerminal(state);
-  return message !== undefined && isSaid && !has(message.messageId) ? [...all, message] : all;
+  return message !== undefined && isSaid && !repeats(message) ? [...all, message] : all;
 }
 
 interface Turn {
@@ -106,7 +148,7 @@ function turnsOf(history: readonly Message[]): readonly Turn[] {
 
 function lastAnswer(task: Task, id: string, said: readonly Message[]): ConversationMessage {
   const { artifacts = [], status } = task;
-  const made = partsOf(artifacts);
+  const made = artifacts.flatMap(({ parts }) => parts.filter(isSafe));
   const failure = failureOf(task);
   const isActive = !isInterrupted(status.state) && !isTerminal(status.state);
   const progress = isActive ? textOf(status.message?.parts ?? []) : "";

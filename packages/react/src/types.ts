@@ -112,9 +112,9 @@ export interface ConversationActions {
    * message waits until the agent has accepted this one.
    */
   readonly sendMessage: (input: SendInput, options?: CallOptions) => Promise<void>;
-  /** Decides on a tool call. The answer is sent with the last decision of the question. */
+  /** Decides on a tool call. The answer is sent with the last decision of the question; while a message is on its way, the call does nothing. */
   readonly addToolApprovalResponse: (response: ApprovalResponse) => Promise<void>;
-  /** Sends the last message of the user again: a new task in the same context. A message that failed keeps its id. */
+  /** Sends the last message of the user again: a new task in the same context. Messages that failed are all sent again, with their ids. */
   readonly regenerate: () => Promise<void>;
   /** Cancels the task. */
   readonly stop: () => Promise<void>;

@@ -1,7 +1,8 @@
-import { A2AError, answerAuthorization, connect, connectJsonRpc } from "@parley/a2a";
+import { A2AError, answerAuthorization, connect, connectJsonRpc, type ConnectOptions } from "@parley/a2a";
+import type { Message, Task } from "@parley/a2a/model";
 import type { Interceptor } from "@parley/a2a/protocol";
 import { data, defineAgent, serve, text, type Agent, type ServeOptions } from "@parley/node";
-import { RemoteAgent, type ConversationSnapshot, type ConversationStorage } from "@parley/react";
+import { messagesOf, RemoteAgent, type ConversationSnapshot, type ConversationStorage } from "@parley/react";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 
 /* Conversations against agents, without React: what the hooks subscribe to. */
@@ -57,6 +58,27 @@ function storage(entries = new Map<string, string>()): ConversationStorage & { r
     getItem: (key) => entries.get(key) ?? null,
     setItem: (key, value) => entries.set(key, value),
   };
+}
+
+/** Waits for `change` before each call of an operation. */
+function before(operation: string, change: () => unknown): Interceptor {
+  return (next) => ({
+    async call(called, request, context) {
+      if (called === operation) await change();
+      return next.call(called, request, context);
+    },
+    stream: (called, request, context) => next.stream(called, request, context),
+  });
+}
+
+/** A page that can be offline. */
+function network(): { isAway: boolean; readonly options: ConnectOptions } {
+  const state = { isAway: true };
+  const options: ConnectOptions = {
+    fetch: (to, init) => (state.isAway ? Promise.reject(new TypeError("fetch failed")) : fetch(to, init)),
+    retry: false,
+  };
+  return Object.assign(state, { options });
 }
 
 describe("a conversation", () => {
@@ -145,6 +167,114 @@ describe("a conversation", () => {
     expect(heard).toEqual([store.getSnapshot().messages[0]?.id]);
   });
 
+  test("stops its task, also after a message that failed", async () => {
+    let isRefused = false;
+    const refuse = before("SendMessage", () => {
+      if (isRefused) throw new A2AError("InvalidParams", "No");
+    });
+    const url = await serving(async function* (turn) {
+      yield turn.working("Looking");
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    });
+    const store = followed(new RemoteAgent(url, { interceptors: [refuse] }).conversation());
+    await store.sendMessage("one");
+    await until(store, "streaming");
+    isRefused = true;
+    await store.sendMessage("two");
+    expect(store.getSnapshot()).toMatchObject({ status: "error" });
+    store.clearError();
+    await store.stop();
+    await until(store, "ready");
+    const { contextId = "" } = store.getSnapshot();
+    const { tasks } = await (await connect(url)).listTasks({ contextId });
+    expect(tasks.map(({ status }) => status.state)).toEqual(["TASK_STATE_CANCELED"]);
+  });
+
+  test("sends no message twice that is on its way, and all that failed in their order", async () => {
+    const net = network();
+    const sent: string[] = [];
+    const url = await serving(echo);
+    const note: Interceptor = (next) => ({
+      call: (operation, request, context) => {
+        if (operation === "SendMessage") sent.push(JSON.stringify(request));
+        return next.call(operation, request, context);
+      },
+      stream: (operation, request, context) => next.stream(operation, request, context),
+    });
+    const agent = new RemoteAgent(url, { ...net.options, interceptors: [note] });
+    const store = followed(agent.conversation());
+    const sends = [store.sendMessage("one"), store.sendMessage("two")];
+    await until(store, "error");
+    // The second one waits for the first, or has failed, too.
+    await Promise.all([store.regenerate(), ...sends]);
+    expect(store.getSnapshot().messages.map(({ parts: [part] }) => part?.text)).toEqual(["one", "two"]);
+    net.isAway = false;
+    await store.regenerate();
+    await until(store, "ready");
+    expect(shown(store.getSnapshot())).toEqual([
+      "user: one",
+      "assistant: Heard one",
+      "user: two",
+      "assistant: Heard two",
+    ]);
+    expect(sent).toHaveLength(2);
+  });
+
+  test("stays in memory while a component shows it, or while nothing else has its content", async () => {
+    const url = await serving(echo);
+    const kept = storage();
+    const agent = new RemoteAgent(url);
+    const [shownOne, spoken, read] = [
+      agent.conversation({ id: "shown", storage: kept }),
+      agent.conversation({ id: "spoken" }),
+      agent.conversation({ id: "read", storage: kept }),
+    ];
+    followed(shownOne);
+    for (const store of [spoken, read]) {
+      const leave = store.subscribe(() => undefined);
+      await store.sendMessage("one");
+      await until(store, "ready");
+      leave();
+    }
+    for (let count = 0; count < 200; count += 1) agent.conversation({ id: `other ${count}` });
+    expect(agent.conversation({ id: "shown" })).toBe(shownOne);
+    expect(agent.conversation({ id: "spoken" })).toBe(spoken);
+    expect(agent.conversation({ id: "other 199" })).toBe(agent.conversation({ id: "other 199" }));
+    const again = followed(agent.conversation({ id: "read", storage: kept }));
+    expect(again).not.toBe(read);
+    await until(again, "ready");
+    expect(shown(again.getSnapshot())).toEqual(shown(read.getSnapshot()));
+  });
+
+  test("sends a message again as it was, so that its task does not matter", async () => {
+    const heard: string[] = [];
+    let isLosing = false;
+    const lose: Interceptor = (next) => ({
+      async call(operation, request, context) {
+        const answer = await next.call(operation, request, context);
+        if (operation === "SendMessage" && isLosing) throw new A2AError("ConnectionLost", "Gone");
+        return answer;
+      },
+      stream: (operation, request, context) => next.stream(operation, request, context),
+    });
+    const url = await serving(async function* (turn) {
+      heard.push(turn.text);
+      if (turn.number === 1) yield turn.inputRequired("Go on?");
+      else yield turn.completed("Done");
+    });
+    const store = followed(new RemoteAgent(url, { interceptors: [lose], retry: false }).conversation());
+    await store.sendMessage("one");
+    await vi.waitFor(() => expect(store.getSnapshot().question).toBeDefined(), 20_000);
+    isLosing = true;
+    await store.sendMessage("Yes");
+    await vi.waitFor(() => expect(shown(store.getSnapshot()).join()).toContain("Done"), 20_000);
+    isLosing = false;
+    await store.regenerate();
+    await until(store, "ready");
+    expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Go on?", "user: Yes", "assistant: Done"]);
+    expect(heard).toEqual(["one", "Yes"]);
+  });
+
   test("reports an agent that is away, and connects with the next message", async () => {
     const url = await serving(echo);
     let isAway = true;
@@ -203,6 +333,74 @@ describe("an earlier conversation", () => {
     expect(last.getSnapshot().contextId).toBe(before.getSnapshot().contextId);
   });
 
+  test("has all messages that were written while the page was offline, over several reloads", async () => {
+    const net = network();
+    const url = await serving(echo);
+    const kept = storage();
+    const first = followed(new RemoteAgent(url, net.options).conversation({ storage: kept }));
+    await Promise.all([first.sendMessage("one"), first.sendMessage("two")]);
+    const second = followed(new RemoteAgent(url, net.options).conversation({ storage: kept }));
+    await until(second, "error");
+    await second.sendMessage("three");
+    net.isAway = false;
+    const third = followed(new RemoteAgent(url, net.options).conversation({ storage: kept }));
+    const last = "assistant: Heard three";
+    await vi.waitFor(() => expect(shown(third.getSnapshot()).at(-1)).toBe(last), 20_000);
+    const all = ["one", "two", "three"].flatMap((said) => [`user: ${said}`, `assistant: Heard ${said}`]);
+    expect(shown(third.getSnapshot())).toEqual(all);
+    const [entry = ""] = kept.entries.values();
+    expect(JSON.parse(entry)).toMatchObject({ unsent: [] });
+  });
+
+  test("has a message whose answer was lost, in whatever context the agent has put it", async () => {
+    const heard: string[] = [];
+    const url = await serving(async function* (turn) {
+      heard.push(turn.text);
+      yield turn.completed(`Heard ${turn.text}`);
+    });
+    const kept = storage();
+    const first = followed(new RemoteAgent(url).conversation({ storage: kept }));
+    await first.sendMessage("one");
+    await until(first, "ready");
+    const message: Message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "two" }] };
+    await (await connect(url)).sendMessage(message);
+    const [[key = "", entry = ""] = []] = kept.entries;
+    const saved = JSON.parse(entry) as object;
+    kept.entries.set(key, JSON.stringify({ ...saved, unsent: [message], tried: [message.messageId] }));
+    for (const time of ["sent again", "read again"]) {
+      const store = followed(new RemoteAgent(url).conversation({ storage: kept }));
+      await vi.waitFor(() => expect(shown(store.getSnapshot()), time).toHaveLength(4), 20_000);
+      await until(store, "ready");
+      expect(shown(store.getSnapshot()).toSorted(), time).toEqual([
+        "assistant: Heard one",
+        "assistant: Heard two",
+        "user: one",
+        "user: two",
+      ]);
+    }
+    expect(heard).toEqual(["one", "two"]);
+  });
+
+  test("has a message that was written while the page still read the conversation", async () => {
+    const url = await serving(echo);
+    const kept = storage();
+    const first = followed(new RemoteAgent(url).conversation({ storage: kept }));
+    await first.sendMessage("one");
+    await until(first, "ready");
+    const hang = before("ListTasks", () => new Promise(() => undefined));
+    const second = followed(new RemoteAgent(url, { interceptors: [hang] }).conversation({ storage: kept }));
+    void second.sendMessage("two");
+    await vi.waitFor(() => expect([...kept.entries.values()].join("")).toContain("two"), 20_000);
+    const third = followed(new RemoteAgent(url).conversation({ storage: kept }));
+    await vi.waitFor(() => expect(shown(third.getSnapshot()).at(-1)).toBe("assistant: Heard two"), 20_000);
+    expect(shown(third.getSnapshot())).toEqual([
+      "user: one",
+      "assistant: Heard one",
+      "user: two",
+      "assistant: Heard two",
+    ]);
+  });
+
   test("is read by its context or by its task", async () => {
     const url = await serving(echo);
     const { task } = await (await connect(url)).sendMessage("one");
@@ -217,7 +415,29 @@ describe("an earlier conversation", () => {
     }
   });
 
-  test.each(["junk", "[]", '{"contextId":5,"taskIds":{},"unsent":[null,{"messageId":1}]}'])(
+  const forged = [
+    { parts: [null] },
+    { parts: [{ text: { a: 1 } }] },
+    { parts: [{ url: 5 }] },
+    { role: "ROLE_AGENT" },
+    { taskId: {} },
+    { messageId: "" },
+  ].map((change) =>
+    JSON.stringify({ unsent: [{ messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }], ...change }] }),
+  );
+
+  test("asks for as many tasks as a page shows, however many the storage names", async () => {
+    let count = 0;
+    const url = await serving(echo);
+    const entry = JSON.stringify({ taskIds: Array.from({ length: 1000 }, (_, at) => `task-${at}`) });
+    const options = { interceptors: [before("GetTask", () => (count += 1))] };
+    const entries = { getItem: () => entry, setItem: () => undefined };
+    const store = followed(new RemoteAgent(url, options).conversation({ storage: entries }));
+    await until(store, "ready");
+    expect(count).toBe(100);
+  });
+
+  test.each(["junk", "[]", '{"contextId":5,"taskIds":{},"unsent":[null,{"messageId":1}]}', ...forged])(
     "starts anew where the storage has %s",
     async (junk) => {
       const entries = { getItem: () => junk, setItem: () => undefined };
@@ -309,6 +529,45 @@ test("decisions that did not arrive are sent again", async () => {
   expect(shown(store.getSnapshot())).toEqual(["user: Go", "assistant: Pay?", paid]);
 });
 
+test("a decision counts only for the call that the person has seen", async () => {
+  const heard: string[] = [];
+  const callsOf = (euros: number): readonly object[] => [
+    { approvalId: "a", toolCallId: "c1", toolName: "pay", input: { euros }, digest: `pay ${euros}` },
+    { approvalId: "b", toolCallId: "c2", toolName: "book", input: {}, digest: "book" },
+  ];
+  const url = await serving(async function* (turn) {
+    heard.push(JSON.stringify(turn.message.parts));
+    if (turn.number < 3)
+      yield turn.inputRequired([text("Pay?"), data({ approvals: callsOf(turn.number === 1 ? 5 : 5000) } as never)]);
+    else yield turn.completed("Done");
+  });
+  const store = followed(new RemoteAgent(url).conversation());
+  const asked = (): readonly (boolean | undefined)[] | undefined =>
+    store.getSnapshot().question?.approvals.map(({ approved }) => approved);
+  await store.sendMessage("Go");
+  await vi.waitFor(() => expect(asked()).toEqual([undefined, undefined]), 20_000);
+  await store.addToolApprovalResponse({ id: "a", approved: true });
+  expect(asked()).toEqual([true, undefined]);
+  await store.sendMessage("Wait");
+  await vi.waitFor(() => expect(store.getSnapshot().question?.approvals[0]?.digest).toBe("pay 5000"), 20_000);
+  await store.addToolApprovalResponse({ id: "b", approved: true });
+  expect(asked()).toEqual([undefined, true]);
+  expect(heard).toHaveLength(2);
+  // A second click, while the answer is on its way, sends nothing.
+  const clicks = [1, 2].map(() => store.addToolApprovalResponse({ id: "a", approved: false }));
+  await Promise.all(clicks);
+  await until(store, "ready");
+  expect(heard.slice(2)).toEqual([
+    JSON.stringify([
+      { data: { approvalId: "a", approved: false, digest: "pay 5000" } },
+      { data: { approvalId: "b", approved: true, digest: "book" } },
+    ]),
+  ]);
+  const { contextId = "" } = store.getSnapshot();
+  const [task] = (await (await connect(url)).listTasks({ contextId })).tasks;
+  expect(task?.history?.filter(({ role }) => role === "ROLE_USER")).toHaveLength(3);
+});
+
 test("an error that was cleared does not come back with the next one", async () => {
   let isAway = false;
   const failing: Interceptor = (next) => ({
@@ -333,6 +592,54 @@ test("an error that was cleared does not come back with the next one", async () 
 });
 
 describe("bad input", () => {
+  const said = (messageId: string, role: Message["role"], words: string): Message => ({
+    messageId,
+    role,
+    parts: [{ text: words }],
+  });
+  const ended = (message: Message): Task["status"] => ({ state: "TASK_STATE_COMPLETED", message });
+
+  test("shows all that an agent says whose messages have one id, and nothing twice that it repeats", async () => {
+    const history = [
+      said("u1", "ROLE_USER", "Trip"),
+      said("x", "ROLE_AGENT", "Where to?"),
+      said("u2", "ROLE_USER", "Basel"),
+      said("u2", "ROLE_USER", "Basel"),
+    ];
+    const first: Task = { id: "t1", contextId: "c", history, status: ended(said("x", "ROLE_AGENT", "Booked")) };
+    const repeated = [...history, said("x", "ROLE_AGENT", "Booked"), said("u3", "ROLE_USER", "Thanks")];
+    const second: Task = {
+      id: "t2",
+      contextId: "c",
+      history: [...repeated, said("y", "ROLE_AGENT", "Bye")],
+      status: ended(said("y", "ROLE_AGENT", "Bye")),
+    };
+    const store = new RemoteAgent("http://agent.invalid").conversation({ tasks: [first, second] });
+    expect(shown(store.getSnapshot())).toEqual([
+      "user: Trip",
+      "assistant: Where to?",
+      "user: Basel",
+      "assistant: Booked",
+      "user: Thanks",
+      "assistant: Bye",
+    ]);
+    const again: Task = { ...first, id: "t3", artifacts: [{ artifactId: "a", parts: [{ text: "Ticket" }] }] };
+    const { messages } = new RemoteAgent("http://agent.invalid").conversation({ tasks: [first, again] }).getSnapshot();
+    expect(messages.at(-1)?.parts).toEqual([{ text: "Ticket" }, { text: "Booked" }]);
+    expect(new Set(messages.map(({ id }) => id)).size).toBe(messages.length);
+  });
+
+  test("shows the data of artifacts, whatever their names", () => {
+    const parts = [{ data: { approvals: 3 } }, { data: { type: "object" }, mediaType: "application/schema+json" }];
+    const task: Task = {
+      id: "t",
+      contextId: "c",
+      artifacts: [{ artifactId: "__proto__", parts }],
+      status: { state: "TASK_STATE_COMPLETED" },
+    };
+    expect(messagesOf(task)[0]?.parts).toEqual(parts);
+  });
+
   test("drops links that are not of the web, and approvals that are not whole", async () => {
     const url = await serving(async function* (turn) {
       const links = ["javascript:alert(1)", "https://example.com/a", "data:text/html,x", "//x"];

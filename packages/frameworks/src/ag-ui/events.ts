@@ -31,15 +31,13 @@ export class RunEvents {
   readonly #begun = new Set<string>();
   readonly #open = new Set<string>();
   #isReplaced = false;
-  #files = 0;
-  #status: TaskStatus | undefined;
   #error: string | undefined;
 
   constructor(init: RunInit, emit: (event: BaseEvent) => void) {
     this.#init = init;
     this.#emit = emit;
     const options = { messageId: init.answerId, maxFileBytes: init.maxFileBytes, approvalsAsText: true };
-    this.#chunks = new AnswerChunks(options, (chunk) => this.#add(chunk));
+    this.#chunks = new AnswerChunks(options, (chunk, id) => this.#add(chunk, id));
     this.#chunks.start(init.known);
   }
 
@@ -55,7 +53,7 @@ export class RunEvents {
 
   /** The latest status of the task. */
   get status(): TaskStatus | undefined {
-    return this.#status;
+    return this.#chunks.status;
   }
 
   /** Why the agent failed. */
@@ -64,7 +62,6 @@ export class RunEvents {
   }
 
   apply(event: StreamResponse): void {
-    this.#status = event.statusUpdate?.status ?? event.task?.status ?? this.#status;
     this.#chunks.apply(event);
     this.#flush();
   }
@@ -86,16 +83,15 @@ export class RunEvents {
     for (const id of this.#open) this.#close(id);
   }
 
-  #add(chunk: A2AChunk): void {
+  #add(chunk: A2AChunk, id = "file"): void {
     if (chunk.type === "text-delta") return this.#text(this.#idOf(chunk.id), chunk.delta);
     if (chunk.type === "text-end") return this.#close(this.#idOf(chunk.id));
-    if (chunk.type === "data-progress") return this.#activity("progress", "a2a-progress", { ...chunk.data });
-    if (chunk.type === "data-artifact") return this.#activity(chunk.id ?? "data", "a2a-data", { ...chunk.data });
-    if (chunk.type === "data-file") return this.#activity(chunk.id ?? "file", "a2a-file", { ...chunk.data });
+    if (chunk.type === "data-progress") return this.#activity("a2a-progress", "a2a-progress", { ...chunk.data });
+    if (chunk.type === "data-artifact") return this.#activity(id, "a2a-data", { ...chunk.data });
+    if (chunk.type === "data-file") return this.#activity(id, "a2a-file", { ...chunk.data });
     if (chunk.type === "file") {
-      this.#files += 1;
       const { url, mediaType } = chunk;
-      return this.#activity(`file-${this.#files}`, "a2a-file", { url, mediaType });
+      return this.#activity(id, "a2a-file", { url, mediaType });
     }
     if (chunk.type === "error") this.#error = chunk.errorText;
     if (chunk.type === "reset-step") this.#empty();
@@ -140,7 +136,6 @@ export class RunEvents {
   /** The agent begins again: the chunks that follow in the same event have all of the answer. */
   #empty(): void {
     this.#isReplaced = true;
-    this.#files = 0;
     for (const id of this.#begun) {
       this.#texts.set(id, new GrowingText());
       this.#made.delete(id);

@@ -27,6 +27,8 @@ function noteAnswers(messages: A2AUIMessage[], answers: readonly ApprovalAnswer[
   const last = messages[at];
   if (last === undefined) return;
   const parts = last.parts.map((part): ChatPart => {
+    if (part.type === "data-approval" && answers.some(({ approvalId }) => approvalId === part.data.approvalId))
+      return { ...part, data: { ...part.data, answered: true } };
     if (part.type !== "dynamic-tool" || part.state !== "approval-requested") return part;
     const answer = answers.find(({ approvalId }) => approvalId === part.approval.id);
     if (answer === undefined) return part;

@@ -24,7 +24,12 @@ export function toSend(
 ): Message & { contextId: string } {
   const last = messages.at(-1);
   const { contextId = chatId, taskId, state } = metadataOf(messages.findLast(({ role }) => role === "assistant"));
-  const parts = last === undefined ? [] : last.role === "assistant" ? answersOf(last) : last.parts.flatMap(partOf);
+  const parts =
+    last === undefined
+      ? []
+      : last.role === "assistant"
+        ? decisionsIn(last).map((each) => data({ ...each }))
+        : last.parts.flatMap(partOf);
   if (last === undefined || parts.length === 0) {
     throw new A2AError("InvalidParams", "The last message of the chat has no text, file, data or approval to send");
   }
@@ -49,16 +54,23 @@ function partOf(part: ChatPart): readonly Part[] {
   return part.type.startsWith("data-") && "data" in part ? [data(part.data)] : [];
 }
 
-/** The user's answers to the approvals that a message asks for. */
-function answersOf({ parts }: A2AUIMessage): readonly Part[] {
-  const digests = new Map(
-    parts.flatMap((part) => (part.type === "data-approval" ? [[part.data.approvalId, part.data.digest] as const] : [])),
+/** The user's answers to the approvals that a message asks for, and that the agent does not have yet. */
+export function decisionsIn({ role, parts }: A2AUIMessage): readonly ApprovalAnswer[] {
+  if (role !== "assistant") return [];
+  const asked = new Map(
+    parts.flatMap((part) => (part.type === "data-approval" ? [[part.data.approvalId, part.data] as const] : [])),
   );
-  return parts.flatMap((part) => {
-    if (part.type !== "dynamic-tool" || part.state !== "approval-responded") return [];
+  // Of an approval that was asked for again, the last part.
+  const calls = new Map(
+    parts.flatMap((part) =>
+      part.type === "dynamic-tool" && part.approval !== undefined ? [[part.approval.id, part] as const] : [],
+    ),
+  );
+  return [...calls.values()].flatMap((part): ApprovalAnswer[] => {
+    if (part.state !== "approval-responded") return [];
     const { id, approved, reason } = part.approval;
-    const digest = digests.get(id);
-    const answer = { approvalId: id, approved, ...(reason !== undefined && { reason }) };
-    return [data({ ...answer, ...(digest !== undefined && { digest }) } satisfies ApprovalAnswer)];
+    const { digest, answered = false } = asked.get(id) ?? {};
+    const decision = { approvalId: id, approved, ...(reason !== undefined && { reason }) };
+    return answered ? [] : [{ ...decision, ...(digest !== undefined && { digest }) }];
   });
 }

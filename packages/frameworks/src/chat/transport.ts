@@ -1,14 +1,15 @@
 import type { ChatTransport } from "ai";
 import type { Client, ConnectOptions, EventStream } from "@parley/a2a";
-import type { Task } from "@parley/a2a/model";
+import { isInterrupted, type Task } from "@parley/a2a/model";
 import { Answer } from "../shared/answer.ts";
 import { AnswerChunks } from "../shared/chunks.ts";
 import { Connection } from "../shared/connection.ts";
 import { defaultFileBytes } from "../shared/files.ts";
 import { answerId, isRunning } from "../shared/turns.ts";
+import type { ApprovalAnswer } from "../shared/questions.ts";
 import type { A2AChunk, A2AMetadata, A2AUIMessage } from "../shared/types.ts";
 import { messagesOf } from "./history.ts";
-import { toSend } from "./outgoing.ts";
+import { decisionsIn, toSend } from "./outgoing.ts";
 
 /** Options of an `A2AChatTransport`. */
 export interface A2AChatTransportOptions {
@@ -42,6 +43,8 @@ interface Asked {
   readonly messageId: string;
   readonly known: A2AMetadata["a2a"];
   readonly isReplay: boolean;
+  /** Approvals that the message has decided on. */
+  readonly decided: readonly ApprovalAnswer[];
 }
 
 /**
@@ -65,6 +68,8 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   readonly #connection: Connection;
   /** By chat: the task whose answer the page has not read to its end. */
   readonly #unread = new Map<string, string>();
+  /** By chat: the answer that ended with a question. */
+  readonly #asking = new Map<string, AnswerChunks>();
 
   /** Nothing is sent before the first message. */
   constructor(options: A2AChatTransportOptions) {
@@ -82,26 +87,29 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     readonly trigger: "submit-message" | "regenerate-message";
     readonly messages: readonly A2AUIMessage[];
   }): Promise<ReadableStream<A2AChunk>> {
-    const client = await this.#connection.client();
+    const client = await untilAbort(this.#connection.client(), abortSignal);
     const message = toSend(chatId, messages, trigger === "regenerate-message");
     const { contextId } = message;
     const last = messages.at(-1);
     // After an approval, the message that asked for it has the rest of the answer.
     const messageId = last?.role === "assistant" ? last.id : answerId(message.messageId);
     const events = client.sendStreamingMessage({ message });
-    return this.#answer({ events, chatId, messageId, known: { contextId }, isReplay: false }, abortSignal);
+    const decided = last === undefined ? [] : decisionsIn(last);
+    const asked = { events, chatId, messageId, known: { contextId }, isReplay: false, decided };
+    const before = this.#asking.get(chatId);
+    return this.#answer(asked, abortSignal, before?.metadata.taskId === message.taskId ? before : undefined);
   }
 
   /** The answer that is under way, from its beginning. `null` if the agent answers nothing. */
   async reconnectToStream({ chatId, abortSignal }: Call): Promise<ReadableStream<A2AChunk> | null> {
-    const client = await this.#connection.client();
+    const client = await untilAbort(this.#connection.client(), abortSignal);
     const task = await this.#running(client, chatId, abortSignal);
     if (task === undefined) return null;
     const asked = task.history?.findLast(({ role }) => role === "ROLE_USER");
     const known = { taskId: task.id, ...(task.contextId !== undefined && { contextId: task.contextId }) };
     const events = client.subscribeToTask(task.id, { after: 0 });
     const messageId = answerId(asked?.messageId ?? task.id);
-    return this.#answer({ events, chatId, messageId, known, isReplay: true }, abortSignal);
+    return this.#answer({ events, chatId, messageId, known, isReplay: true, decided: [] }, abortSignal);
   }
 
   /**
@@ -133,6 +141,12 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     }
     const newest = tasks.at(-1);
     if (newest !== undefined && isRunning(newest)) this.#unread.set(chatId, newest.id);
+    if (newest !== undefined && isInterrupted(newest.status.state)) {
+      const chunks = new AnswerChunks({ messageId: "", maxFileBytes: this.#maxFileBytes }, () => undefined);
+      chunks.apply({ task: newest });
+      chunks.finish();
+      this.#asking.set(chatId, chunks);
+    }
     return tasks.flatMap((task) => messagesOf(task, this.#maxFileBytes));
   }
 
@@ -150,32 +164,49 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   }
 
   async #answer(
-    { events, chatId, messageId, known, isReplay }: Asked,
+    { events, chatId, messageId, known, isReplay, decided }: Asked,
     signal: AbortSignal | undefined,
+    before?: AnswerChunks,
   ): Promise<ReadableStream<A2AChunk>> {
     const pieces: A2AChunk[] = [];
     const init = { messageId, maxFileBytes: this.#maxFileBytes, isReplay };
-    const chunks = new AnswerChunks(init, (chunk) => void pieces.push(chunk));
+    const chunks = new AnswerChunks(init, (chunk) => void pieces.push(chunk), before);
     chunks.start(known);
+    for (const { approvalId, digest } of decided) {
+      const data = { approvalId, ...(digest !== undefined && { digest }), answered: true };
+      pieces.push({ type: "data-approval", id: approvalId, data });
+    }
     const answer = new Answer(events, chunks, pieces, () => {
-      const { taskId } = chunks.metadata;
+      const { taskId, state } = chunks.metadata;
       if (taskId !== undefined && !answer.ended) this.#unread.set(chatId, taskId);
       else this.#unread.delete(chatId);
+      if (state !== undefined && isInterrupted(state)) this.#asking.set(chatId, chunks);
+      else this.#asking.delete(chatId);
     });
     signal?.addEventListener("abort", () => void this.#stop(answer), { once: true });
-    return (await answer.begin()).stream();
+    return (await untilAbort(answer.begin(), signal)).stream();
   }
 
   /** The page no longer waits: an error of a task that has ended meanwhile, or of the connection, concerns nobody. */
   async #stop(answer: Answer): Promise<void> {
+    const cancels = this.#options.onStop !== "leave" && !answer.ended;
     try {
-      if (this.#options.onStop === "leave" || answer.ended) return;
-      const taskId = await answer.task();
+      const taskId = cancels ? await answer.task() : undefined;
+      await answer.close();
       if (taskId !== undefined) await (await this.#connection.client()).cancelTask(taskId);
     } catch {
-      return;
-    } finally {
       await answer.close().catch(() => undefined);
     }
   }
+}
+
+/** Rejects with the reason of the signal as soon as it is aborted. */
+async function untilAbort<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise<T>((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject);
+  });
 }

@@ -14,6 +14,8 @@ import type { A2AChunk, A2AMetadata } from "./types.ts";
 /** What the user has seen of an artifact. */
 interface Shown {
   readonly text: GrowingText;
+  /** How much of the text earlier answers have. */
+  from: number;
   readonly name: string | undefined;
   /** Bytes that have arrived of its files. */
   files: FileParts;
@@ -40,20 +42,42 @@ interface AnswerInit {
  */
 export class AnswerChunks {
   readonly #init: AnswerInit;
-  readonly #emit: (chunk: A2AChunk) => void;
+  readonly #emit: (chunk: A2AChunk, id?: string) => void;
   readonly #artifacts = new Map<string, Shown>();
   /** Chunks of everything but the texts of artifacts, by part. */
   readonly #kept = new Map<string, readonly A2AChunk[]>();
+  /** Those that earlier answers have. */
+  readonly #before = new Map<string, readonly A2AChunk[]>();
   #metadata: A2AMetadata["a2a"] = {};
+  /** The task of the first event. */
+  #taskId: string | undefined;
+  #lastStatus: TaskStatus | undefined;
 
-  constructor(init: AnswerInit, emit: (chunk: A2AChunk) => void) {
+  /**
+   * @param emit - Called with each chunk. `id`: what the chunk belongs to, for those without an id.
+   * @param before - The answer before, if it ended with a question of the same task. What it has is left out: the first event has the whole task.
+   */
+  constructor(init: AnswerInit, emit: (chunk: A2AChunk, id?: string) => void, before?: AnswerChunks) {
     this.#init = init;
     this.#emit = emit;
+    if (before === undefined) return;
+    this.#taskId = before.#taskId;
+    for (const [id, { name, text, others }] of before.#artifacts) {
+      const shown = this.#unseen(name);
+      shown.text.add(text.shown, false);
+      this.#artifacts.set(id, Object.assign(shown, { from: text.shown.length, others }));
+    }
+    this.#before = new Map([...before.#before, ...before.#kept]);
   }
 
   /** What is known of the answer's task. */
   get metadata(): A2AMetadata["a2a"] {
     return this.#metadata;
+  }
+
+  /** The latest status of the task. */
+  get status(): TaskStatus | undefined {
+    return this.#lastStatus;
   }
 
   /** Begins the message. */
@@ -63,9 +87,14 @@ export class AnswerChunks {
     this.#emit({ type: "start-step" });
   }
 
+  /** Events of another task are left out. */
   apply({ task, message, artifactUpdate, statusUpdate }: StreamResponse): void {
+    const update = artifactUpdate ?? statusUpdate;
+    if (update !== undefined && !this.#isOwn(update)) return;
     if (this.#init.isReplay === true && this.#metadata.state === "TASK_STATE_INPUT_REQUIRED") this.#restart();
     if (task !== undefined) {
+      if (this.#taskId !== undefined && this.#taskId !== task.id) this.#forget();
+      this.#taskId = task.id;
       this.#note(task.id, task.contextId);
       for (const artifact of task.artifacts ?? []) this.#artifact(artifact, false, false);
       this.#status(task.status);
@@ -91,6 +120,13 @@ export class AnswerChunks {
     this.#emit({ type: "finish", finishReason: "stop", messageMetadata: { a2a: this.#metadata } });
   }
 
+  /** Some agents do not send the task first. */
+  #isOwn({ taskId, contextId }: { readonly taskId: string; readonly contextId: string }): boolean {
+    if (this.#taskId === undefined) this.#note(taskId, contextId === "" ? undefined : contextId);
+    this.#taskId ??= taskId;
+    return this.#taskId === taskId;
+  }
+
   #note(taskId: string | undefined, contextId: string | undefined): void {
     const known = this.#metadata;
     if (known.taskId === taskId && known.contextId === contextId) return;
@@ -112,8 +148,10 @@ export class AnswerChunks {
       shown.files = new FileParts(this.#init.maxFileBytes);
     }
     const piece = shown.text.add(textOf(parts), append);
-    if (piece?.reset === true) this.#again();
-    else if (piece !== undefined) this.#text(artifactId, shown, piece.text);
+    if (piece?.reset === true) {
+      shown.from = 0;
+      this.#again();
+    } else if (piece !== undefined) this.#text(artifactId, shown, piece.text);
     for (const part of parts) {
       if (part.raw !== undefined) this.#file(artifactId, shown, shown.files.add(part));
       else if (part.text === undefined) this.#other(nextId(artifactId, shown), part, artifactId, shown.name);
@@ -122,7 +160,8 @@ export class AnswerChunks {
   }
 
   #unseen(name: string | undefined): Shown {
-    return { text: new GrowingText(), name, files: new FileParts(this.#init.maxFileBytes), open: false, others: 0 };
+    const files = new FileParts(this.#init.maxFileBytes);
+    return { text: new GrowingText(), from: 0, name, files, open: false, others: 0 };
   }
 
   #text(id: string, shown: Shown, delta: string): void {
@@ -155,18 +194,24 @@ export class AnswerChunks {
 
   /** Sends what is not text. A part that arrives again, as after a crash, is sent only if it differs. */
   #keep(id: string, chunks: readonly A2AChunk[]): void {
-    const known = this.#kept.get(id);
+    const known = this.#kept.get(id) ?? this.#before.get(id);
     if (known !== undefined && JSON.stringify(known) === JSON.stringify(chunks)) return;
+    const isReplaced = this.#kept.has(id);
     this.#kept.set(id, chunks);
-    if (known !== undefined) return this.#again();
-    for (const chunk of chunks) this.#emit(chunk);
+    if (isReplaced) return this.#again();
+    for (const chunk of chunks) this.#emit(chunk, id);
   }
 
   /** Empties the message: what follows belongs to the next turn. */
   #restart(): void {
+    this.#forget();
+    this.#emit({ type: "reset-step" });
+  }
+
+  #forget(): void {
     this.#artifacts.clear();
     this.#kept.clear();
-    this.#emit({ type: "reset-step" });
+    this.#before.clear();
   }
 
   /** Empties the message, and sends all of it again. */
@@ -174,12 +219,14 @@ export class AnswerChunks {
     this.#emit({ type: "reset-step" });
     for (const [id, shown] of this.#artifacts) {
       shown.open = false;
-      this.#text(id, shown, shown.text.shown);
+      this.#text(id, shown, shown.text.shown.slice(shown.from));
     }
-    for (const chunks of this.#kept.values()) for (const chunk of chunks) this.#emit(chunk);
+    for (const [id, chunks] of this.#kept) for (const chunk of chunks) this.#emit(chunk, id);
   }
 
-  #status({ state, message }: TaskStatus): void {
+  #status(status: TaskStatus): void {
+    const { state, message } = status;
+    this.#lastStatus = status;
     this.#metadata = { ...this.#metadata, state };
     const text = textOf(message?.parts);
     if (!isTerminal(state) && !isInterrupted(state)) {
@@ -194,7 +241,9 @@ export class AnswerChunks {
   }
 
   /** A message of the agent: a reply, a question, or what it says at the end. */
-  #say(id: string, parts: readonly Part[]): void {
+  #say(messageId: string, parts: readonly Part[]): void {
+    // An artifact may have the same id.
+    const id = `message:${messageId}`;
     const approvals = this.#init.approvalsAsText === true ? [] : approvalsIn(parts);
     for (const { approvalId, toolCallId, toolName, input, digest } of approvals) {
       this.#keep(`${id}/${approvalId}`, [

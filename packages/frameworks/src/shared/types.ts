@@ -22,8 +22,8 @@ export type A2ADataParts = {
   artifact: { readonly artifactId?: string; readonly name?: string; readonly data: JsonValue };
   /** A file that is too large for the page's memory: `client.download({ taskId, artifactId })` reads it. */
   file: { readonly artifactId: string; readonly filename?: string; readonly mediaType: string; readonly bytes: number };
-  /** The digest of the arguments that a person approves. The transport sends it back. */
-  approval: { readonly approvalId: string; readonly digest?: string };
+  /** The digest of the arguments that a person approves. The transport sends it back, once: then the agent has the decision, and `answered` is true. */
+  approval: { readonly approvalId: string; readonly digest?: string; readonly answered?: boolean };
   /** Data of the user: it is sent to the agent as it is. */
   answer: JsonValue;
 };

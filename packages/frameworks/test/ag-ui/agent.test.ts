@@ -377,6 +377,32 @@ describe("a question", () => {
   });
 });
 
+it("has each file, each text and each activity once, whatever their ids and whenever they came", async () => {
+  const client = await serving(async function* (turn) {
+    yield turn.working("Looking");
+    yield turn.artifact({ artifactId: "progress", parts: [text(`Part ${turn.number}. `)], open: true });
+    yield turn.artifact({ parts: [file(new Uint8Array([turn.number]), { mediaType: "image/png" })] });
+    if (turn.number === 1) return yield turn.inputRequired("More?");
+    yield turn.completed("Done");
+  });
+  const page = new Page(client);
+  await page.say("Photos");
+  await page.say("Yes");
+  const urls = page.agent.messages.flatMap(({ role, content }) => {
+    const { url } = role === "activity" ? content : {};
+    return url === undefined ? [] : [url];
+  });
+  expect(urls).toEqual(["AQ==", "Ag=="].map((bytes) => `data:image/png;base64,${bytes}`));
+  expect(page.shown.findIndex(([, content]) => content === "More?")).toBeGreaterThan(
+    page.shown.findIndex(([role, content]) => role === "activity" && JSON.stringify(content).includes("AQ==")),
+  );
+  expect(page.shown.filter(([role]) => role === "assistant").map(([, content]) => content)).toEqual([
+    "Part 2. ",
+    "More?",
+    "Done",
+  ]);
+});
+
 describe("connectAgent()", () => {
   const words = Array.from({ length: 40 }, (_, at) => `word ${at}, `);
 

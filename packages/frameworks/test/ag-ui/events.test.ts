@@ -63,6 +63,24 @@ test("the page has the texts of the final task, whatever was replaced, also if t
   );
 });
 
+test("a message is not the artifact that has its id, and events of another task are no part of the run", async () => {
+  const of = (taskId: string, text: string): StreamResponse => ({
+    artifactUpdate: { taskId, contextId: "c", artifact: { artifactId: "1", parts: [{ text }] }, append: true },
+  });
+  const message = { messageId: "1", role: "ROLE_AGENT", parts: [{ text: "Done" }] } as const;
+  const done = { state: "TASK_STATE_COMPLETED", message } as const;
+  const failed = { statusUpdate: { taskId: "other", contextId: "c", status: { state: "TASK_STATE_FAILED" } } } as const;
+  const agent = new Replay([
+    of("t", "Two "),
+    of("other", "no"),
+    failed,
+    of("t", "trains"),
+    { statusUpdate: { ...ids, status: done } },
+  ]);
+  await agent.runAgent();
+  expect(textsOf(agent.messages)).toEqual(["Two trains", "Done"]);
+});
+
 test("nonsense makes valid runs", async () => {
   const state = fc.constantFrom<TaskState>(
     "TASK_STATE_SUBMITTED",

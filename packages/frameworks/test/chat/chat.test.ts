@@ -1,7 +1,16 @@
-import { connect, type Client } from "@parley/a2a";
+import { connect, type Client, type ConnectOptions } from "@parley/a2a";
 import type { StreamResponse } from "@parley/a2a/model";
 import { data, defineAgent, file, serve, text, type Agent } from "@parley/node";
-import { readUIMessageStream as readBy7, tool, ToolLoopAgent, type LanguageModel } from "ai";
+import {
+  AbstractChat,
+  lastAssistantMessageIsCompleteWithApprovalResponses as isDecided,
+  readUIMessageStream as readBy7,
+  tool,
+  ToolLoopAgent,
+  type ChatState,
+  type ChatStatus,
+  type LanguageModel,
+} from "ai";
 import { readUIMessageStream as readBy6 } from "ai-6";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
@@ -65,6 +74,33 @@ class Chat {
     this.messages = [...this.messages, answer];
     return answer;
   }
+}
+
+class State implements ChatState<A2AUIMessage> {
+  status: ChatStatus = "ready";
+  error: Error | undefined;
+  messages: A2AUIMessage[] = [];
+  pushMessage = (message: A2AUIMessage): void => void (this.messages = [...this.messages, message]);
+  popMessage = (): void => void (this.messages = this.messages.slice(0, -1));
+  replaceMessage = (at: number, message: A2AUIMessage): void =>
+    void (this.messages = this.messages.with(at, structuredClone(message)));
+  snapshot = <T>(thing: T): T => structuredClone(thing);
+}
+
+/** What `useChat()` has, without React. */
+class StockChat extends AbstractChat<A2AUIMessage> {
+  constructor(agent: Client | string, connect?: ConnectOptions) {
+    const transport = new A2AChatTransport({ agent, ...(connect && { connect }) });
+    super({ transport, sendAutomaticallyWhen: isDecided, state: new State() });
+  }
+}
+
+/** A client whose agent sends the same events for each message. */
+function sending(events: readonly StreamResponse[]): Client {
+  const all = async function* (): AsyncGenerator<StreamResponse> {
+    yield* events;
+  };
+  return { sendStreamingMessage: all } as unknown as Client;
 }
 
 async function foldedBy7(stream: ReadableStream<A2AChunk>): Promise<A2AUIMessage> {
@@ -171,7 +207,67 @@ describe("an answer", () => {
   });
 });
 
+describe("an answer of any agent", () => {
+  const ids = { taskId: "t", contextId: "c" };
+  const appended = (taskId: string, piece: string): StreamResponse => ({
+    artifactUpdate: { taskId, contextId: "c", artifact: { artifactId: "1", parts: [text(piece)] }, append: true },
+  });
+  const asking: StreamResponse = {
+    statusUpdate: {
+      ...ids,
+      status: {
+        state: "TASK_STATE_INPUT_REQUIRED",
+        message: { messageId: "1", role: "ROLE_AGENT", parts: [text("Which?")] },
+      },
+    },
+  };
+
+  it("has a message with the id of an artifact, and no event of another task", async () => {
+    const other = { ...asking.statusUpdate, taskId: "other" } as NonNullable<StreamResponse["statusUpdate"]>;
+    const events = [
+      appended("t", "Two "),
+      appended("other", "no "),
+      { statusUpdate: other },
+      appended("t", "trains. "),
+    ];
+    const chat = new StockChat(sending([...events, asking]));
+    await chat.sendMessage({ text: "Basel" });
+    expect(chat.error).toBe(undefined);
+    expect(chat.messages.slice(-1).map(textOf)).toEqual(["Two trains. Which?"]);
+  });
+
+  it("tells its task in any event, so that the next message continues it", async () => {
+    const chat = new StockChat(sending([appended("t", "Two trains. "), asking]));
+    await chat.sendMessage({ text: "Basel" });
+    expect(chat.messages.at(-1)?.metadata?.a2a).toEqual({ ...ids, state: "TASK_STATE_INPUT_REQUIRED" });
+  });
+});
+
 describe("a question", () => {
+  it.each(["live", "after a reload"])("is no reason to show again what came before it, %s", async (time) => {
+    const early = [text("Earlier. "), data({ n: 1 }), file(new Uint8Array([1]), { mediaType: "image/png" })];
+    const client = await agentOf(async function* (turn) {
+      if (turn.number === 1) {
+        yield turn.artifact({ artifactId: "early", parts: early });
+        yield turn.artifact({ artifactId: "plan", parts: [text("Plan: ")], open: true });
+        return yield turn.inputRequired("Where to?");
+      }
+      yield turn.append("plan", [text(`to ${turn.text}. `)]);
+      if (turn.number === 2) return yield turn.inputRequired("When?");
+      yield turn.artifact({ artifactId: "late", parts: [text("Late")] });
+      yield turn.artifact({ artifactId: "late", parts: [text("Later"), data({ n: 2 })] });
+    });
+    const chat = new Chat(client);
+    await chat.say("A trip");
+    const next = time === "live" ? chat : new Chat(client, chat.id);
+    if (next !== chat) next.messages = await next.transport.messages(chat.id);
+    expect(textOf(await next.say("Basel"))).toBe("to Basel. When?");
+    const last = await next.say("Friday");
+    expect(last.parts.flatMap((part) => (part.type === "data-artifact" ? [part.data.data] : []))).toEqual([{ n: 2 }]);
+    expect(last.parts.filter(({ type }) => type === "file")).toEqual([]);
+    expect(textOf(last)).toBe("to Friday. Later");
+  });
+
   it("is answered by the next message, in the same task, also after the page has been reloaded", async () => {
     const client = await agentOf(async function* (turn) {
       if (turn.number === 1) return yield turn.inputRequired("Where to?");
@@ -272,6 +368,39 @@ it("approves a tool call of an agent of the AI SDK, which is then run once", asy
   expect(paid).toEqual([{ euros: 5 }]);
 });
 
+it.each([
+  ["each with its own ids", ["c1", "c2"]],
+  ["with the same ids", ["c1", "c1"]],
+])("approves calls of tools one after the other, %s", async (_, [first = "", second = ""]) => {
+  const paid: unknown[] = [];
+  const pay = tool({
+    inputSchema: z.object({ euros: z.number() }),
+    needsApproval: true,
+    execute: (input) => paid.push(input),
+  });
+  const model = new Scripted(
+    [...says("First this. ").slice(0, -1), ...calls([first, "pay", { euros: 5 }])],
+    calls([second, "pay", { euros: 7 }]),
+    says("Thanks"),
+  );
+  const loop = new ToolLoopAgent({ model: model as unknown as LanguageModel, tools: { pay } });
+  const client = await clientOf(fromAISDK(loop, { name: "Payer", description: "Pays.", version: "1.0.0", skills: [] }));
+  const chat = new StockChat(client);
+  const waiting = (): readonly unknown[] =>
+    (chat.messages.at(-1)?.parts ?? []).flatMap((part) =>
+      part.type === "dynamic-tool" && part.state === "approval-requested" ? [part] : [],
+    );
+  await chat.sendMessage({ text: "Pay" });
+  for (const euros of [5, 7]) {
+    await expect.poll(waiting).toMatchObject([{ input: { euros } }]);
+    await expect.poll(() => chat.status).toBe("ready");
+    const [{ approval: { id } = { id: "" } } = {}] = waiting() as readonly { readonly approval?: { id: string } }[];
+    await chat.addToolApprovalResponse({ id, approved: true });
+  }
+  await expect.poll(() => chat.messages.slice(-1).map(textOf)).toEqual(["First this. Thanks"]);
+  expect(paid).toEqual([{ euros: 5 }, { euros: 7 }]);
+});
+
 describe("a reload of the page", () => {
   it.each([6, 7] as const)("in the middle of an answer loses and doubles nothing: ai %i", async (version) => {
     const [half, rest] = [gate(), gate()];
@@ -354,6 +483,52 @@ describe("stop()", () => {
     if (onStop === "cancel") return expect.poll(state).toBe("TASK_STATE_CANCELED");
     go.open();
     await expect.poll(state).toBe("TASK_STATE_COMPLETED");
+  });
+});
+
+describe("stop() of useChat()", () => {
+  it("ends a message whose agent is not connected yet, which never gets it", async () => {
+    const [asked, rest] = [gate(), gate()];
+    let heard = 0;
+    const { chosen } = await agentOf(async function* (turn) {
+      heard += 1;
+      yield turn.completed("Done");
+    });
+    const chat = new StockChat(new URL(chosen.url).origin, {
+      fetch: async (to, init) => {
+        asked.open();
+        await rest.opened;
+        return fetch(to, init);
+      },
+    });
+    const sent = chat.sendMessage({ text: "Go" });
+    await asked.opened;
+    await chat.stop();
+    await sent;
+    expect([chat.status, chat.error]).toEqual(["ready", undefined]);
+    rest.open();
+    await chat.sendMessage({ text: "Again" });
+    expect(heard).toBe(1);
+  });
+
+  it("does not wait for an agent that has sent nothing yet, whose task is canceled when it does", async () => {
+    const [asked, rest, canceled] = [gate(), gate(), gate()];
+    const client = {
+      async *sendStreamingMessage(): AsyncGenerator<StreamResponse> {
+        asked.open();
+        await rest.opened;
+        yield { task: { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } };
+      },
+      cancelTask: canceled.open,
+    };
+    const chat = new StockChat(client as unknown as Client);
+    const sent = chat.sendMessage({ text: "Go" });
+    await asked.opened;
+    await chat.stop();
+    await sent;
+    expect([chat.status, chat.error]).toEqual(["ready", undefined]);
+    rest.open();
+    await canceled.opened;
   });
 });
 
