@@ -164,6 +164,14 @@ test("a resumed turn has as much room for results as the turn that was lost", as
   expect(await calls(turnOf(steps), all)).toEqual(whole);
 });
 
+test("durable tools that are made durable again are one step", async () => {
+  const steps = new Map<string, unknown>();
+  const durable = durableTools(turnOf(steps), new Budget());
+  const { look } = durable(durable({ look: { execute: () => "found" } }));
+  await Reflect.apply(look.execute, undefined, [{}, { toolCallId: "c1" }]);
+  expect([...steps.keys()]).toEqual(["tool c1"]);
+});
+
 test("quotes in results are counted once", async () => {
   const { big } = durableTools(turnOf(new Map()), new Budget())({ big: { execute: () => '"'.repeat(120 << 10) } });
   for (const toolCallId of ["a", "b", "c"])

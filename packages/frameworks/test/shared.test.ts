@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Turn } from "@parley/server";
 import { approvalOf, resume, suspend } from "../src/ai-sdk/approvals.ts";
-import { digestOf, fromJson, toJson, toPlainJson } from "../src/shared/json.ts";
+import { digestOf, fromJson, isLarger, toJson, toPlainJson } from "../src/shared/json.ts";
 import { checkPeer, installedVersion } from "../src/shared/peer.ts";
+
+const itself: Record<string, unknown> = {};
+itself["itself"] = itself;
 
 describe("JSON of frameworks", () => {
   test("keeps bytes, URLs and dates", () => {
@@ -33,6 +36,18 @@ describe("JSON of frameworks", () => {
     for (let depth = 0; depth < 48; depth += 1) value = { $url: value };
     await expect(digestOf(toJson(value))).resolves.toHaveLength(64);
     await expect(digestOf(toJson(["\ud800\ud800", "\\ud800"]))).resolves.toHaveLength(64);
+  });
+
+  test("refuses objects that refer to each other so often that their JSON would fill the memory", () => {
+    let value: object = {};
+    for (let depth = 0; depth < 60; depth += 1) value = { one: value, other: value };
+    expect(() => toJson(value)).toThrow("the value is too large");
+    expect(() => toPlainJson(new Float64Array(4 << 20))).toThrow("the value is too large");
+    expect([isLarger(value, 1000), isLarger(itself, 100_000), isLarger("x".repeat(999), 1500)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   test("reads what toJSON() returns, such as a list", () => {

@@ -151,8 +151,12 @@ function loopFactory(agent: AISDKAgent): AISDKAgentFactory {
   };
 }
 
-/** What `prepareStep` and `prepareCall` return, with another model made durable too. */
+/** What `prepareStep` and `prepareCall` return, with another model and other tools made durable too. */
 function withDurable(found: unknown, durable: Durable): unknown {
-  const { model } = viewOf<LoopSettings>(found);
-  return model === undefined ? found : { ...(found as object), model: durable.model(model) };
+  const { model, tools } = viewOf<LoopSettings>(found);
+  return {
+    ...(found as object | undefined),
+    ...(model !== undefined && { model: durable.model(model) }),
+    ...(tools !== undefined && { tools: durable.tools(tools) }),
+  };
 }

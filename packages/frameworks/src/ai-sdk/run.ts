@@ -1,7 +1,7 @@
 import { data, type Part } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { toPlainJson } from "../shared/json.ts";
-import { ended, faults, isCut, metadataOf, type Ended } from "../shared/outcome.ts";
+import { failed, faults, isCut, metadataOf, succeeded, type Ended } from "../shared/outcome.ts";
 import { viewOf } from "../shared/view.ts";
 import { approvalOf, suspend, type ApprovalRequest } from "./approvals.ts";
 import type { AISDKAgent, AISDKResult } from "./port.ts";
@@ -57,18 +57,17 @@ async function* outcome(
   const { reason } = end;
   const metadata = metadataOf(end);
   const fault = faults[reason];
-  if (fault !== undefined) return yield ended("TASK_STATE_FAILED", fault, metadata);
+  if (fault !== undefined) return yield failed(fault, metadata);
   if (output !== undefined && reason !== "length") {
     const value = await Promise.resolve(result.output).catch((error: unknown) => {
       turn.logger.error("The model's answer does not fit the schema of its output", { error });
       return undefined;
     });
-    if (value === undefined)
-      return yield ended("TASK_STATE_FAILED", "The answer does not have the expected form", metadata);
+    if (value === undefined) return yield failed("The answer does not have the expected form", metadata);
     yield turn.artifact({ name: "answer", parts: [data(toPlainJson(value))] });
   }
-  if (reason !== "length") return yield ended("TASK_STATE_COMPLETED", undefined, metadata);
-  yield ended(output === undefined ? "TASK_STATE_COMPLETED" : "TASK_STATE_FAILED", isCut, metadata);
+  if (reason !== "length") return yield succeeded(undefined, metadata);
+  yield output === undefined ? succeeded(isCut, metadata) : failed(isCut, metadata);
 }
 
 /** Reads the parts of a stream. */

@@ -37,6 +37,7 @@ export function idempotencyOf(options: object): ToolStep | undefined {
 /** Makes the durable tools of one turn. */
 export function durableTools(turn: Turn, budget: Budget): <Tools extends object>(tools: Tools) => Tools {
   const results = new Results(turn, budget);
+  const known = new WeakSet<object>();
 
   /** Calls a tool once, and returns what is stored. `preliminary` gets each value of a generator. */
   function once(
@@ -65,22 +66,27 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
   }
 
   function wrapped(tool: unknown): unknown {
-    if (typeof tool !== "object" || tool === null || !("execute" in tool)) return tool;
+    if (typeof tool !== "object" || tool === null || !("execute" in tool) || known.has(tool)) return tool;
     const execute = tool.execute;
     if (typeof execute !== "function") return tool;
     const call: Execute = (input, options) => Reflect.apply(execute, tool, [input, options]);
     // The AI SDK has to know before the call whether there are preliminary results.
     const streams = Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
-    return {
+    const made = {
       ...tool,
       execute: streams
         ? (input: unknown, options: ToolOptions) => streamed(call, input, options)
         : (input: unknown, options: ToolOptions) => once(call, input, options, async () => {}),
     };
+    known.add(made);
+    return made;
   }
 
-  return (tools) =>
-    Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, wrapped(tool)])) as typeof tools;
+  return (tools) => {
+    const made = Object.entries(tools).map(([name, tool]) => [name, wrapped(tool)]);
+    // No prototype: a model may call a tool `constructor`, which is unknown.
+    return Object.assign(Object.create(null), Object.fromEntries(made)) as typeof tools;
+  };
 }
 
 async function run(

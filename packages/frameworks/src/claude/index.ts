@@ -131,6 +131,7 @@ async function* run(
       yield* reader.read({ ...message });
       if (reader.result !== undefined) break;
       const results = resultsIn({ ...message });
+      session.hold(results);
       if (results.length > 0 && (await session.hasResults(results))) {
         await session.keep(false);
         yield turn.saveCheckpoint({ granted: [...permissions.granted] });

@@ -1,5 +1,6 @@
 import { text, type JsonObject, type JsonValue, type Part } from "@parley/a2a/model";
 import type { AgentEvent, Turn } from "@parley/server";
+import { hasSeen } from "../shared/approvals.ts";
 import { isList, isObject, toPlainJson } from "../shared/json.ts";
 
 /* The tool AskUserQuestion as questions to the user. */
@@ -32,10 +33,19 @@ function questionOf(value: JsonValue): Question | undefined {
 export function askQuestions(turn: Turn, questions: readonly Question[]): AgentEvent {
   const stored = questions.map((question): JsonObject => ({ ...question }));
   turn.setState({ claudeQuestions: { questions: stored, turn: turn.number } });
+  return ask(turn, questions, turn.number);
+}
+
+/** @param asked - The turn that has asked. */
+function ask(turn: Turn, questions: readonly Question[], asked: number): AgentEvent {
   const lines = questions.map(({ question, labels }) => `${question}${labels.map((label) => `\n- ${label}`).join("")}`);
   const properties = Object.fromEntries(questions.map((each, at) => [nameOf(questions, at), fieldOf(each)]));
-  const form = { type: "object", properties, required: Object.keys(properties) };
+  const form = { $id: idOf(asked), type: "object", properties, required: Object.keys(properties) };
   return turn.inputRequired([text(lines.join("\n")), { data: form, mediaType: "application/schema+json" }]);
+}
+
+function idOf(asked: number): string {
+  return `questions-${asked}`;
 }
 
 function nameOf(questions: readonly Question[], at: number): string {
@@ -54,9 +64,9 @@ export function answersIn(turn: Turn): string | { readonly ask: AgentEvent } | u
     | undefined;
   if (state?.claudeQuestions === undefined) return undefined;
   const { questions, turn: asked } = state.claudeQuestions;
-  // The message of a turn that crashed after it had asked is no answer.
-  const answers = asked === turn.number ? undefined : allIn(turn, questions);
-  if (answers === undefined) return { ask: askQuestions(turn, questions) };
+  const isForm = ({ data }: Part): boolean => isObject(data) && data["$id"] === idOf(asked);
+  const answers = hasSeen(turn, asked, isForm) ? allIn(turn, questions) : undefined;
+  if (answers === undefined) return { ask: ask(turn, questions, asked) };
   return `The user answered:\n${questions.map(({ question }, at) => `- ${question} ${answers[at]}`).join("\n")}`;
 }
 

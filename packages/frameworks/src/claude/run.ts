@@ -1,6 +1,7 @@
 import { data, type JsonObject } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { toPlainJson, wellFormed } from "../shared/json.ts";
+import { failed, isCut, succeeded } from "../shared/outcome.ts";
 
 /* The messages of a session as events of the turn. */
 
@@ -122,19 +123,9 @@ export function* outcome(turn: Turn, result: Some | undefined): Generator<AgentE
     // Without keys and paths for the caller: the log has what the SDK said.
     const { errors, result: said, terminal_reason: why } = result;
     turn.logger.error("Claude failed", { subtype, reason: why, errors: errors ?? said });
-    return yield ended("TASK_STATE_FAILED", faults[String(subtype)] ?? "The model failed", metadata);
+    return yield failed(faults[String(subtype)] ?? "The model failed", metadata);
   }
-  if (reason === "refusal")
-    return yield ended("TASK_STATE_FAILED", "The model's provider withheld the answer", metadata);
+  if (reason === "refusal") return yield failed("The model's provider withheld the answer", metadata);
   if (output !== undefined) yield turn.artifact({ name: "answer", parts: [data(toPlainJson(output))] });
-  const isCut = reason === "max_tokens" ? "The answer is cut off: it reached the model's limit" : undefined;
-  yield ended("TASK_STATE_COMPLETED", isCut, metadata);
-}
-
-function ended(
-  state: "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED",
-  said: string | undefined,
-  metadata: JsonObject,
-): AgentEvent {
-  return { kind: "status", state, metadata, ...(said !== undefined && { message: { parts: [{ text: said }] } }) };
+  yield succeeded(reason === "max_tokens" ? isCut : undefined, metadata);
 }

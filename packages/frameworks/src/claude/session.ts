@@ -56,6 +56,8 @@ export class Session implements Store {
   readonly #open = new Set<string>();
   /** Calls whose result is in the transcript. */
   readonly #done = new Set<string>();
+  /** Calls whose result the reader of the session has. */
+  readonly #held = new Set<string>();
   /** Calls whose result is in the store. */
   readonly #released = new Set<string>();
   readonly #waiting = new Set<() => void>();
@@ -106,6 +108,12 @@ export class Session implements Store {
     return (await this.#until(() => ids.every((id) => this.#done.has(id)))) && this.#open.size === 0;
   }
 
+  /** These results are about to be stored. */
+  hold(ids: readonly string[]): void {
+    for (const id of ids) this.#held.add(id);
+    this.#wake();
+  }
+
   /** These results are stored, or cannot be. */
   release(ids: readonly string[]): void {
     for (const id of ids) this.#released.add(id);
@@ -114,7 +122,9 @@ export class Session implements Store {
 
   /** Waits until results are stored: only then may the model be asked again. */
   async whenReleased(ids: readonly string[]): Promise<void> {
-    await this.#until(() => ids.every((id) => this.#released.has(id)));
+    // The store may take its time, but the SDK may not.
+    const isHeld = await this.#until(() => ids.every((id) => this.#held.has(id)));
+    if (isHeld) await this.#until(() => ids.every((id) => this.#released.has(id)), false);
   }
 
   /** Sets the state of the conversation, which is stored with the next event. `end`: the answer is over. */
@@ -131,12 +141,12 @@ export class Session implements Store {
   }
 
   /** `false`: the condition was not met in time. */
-  #until(condition: () => boolean): Promise<boolean> {
+  #until(condition: () => boolean, isLimited = true): Promise<boolean> {
     return new Promise((resolve) => {
       const wake = (): void => {
         if (condition()) finish(true);
       };
-      const timer = setTimeout(() => finish(false), maxWait);
+      const timer = isLimited ? setTimeout(() => finish(false), maxWait) : undefined;
       const finish = (isMet: boolean): void => {
         clearTimeout(timer);
         this.#waiting.delete(wake);

@@ -1,6 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { Turn } from "@parley/server";
+import { isLarger } from "../shared/json.ts";
 import { errorOf, tooLarge, untilAborted, type ToolStep } from "../shared/results.ts";
 import { viewOf } from "../shared/view.ts";
 import type { Feed } from "./feed.ts";
@@ -9,6 +10,9 @@ import type { Codec, Thread, Typed } from "./thread.ts";
 /* Calls of models and tools within the nodes of a turn. Results are kept in the thread until their node has ended. */
 
 export type Run = (step: ToolStep, signal: AbortSignal) => Promise<unknown>;
+
+/** Larger results are not written at all: the serializer of LangGraph takes many times their memory. */
+const maxWritten = 4 << 20;
 
 export class Calls {
   readonly #turn: Turn;
@@ -86,6 +90,7 @@ export class Calls {
   }
 
   async #fitting(result: object): Promise<object> {
+    if (isLarger(result, maxWritten)) return { error: errorOf(tooLarge(`more than ${maxWritten}`, stepBounds.result)) };
     const bytes = utf8Length(JSON.stringify(await this.#codec.typed(result)));
     return bytes <= stepBounds.result ? result : { error: errorOf(tooLarge(bytes, stepBounds.result)) };
   }

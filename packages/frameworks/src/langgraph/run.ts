@@ -1,6 +1,7 @@
 import { data, type JsonObject, type JsonValue } from "@parley/a2a/model";
 import type { AgentEvent, AgentYield, ArtifactWriter, Turn } from "@parley/server";
 import { isObject, toPlainJson } from "../shared/json.ts";
+import { succeeded } from "../shared/outcome.ts";
 import { viewOf } from "../shared/view.ts";
 import { Calls } from "./calls.ts";
 import { Feed, type Item } from "./feed.ts";
@@ -177,7 +178,7 @@ async function* outcome(
     ...(input > 0 && { "gen_ai.usage.input_tokens": input }),
     ...(out > 0 && { "gen_ai.usage.output_tokens": out }),
   };
-  yield { kind: "status", state: "TASK_STATE_COMPLETED", metadata };
+  yield succeeded(undefined, metadata);
 }
 
 /** The output of a graph without messages, whose texts would be the answer. */

@@ -2,7 +2,7 @@ import { data, type JsonValue, type Part } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { approvalOf, suspend } from "../shared/approvals.ts";
 import { toPlainJson } from "../shared/json.ts";
-import { ended, faults, isCut, metadataOf, type Ended } from "../shared/outcome.ts";
+import { failed, faults, isCut, metadataOf, succeeded, type Ended } from "../shared/outcome.ts";
 import type { Durable } from "./fork.ts";
 import type { MastraOutput } from "./port.ts";
 import { ask, suspendedOf, type SuspendedPayload } from "./questions.ts";
@@ -60,12 +60,12 @@ async function asked(turn: Turn, { mastra }: Durable, runId: string, question: Q
 function* outcome(turn: Turn, { ended: end, object }: Chunks, options: RunOptions): Generator<AgentEvent, void, void> {
   const metadata = metadataOf(end);
   const fault = faults[end.reason];
-  if (fault !== undefined) return yield ended("TASK_STATE_FAILED", fault, metadata);
+  if (fault !== undefined) return yield failed(fault, metadata);
   const said = end.reason === "length" ? isCut : undefined;
   if (options.isObject && object === undefined)
-    return yield ended("TASK_STATE_FAILED", said ?? "The answer does not have the expected form", metadata);
+    return yield failed(said ?? "The answer does not have the expected form", metadata);
   if (object !== undefined) yield turn.artifact({ name: "answer", parts: [data(object)] });
-  yield ended("TASK_STATE_COMPLETED", said, metadata);
+  yield succeeded(said, metadata);
 }
 
 /** A tool call that waits for a person. */

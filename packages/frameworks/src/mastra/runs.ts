@@ -1,6 +1,7 @@
 import type { Mastra } from "@mastra/core";
 import type { JsonObject } from "@parley/a2a/model";
-import { fromJson, toJson } from "../shared/json.ts";
+import { fromJson, isObject, toJson } from "../shared/json.ts";
+import { pack, unpack } from "./packed.ts";
 
 /* The suspended runs of an agent: Mastra keeps them in its storage, Parley in the state of the task. */
 
@@ -46,7 +47,7 @@ export async function takeRuns(mastra: Mastra, runId: string): Promise<JsonObjec
     // Otherwise it is kept for a resumption by this process.
     mastra.__unregisterInternalWorkflow(workflowName, runId);
   }
-  return { runs: toJson(runs) };
+  return { runs: pack(toJson(runs)) };
 }
 
 async function runsOf(store: RunStore, runId: string): Promise<readonly Run[]> {
@@ -62,5 +63,6 @@ async function runsOf(store: RunStore, runId: string): Promise<readonly Run[]> {
 /** Puts what `takeRuns()` has taken back. */
 export async function putRuns(mastra: Mastra, { runs }: JsonObject): Promise<void> {
   const store = await storeOf(mastra);
-  for (const run of fromJson(runs) as readonly Run[]) await store.persistWorkflowSnapshot(run);
+  const stored = isObject(runs) ? fromJson(unpack(runs)) : [];
+  for (const run of stored as readonly Run[]) await store.persistWorkflowSnapshot(run);
 }

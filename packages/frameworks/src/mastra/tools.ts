@@ -63,7 +63,7 @@ export function durableTools(turn: Turn, budget: Budget, resumed: Set<string>): 
       });
     const abort = AbortSignal.any([suspension.signal, ...(abortSignal === undefined ? [] : [abortSignal])]);
     try {
-      return await results.of(toolCallId, abort, async (step, signal) => {
+      const output = await results.of(toolCallId, abort, async (step, signal) => {
         steps.set(signal, step);
         try {
           const own = { ...options, resumeData, abortSignal: signal, ...(suspending && { suspend: suspending }) };
@@ -72,6 +72,8 @@ export function durableTools(turn: Turn, budget: Budget, resumed: Set<string>): 
           if (isSuspended) suspension.abort();
         }
       });
+      // Mastra takes `undefined` for a tool that nothing runs.
+      return output ?? null;
     } catch (error) {
       if (isSuspended) return undefined;
       throw error;

@@ -1,5 +1,5 @@
 import type { AgentOutputType, FunctionTool, Handoff, RunContext, Tool } from "@openai/agents";
-import { tooLargeName, type Gate, type Results, type ToolStep } from "../shared/results.ts";
+import { isUnstored, type Gate, type Results, type ToolStep } from "../shared/results.ts";
 import type { Models } from "./model.ts";
 import { invokeFunctionTool } from "./peer.ts";
 import type { AnyAgent } from "./port.ts";
@@ -105,7 +105,7 @@ export class Agents {
     try {
       return await results.of(toolCall?.callId ?? tool.name, details?.signal, run, isAgent ? gate : undefined);
     } catch (error) {
-      if (error instanceof Error && error.name === tooLargeName) return error.message;
+      if (isUnstored(error)) return error.message;
       throw error;
     }
   }

@@ -3,6 +3,7 @@ import { data } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { approvalOf, suspend, type Approval } from "../shared/approvals.ts";
 import { toJson, toPlainJson } from "../shared/json.ts";
+import { succeeded } from "../shared/outcome.ts";
 import type { AnyAgent } from "./port.ts";
 
 /* One run of an agent: the events of its stream as events of the turn. */
@@ -101,7 +102,7 @@ function* outcome(turn: Turn, { finalOutput, runContext }: Result, shown: string
   if (typeof output !== "string") {
     if (output !== undefined) yield turn.artifact({ name: "answer", parts: [data(toPlainJson(output))] });
   } else if (!shown.endsWith(output)) yield turn.artifact({ name: "answer", parts: [{ text: output }] });
-  yield { kind: "status", state: "TASK_STATE_COMPLETED", metadata };
+  yield succeeded(undefined, metadata);
 }
 
 /** What the user reads of errors of the SDK. The log has the error. */

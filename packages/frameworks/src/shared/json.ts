@@ -14,7 +14,7 @@ const marks: ReadonlySet<string> = new Set([bytesKey, urlKey, dateKey, plainKey]
 
 /** A value as JSON text: bytes, URLs and dates are kept, functions are not. `undefined` becomes null. */
 export function toJsonText(value: unknown): string {
-  return textOf(marked(value, 0, true));
+  return textOf(new Marking(true).of(value));
 }
 
 function textOf(json: unknown): string {
@@ -38,7 +38,7 @@ export function wellFormed(text: string): string {
 
 /** A value as JSON for others to read: bytes as base64, URLs and dates as text. */
 export function toPlainJson(value: unknown): JsonValue {
-  return JSON.parse(textOf(marked(value, 0, false))) as JsonValue;
+  return JSON.parse(textOf(new Marking(false).of(value))) as JsonValue;
 }
 
 /** A value as JSON. */
@@ -74,25 +74,60 @@ function membersOf(json: JsonObject): object {
 }
 
 const maxDepth = 100;
+/** About how many characters a value may take. More would fill the memory: also a small one may refer to its members again and again. */
+const maxSize = 32 << 20;
 
-/** `keeps`: values that JSON cannot hold are marked, so that they can be restored. */
-function marked(value: unknown, depth: number, keeps: boolean): unknown {
-  if (typeof value === "bigint") return String(value);
-  if (typeof value === "number" && !Number.isFinite(value)) return null;
-  if (typeof value !== "object" || value === null) return value;
-  if (depth > maxDepth) throw new TypeError(`the value nests deeper than ${maxDepth} levels`);
-  const [key, text] = specialOf(value) ?? [];
-  if (key !== undefined) return keeps ? { [key]: text } : text;
-  if (value instanceof Date) return null;
-  if (value instanceof Error) return { name: value.name, message: value.message };
-  if (Array.isArray(value)) return value.map((member) => marked(member, depth + 1, keeps));
-  if ("toJSON" in value && typeof value.toJSON === "function")
-    return marked(Reflect.apply(value.toJSON, value, []), depth + 1, keeps);
-  const entries = Object.entries(value);
-  const isEscaped = keeps && entries.some(([name]) => marks.has(name));
-  const below = depth + (isEscaped ? 2 : 1);
-  const members = Object.fromEntries(entries.map(([name, member]) => [name, marked(member, below, keeps)]));
-  return isEscaped ? { [plainKey]: members } : members;
+/** Makes a value JSON that can be written. */
+class Marking {
+  /** Whether values that JSON cannot hold are marked, so that they can be restored. */
+  readonly #keeps: boolean;
+  #left: number;
+
+  constructor(keeps: boolean, size = maxSize) {
+    this.#keeps = keeps;
+    this.#left = size;
+  }
+
+  of(value: unknown, depth = 0): unknown {
+    this.#count(typeof value === "string" ? value.length : typeof value === "object" ? 32 : 4);
+    if (typeof value === "bigint") return String(value);
+    if (typeof value === "number" && !Number.isFinite(value)) return null;
+    if (typeof value !== "object" || value === null) return value;
+    if (depth > maxDepth) throw new TypeError(`the value nests deeper than ${maxDepth} levels`);
+    const [key, text] = specialOf(value) ?? [];
+    if (key !== undefined) return this.#keeps ? { [key]: text } : text;
+    if (value instanceof Date) return null;
+    if (value instanceof Error) return { name: value.name, message: value.message };
+    if (Array.isArray(value)) {
+      // Holes are not members, but text.
+      this.#count(value.length);
+      return value.map((member) => this.of(member, depth + 1));
+    }
+    if ("toJSON" in value && typeof value.toJSON === "function")
+      return this.of(Reflect.apply(value.toJSON, value, []), depth + 1);
+    // Each number becomes a member with a name.
+    if (ArrayBuffer.isView(value)) this.#count(value.byteLength * 4);
+    const entries = Object.entries(value);
+    const isEscaped = this.#keeps && entries.some(([name]) => marks.has(name));
+    const below = depth + (isEscaped ? 2 : 1);
+    const members = Object.fromEntries(entries.map(([name, member]) => [name, this.of(member, below)]));
+    return isEscaped ? { [plainKey]: members } : members;
+  }
+
+  #count(size: number): void {
+    this.#left -= size;
+    if (this.#left < 0) throw new RangeError("the value is too large");
+  }
+}
+
+/** Whether a value takes more than about so many characters as JSON. It is not written for that: other writers take many times the memory. */
+export function isLarger(value: unknown, size: number): boolean {
+  try {
+    new Marking(false, size).of(value);
+    return false;
+  } catch (error) {
+    return error instanceof RangeError;
+  }
 }
 
 function specialOf(value: object): readonly [key: string, text: string] | undefined {

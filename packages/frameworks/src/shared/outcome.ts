@@ -27,11 +27,21 @@ export const faults: Readonly<Record<string, string>> = {
 /** Said of an answer that has the reason `length`. */
 export const isCut = "The answer is cut off: it reached the model's limit";
 
-/** The last status of a turn. */
-export function ended(
-  state: "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED",
-  said: string | undefined,
-  metadata: JsonObject,
-): AgentEvent {
-  return { kind: "status", state, metadata, ...(said !== undefined && { message: { parts: [{ text: said }] } }) };
+/**
+ * The last status of a turn that has succeeded. Without a text the end of the function completes the task: a message that has arrived
+ * meanwhile is then the next turn, and would be lost behind a completed task.
+ */
+export function succeeded(said: string | undefined, metadata: JsonObject): AgentEvent {
+  return said === undefined
+    ? { kind: "status", state: "TASK_STATE_WORKING", metadata }
+    : ended("TASK_STATE_COMPLETED", said, metadata);
+}
+
+/** The last status of a turn that has failed. */
+export function failed(said: string, metadata: JsonObject): AgentEvent {
+  return ended("TASK_STATE_FAILED", said, metadata);
+}
+
+function ended(state: "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED", said: string, metadata: JsonObject): AgentEvent {
+  return { kind: "status", state, metadata, message: { parts: [{ text: said }] } };
 }

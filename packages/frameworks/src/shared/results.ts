@@ -46,8 +46,13 @@ export class Gate {
   }
 }
 
-/** What a tool is given in place of a result that does not fit. */
-export const tooLargeName = "ResultTooLarge";
+/** Names of the errors in place of a result that does not fit, and of one that is not JSON. */
+const [tooLargeName, notJsonName] = ["ResultTooLarge", "ResultNotStored"];
+
+/** Whether a tool has had a result that cannot be stored. */
+export function isUnstored(error: unknown): error is Error {
+  return error instanceof Error && (error.name === tooLargeName || error.name === notJsonName);
+}
 
 /** Stores the results of one turn. */
 export class Results {
@@ -78,7 +83,7 @@ export class Results {
       this.#nameOf(toolCallId),
       async ({ key, uncertain, attempt, signal }) => {
         const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
-        const work = run({ key, uncertain, attempt }, both).then((output) => toJsonText({ output }));
+        const work = run({ key, uncertain, attempt }, both).then(jsonOf);
         const text = await untilAborted(both, work).catch((error: unknown) => {
           // A call that was aborted has no result: a resumed turn calls the tool again.
           if (both.aborted) throw error;
@@ -116,6 +121,14 @@ export class Results {
   }
 }
 
+function jsonOf(output: unknown): string {
+  try {
+    return toJsonText({ output });
+  } catch (error) {
+    throw Object.assign(new Error(`The result cannot be stored: ${errorOf(error).message}`), { name: notJsonName });
+  }
+}
+
 function outputOf(stored: unknown): unknown {
   const { error, output } = stored as Stored;
   if (error !== undefined) throw Object.assign(new Error(error.message), { name: error.name });
@@ -137,7 +150,7 @@ export function errorOf(error: unknown): { readonly name: string; readonly messa
   return { name: name.slice(0, 200), message: message.slice(0, 4000) };
 }
 
-export function tooLarge(bytes: number, room: number): Error {
+export function tooLarge(bytes: number | string, room: number): Error {
   const text = `The result has ${bytes} bytes; this task keeps at most ${room}. Ask the tool for less.`;
   return Object.assign(new Error(text), { name: tooLargeName });
 }

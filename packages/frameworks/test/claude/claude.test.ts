@@ -1,8 +1,9 @@
 import { connect, type Client, type Task } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
-import { memoryStore } from "@parley/server";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { memoryStore, type Turn } from "@parley/server";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { fromClaude } from "../../src/claude/index.ts";
+import { Session } from "../../src/claude/session.ts";
 import { checkPeer } from "../../src/shared/peer.ts";
 import { gate } from "../gate.ts";
 import { scriptedQuery, usage, type Asked, type Block, type Options, type Script } from "./scripted.ts";
@@ -50,7 +51,7 @@ test("streams text as an artifact, shows thinking and tools as progress, and rep
   let ended: unknown;
   for await (const { statusUpdate } of client.sendStreamingMessage("Hi")) {
     said.push(statusUpdate?.status.message?.parts[0]?.text);
-    ended = statusUpdate?.metadata;
+    ended = statusUpdate?.metadata ?? ended;
   }
   expect(said).toEqual(expect.arrayContaining(["Hm", "Calling look"]));
   expect(ended).toEqual({
@@ -225,6 +226,29 @@ describe("questions", () => {
     expect(script.asked[1]?.prompt).toBe("The user answered:\n- Where to? Basel\n- How? Train, Boat");
   });
 
+  test("are not answered by a message that was sent before them", async () => {
+    const [begun, held] = [gate(), gate()];
+    const asked: string[] = [];
+    const client = await served({
+      async model({ prompt }) {
+        asked.push(prompt);
+        begun.open();
+        await held.opened;
+        return asked.length === 1 ? [calls("c1", "AskUserQuestion", { questions: [where] })] : [says("Good choice")];
+      },
+    });
+    const configuration = { returnImmediately: true };
+    const { task } = await client.sendMessage({ message: { parts: [{ text: "Plan" }] }, configuration });
+    const taskId = task?.id ?? "";
+    await begun.opened;
+    await client.sendMessage({ message: { taskId, parts: [{ text: "Hurry" }] }, configuration });
+    held.open();
+    const count = async (): Promise<number | undefined> => (await client.getTask(taskId)).history?.length;
+    await expect.poll(count).toBe(4);
+    await client.sendMessage({ message: { taskId, parts: [{ text: "Bern" }] } });
+    expect(asked).toEqual(["Plan", "The user answered:\n- Where to? Bern"]);
+  });
+
   test("a call without questions is an error that the model reads", async () => {
     const script = inOrder([calls("c1", "AskUserQuestion", { questions: "nonsense" })], [says("Sorry")]);
     const { task } = await (await served(script)).sendMessage("Plan");
@@ -380,6 +404,20 @@ test("a store of the user has the transcript, and the conversation has not", asy
   expect(JSON.stringify(script.asked[1]?.lines)).toMatch(/First.*One.*Second/);
   expect(JSON.stringify(script.asked[1]?.lines)).not.toContain("Lost");
   expect(lines.size).toBe(1);
+});
+
+test("the model waits for results that the store takes long to keep", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const turn = { context: { state: () => undefined } } as unknown as Turn;
+  const session = await Session.open(turn, undefined);
+  const released = vi.fn<() => void>();
+  const waiting = session.whenReleased(["c1"]).then(released);
+  session.hold(["c1"]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(released).not.toHaveBeenCalled();
+  session.release(["c1"]);
+  await waiting;
 });
 
 test("other versions of the SDK are refused with the range", () => {
