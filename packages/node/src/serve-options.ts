@@ -1,6 +1,7 @@
 import type { ServerOptions as TlsOptions } from "node:https";
 import type { Logger } from "@parley/a2a/internal/base/index";
 import { checkOptions } from "@parley/a2a/internal/model/index";
+import { isObject } from "@parley/a2a/internal/model/schema";
 import {
   checkHandlerOptions,
   type Handler,
@@ -197,9 +198,8 @@ const ofConsole = { path: 1 } satisfies Record<keyof ConsoleServing, 1>;
 /** Rejects unknown options, and suggests the one that was probably meant. */
 export function checkServeOptions(options: ServeOptions): void {
   checkHandlerOptions("serve()", options, own);
-  if (typeof options.grpc === "object" && options.grpc !== null) checkOptions("grpc", options.grpc, ofGrpc);
-  if (typeof options.console === "object" && options.console !== null)
-    checkOptions("console", options.console, ofConsole);
+  if (isObject(options.grpc)) checkOptions("grpc", options.grpc, ofGrpc);
+  if (isObject(options.console)) checkOptions("console", options.console, ofConsole);
 }
 
 export function forHandler<Options extends object>(options: Options): Omit<Options, Own> {
