@@ -1,4 +1,5 @@
 import { tool as langTool } from "@langchain/core/tools";
+import { interrupt } from "@langchain/langgraph";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { Agent as MastraAgent } from "@mastra/core/agent";
 import { createTool } from "@mastra/core/tools";
@@ -6,6 +7,7 @@ import { Agent as OpenAIAgent, tool as openAITool } from "@openai/agents";
 import { connect, type Client, type Task } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
 import { memoryStore, type Agent } from "@parley/server";
+import type { Store } from "@parley/server/store";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { fromAISDK } from "../src/ai-sdk/index.ts";
@@ -22,13 +24,14 @@ import { versions } from "./versions.ts";
 
 /* What holds for the agents of every adapter. */
 
-const card = { name: "Test", description: "A test", version: "1.0.0", skills: [] };
+// The text of the last status is read from the store: time passes between the last event of an agent and the end of its turn.
+const card = { name: "Test", description: "A test", version: "1.0.0", skills: [], mirrorArtifactText: true };
 
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-async function served(agent: Agent): Promise<Client> {
-  server = await serve(agent, { port: 0, logger: false, store: memoryStore() });
+async function served(agent: Agent, store: Store = memoryStore()): Promise<Client> {
+  server = await serve(agent, { port: 0, logger: false, store });
   return connect(server.url);
 }
 
@@ -43,6 +46,8 @@ interface Script {
   /** `asked`: what the model reads, as JSON. `call`: how often it was called before. */
   model(call: number, asked: string): Answer | Promise<Answer>;
   pay?(signal?: AbortSignal): unknown;
+  /** Whether a call of the tool needs an approval. */
+  readonly approves?: boolean;
 }
 
 const numbered = (names: readonly string[]) => names.map((name, at) => [`c${at}`, name, {}] as const);
@@ -62,7 +67,8 @@ const loops: Readonly<Record<string, (script: Script) => Agent>> = {
       name,
       (script: Script) => {
         const execute = (_: unknown, { abortSignal }: { abortSignal: AbortSignal }) => script.pay?.(abortSignal);
-        const tools = { pay: tool({ inputSchema: jsonSchema({ type: "object" }), execute }) };
+        const needsApproval = script.approves ?? false;
+        const tools = { pay: tool({ inputSchema: jsonSchema({ type: "object" }), execute, needsApproval }) };
         return fromAISDK(new ToolLoopAgent({ model: modelOf(script), tools }), card);
       },
     ]),
@@ -70,28 +76,35 @@ const loops: Readonly<Record<string, (script: Script) => Agent>> = {
   mastra(script) {
     const execute = async (_: unknown, context: object): Promise<unknown> =>
       script.pay?.(Reflect.get(context, "abortSignal"));
-    const tools = { pay: createTool({ id: "pay", description: "Pays", inputSchema: z.object({}), execute }) };
+    const requireApproval = script.approves ?? false;
+    const pay = createTool({ id: "pay", description: "Pays", inputSchema: z.object({}), execute, requireApproval });
+    const tools = { pay };
     const settings = { id: "test", name: "Test", instructions: "", model: modelOf(script), tools };
     const Stock = MastraAgent as unknown as new (settings: object) => AnyMastraAgent;
     return fromMastra(new Stock(settings), card);
   },
-  openai({ model, pay }) {
+  openai({ model, pay, approves: needsApproval = false }) {
     let count = 0;
     const scripted = new openAI.Scripted(async function* ({ input }) {
       const answer = await model(count++, JSON.stringify(input));
       yield* typeof answer === "string" ? openAI.says(answer) : openAI.calls(...numbered(answer));
     });
     const execute = async (_: unknown, __: unknown, details?: { signal?: AbortSignal }) => pay?.(details?.signal);
-    const tools = [openAITool({ name: "pay", description: "Pays", parameters: z.object({}), execute })];
+    const definition = { name: "pay", description: "Pays", parameters: z.object({}), execute, needsApproval };
+    const tools = [openAITool(definition)];
     return fromOpenAIAgent(new OpenAIAgent({ name: "Test", model: scripted, tools }), card);
   },
-  langgraph({ model, pay }) {
+  langgraph({ model, pay, approves = false }) {
     let count = 0;
     const llm = new ScriptedChat(async function* (messages) {
       const answer = await model(count++, JSON.stringify(messages));
       yield typeof answer === "string" ? answer : chatCalls(...numbered(answer));
     });
-    const tool = langTool(async (_, config) => pay?.(config.signal), { name: "pay", schema: z.object({}) });
+    const call = async (_: unknown, { signal }: { signal?: AbortSignal }): Promise<unknown> => {
+      if (approves) interrupt("Pay?");
+      return pay?.(signal);
+    };
+    const tool = langTool(call, { name: "pay", schema: z.object({}) });
     return fromLangGraph(createReactAgent({ llm: durable.model(llm), tools: durable.tools([tool]) }), card);
   },
 };
@@ -130,6 +143,35 @@ describe.each(Object.entries({ ...loops, claude }))("%s", (_, agentOf) => {
     await expect.poll(async () => (await client.getTask(taskId)).status.state).toBe("TASK_STATE_COMPLETED");
     expect(textsOf(await client.getTask(taskId))).toEqual(["Answer 0", "Answer 1"]);
     expect(read[1]).toMatch(/First.*Answer 0.*Second/);
+  });
+});
+
+/** A memory store, and what is appended to it as JSON. */
+function recorded(): { readonly store: Store; readonly appends: string[] } {
+  const store = memoryStore();
+  const appends: string[] = [];
+  const append = store.append.bind(store);
+  store.append = (items) => {
+    appends.push(...items.map((item) => JSON.stringify(item)));
+    return append(items);
+  };
+  return { store, appends };
+}
+
+describe.each(Object.entries(loops))("%s", (_, agentOf) => {
+  test("the end of a turn stores the states that it leaves, so a turn that is lost before it repeats no call", async () => {
+    const { store, appends } = recorded();
+    const pay = (): string => "Paid";
+    const model = (_call: number, read: string): Answer => (read.includes("Paid") ? "Done" : ["pay"]);
+    const conversation = (await served(agentOf({ approves: true, pay, model }), store)).conversation();
+    const { task } = await conversation.send("Pay");
+    expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    const asked = appends.length;
+    expect(textsOf((await conversation.send("yes")).task)).toEqual(["Done"]);
+    const after = appends.slice(asked);
+    const states = after.filter((item) => /"effect":"(taskState|contextState)"/.test(item));
+    expect(states).toHaveLength(1);
+    expect(states[0]).toContain('"TASK_STATE_COMPLETED"');
   });
 });
 

@@ -38,8 +38,7 @@ export async function* runAgent(
     const all = [...messages, ...(await responsesOf(result))];
     return yield suspend(turn, all, await Promise.all(approvals.map(approvalOf)));
   }
-  turn.setState(undefined);
-  if (unanswered.length > 0) return yield turn.failed(`Nothing runs the tool ${unanswered.join(", ")}`);
+  if (unanswered.length > 0) return yield failed(turn, `Nothing runs the tool ${unanswered.join(", ")}`);
   yield* outcome(turn, result, ended, options.output);
 }
 
@@ -57,17 +56,17 @@ async function* outcome(
   const { reason } = end;
   const metadata = metadataOf(end);
   const fault = faults[reason];
-  if (fault !== undefined) return yield failed(fault, metadata);
+  if (fault !== undefined) return yield failed(turn, fault, metadata);
   if (output !== undefined && reason !== "length") {
     const value = await Promise.resolve(result.output).catch((error: unknown) => {
       turn.logger.error("The model's answer does not fit the schema of its output", { error });
       return undefined;
     });
-    if (value === undefined) return yield failed("The answer does not have the expected form", metadata);
+    if (value === undefined) return yield failed(turn, "The answer does not have the expected form", metadata);
     yield turn.artifact({ name: "answer", parts: [data(toPlainJson(value))] });
   }
-  if (reason !== "length") return yield succeeded(undefined, metadata);
-  yield output === undefined ? succeeded(isCut, metadata) : failed(isCut, metadata);
+  if (reason === "length" && output !== undefined) yield failed(turn, isCut, metadata);
+  else yield* succeeded(turn, reason === "length" ? isCut : undefined, metadata);
 }
 
 /** Reads the parts of a stream. */

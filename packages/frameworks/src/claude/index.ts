@@ -133,7 +133,8 @@ async function* run(
       const results = resultsIn({ ...message });
       session.hold(results);
       if (results.length > 0 && (await session.hasResults(results))) {
-        await session.keep(false);
+        const settle = await session.state(false);
+        settle();
         yield turn.saveCheckpoint({ granted: [...permissions.granted] });
         await turn.flush();
       }
@@ -145,12 +146,11 @@ async function* run(
   }
   turn.signal.throwIfAborted();
   yield* reader.end();
-  await session.keep(true);
+  const settle = await session.state(true);
   const { approvals, questions } = permissions;
-  if (approvals.length > 0) return yield suspend(turn, "claude", {}, approvals);
-  if (questions !== undefined) return yield askQuestions(turn, questions);
-  turn.setState(undefined);
-  yield* outcome(turn, reader.result);
+  if (approvals.length === 0 && questions === undefined) return yield* outcome(turn, reader.result, settle);
+  settle();
+  yield questions === undefined ? suspend(turn, "claude", {}, approvals) : askQuestions(turn, questions);
 }
 
 /** Where callers are strangers: nothing that runs on this machine without being named. */

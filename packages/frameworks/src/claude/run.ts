@@ -109,9 +109,13 @@ const faults: Readonly<Record<string, string>> = {
   error_during_execution: "The agent failed",
 };
 
-/** The end of a task: completed, or failed with a text that names no details of the server. */
-export function* outcome(turn: Turn, result: Some | undefined): Generator<AgentEvent, void, void> {
-  if (result === undefined) return yield turn.failed("The agent ended without an answer");
+/** Ends a turn: it has succeeded, or failed with a text that names no details of the server. `settle`: sets the state of the conversation. */
+export function* outcome(turn: Turn, result: Some | undefined, settle: () => void): Generator<AgentEvent, void, void> {
+  const fail = (said: string, of?: JsonObject): AgentEvent => {
+    settle();
+    return failed(turn, said, of);
+  };
+  if (result === undefined) return yield fail("The agent ended without an answer");
   const { subtype, is_error: isError, stop_reason: reason, structured_output: output } = result;
   const { input_tokens: input, output_tokens: tokens } = some(result["usage"]);
   const metadata: JsonObject = {
@@ -123,9 +127,9 @@ export function* outcome(turn: Turn, result: Some | undefined): Generator<AgentE
     // Without keys and paths for the caller: the log has what the SDK said.
     const { errors, result: said, terminal_reason: why } = result;
     turn.logger.error("Claude failed", { subtype, reason: why, errors: errors ?? said });
-    return yield failed(faults[String(subtype)] ?? "The model failed", metadata);
+    return yield fail(faults[String(subtype)] ?? "The model failed", metadata);
   }
-  if (reason === "refusal") return yield failed("The model's provider withheld the answer", metadata);
+  if (reason === "refusal") return yield fail("The model's provider withheld the answer", metadata);
   if (output !== undefined) yield turn.artifact({ name: "answer", parts: [data(toPlainJson(output))] });
-  yield succeeded(reason === "max_tokens" ? isCut : undefined, metadata);
+  yield* succeeded(turn, reason === "max_tokens" ? isCut : undefined, metadata, settle);
 }

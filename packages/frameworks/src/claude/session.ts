@@ -127,13 +127,13 @@ export class Session implements Store {
     if (isHeld) await this.#until(() => ids.every((id) => this.#released.has(id)), false);
   }
 
-  /** Sets the state of the conversation, which is stored with the next event. `end`: the answer is over. */
-  async keep(end: boolean): Promise<void> {
+  /** The state of the conversation. The result sets it: it is stored with the next event. `end`: the answer is over. */
+  async state(end: boolean): Promise<() => void> {
     const count = end ? this.#lines : this.#count;
     const own = { ...this.#files, [main]: (this.#files[main] ?? []).slice(0, count) };
     const files = this.#store === undefined ? { files: await packed(own) } : {};
     const stored: JsonObject & Stored = { sessionId: this.id, count, lost: this.#lost, ...files };
-    this.#turn.context.setState({ claude: stored });
+    return () => this.#turn.context.setState({ claude: stored });
   }
 
   #wake(): void {

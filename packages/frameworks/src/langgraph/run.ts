@@ -164,21 +164,19 @@ async function* outcome(
     const breakpoint = { id: thread.find("")?.id ?? "", value, schema: { type: "boolean" }, isBreakpoint: true };
     return yield await ask(turn, thread.toJson(), [breakpoint]);
   }
-  turn.setState(undefined);
   const own: Values = viewOf<Values>(values);
   const answer = output === undefined ? outputOf(graph, own) : output(own);
   if (answer !== undefined) {
     const parts = typeof answer === "string" ? [{ text: answer }] : [answer].flat();
     yield turn.artifact({ name: "answer", parts });
   }
-  // The next task of this context continues from here.
-  turn.context.setState({ langGraph: thread.toJson() });
   const { input, output: out } = reader.usage;
   const metadata: JsonObject = {
     ...(input > 0 && { "gen_ai.usage.input_tokens": input }),
     ...(out > 0 && { "gen_ai.usage.output_tokens": out }),
   };
-  yield succeeded(undefined, metadata);
+  // The next task of this context continues from here.
+  yield* succeeded(turn, undefined, metadata, () => turn.context.setState({ langGraph: thread.toJson() }));
 }
 
 /** The output of a graph without messages, whose texts would be the answer. */

@@ -36,9 +36,8 @@ export async function* readRun(
   yield* reader.end();
   const { question, unanswered, refused } = reader;
   if (question !== undefined) return yield await asked(turn, durable, output.runId, question);
-  turn.setState(undefined);
-  if (refused !== undefined) return yield turn.failed(refused);
-  if (unanswered.length > 0) return yield turn.failed(`Nothing runs the tool ${unanswered.join(", ")}`);
+  if (refused !== undefined) return yield failed(turn, refused);
+  if (unanswered.length > 0) return yield failed(turn, `Nothing runs the tool ${unanswered.join(", ")}`);
   yield* outcome(turn, reader, options);
 }
 
@@ -60,12 +59,12 @@ async function asked(turn: Turn, { mastra }: Durable, runId: string, question: Q
 function* outcome(turn: Turn, { ended: end, object }: Chunks, options: RunOptions): Generator<AgentEvent, void, void> {
   const metadata = metadataOf(end);
   const fault = faults[end.reason];
-  if (fault !== undefined) return yield failed(fault, metadata);
+  if (fault !== undefined) return yield failed(turn, fault, metadata);
   const said = end.reason === "length" ? isCut : undefined;
   if (options.isObject && object === undefined)
-    return yield failed(said ?? "The answer does not have the expected form", metadata);
+    return yield failed(turn, said ?? "The answer does not have the expected form", metadata);
   if (object !== undefined) yield turn.artifact({ name: "answer", parts: [data(object)] });
-  yield succeeded(said, metadata);
+  yield* succeeded(turn, said, metadata);
 }
 
 /** A tool call that waits for a person. */

@@ -44,7 +44,6 @@ export async function* runAgent(turn: Turn, start: Start, options: RunOptions): 
   turn.signal.throwIfAborted();
   yield* events.end();
   if (result.interruptions.length > 0) return yield await question(turn, result);
-  turn.setState(undefined);
   yield* outcome(turn, result, events.shown);
 }
 
@@ -102,7 +101,7 @@ function* outcome(turn: Turn, { finalOutput, runContext }: Result, shown: string
   if (typeof output !== "string") {
     if (output !== undefined) yield turn.artifact({ name: "answer", parts: [data(toPlainJson(output))] });
   } else if (!shown.endsWith(output)) yield turn.artifact({ name: "answer", parts: [{ text: output }] });
-  yield succeeded(undefined, metadata);
+  yield* succeeded(turn, undefined, metadata);
 }
 
 /** What the user reads of errors of the SDK. The log has the error. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@parley/a2a/model";
-import type { AgentEvent } from "@parley/server";
+import type { AgentEvent, Turn } from "@parley/server";
 
 /* How an agent's run ends a turn. */
 
@@ -28,20 +28,29 @@ export const faults: Readonly<Record<string, string>> = {
 export const isCut = "The answer is cut off: it reached the model's limit";
 
 /**
- * The last status of a turn that has succeeded. Without a text the end of the function completes the task: a message that has arrived
- * meanwhile is then the next turn, and would be lost behind a completed task.
+ * Ends a turn that has succeeded. Without a text the end of the function completes the task: a message that has arrived meanwhile is then
+ * the next turn, and would be lost behind a completed task.
+ *
+ * @param settle - Sets the states that the turn leaves. They are stored with its end: a turn that is lost before it needs the earlier ones.
  */
-export function succeeded(said: string | undefined, metadata: JsonObject): AgentEvent {
-  return said === undefined
-    ? { kind: "status", state: "TASK_STATE_WORKING", metadata }
-    : ended("TASK_STATE_COMPLETED", said, metadata);
+export function* succeeded(
+  turn: Turn,
+  said: string | undefined,
+  metadata: JsonObject,
+  settle: () => void = () => {},
+): Generator<AgentEvent, void, void> {
+  if (said === undefined) yield { kind: "status", state: "TASK_STATE_WORKING", metadata };
+  turn.setState(undefined);
+  settle();
+  if (said !== undefined) yield ended("TASK_STATE_COMPLETED", said, metadata);
 }
 
 /** The last status of a turn that has failed. */
-export function failed(said: string, metadata: JsonObject): AgentEvent {
+export function failed(turn: Turn, said: string, metadata?: JsonObject): AgentEvent {
+  turn.setState(undefined);
   return ended("TASK_STATE_FAILED", said, metadata);
 }
 
-function ended(state: "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED", said: string, metadata: JsonObject): AgentEvent {
-  return { kind: "status", state, metadata, message: { parts: [{ text: said }] } };
+function ended(state: "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED", said: string, metadata?: JsonObject): AgentEvent {
+  return { kind: "status", state, message: { parts: [{ text: said }] }, ...(metadata && { metadata }) };
 }

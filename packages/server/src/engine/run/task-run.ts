@@ -186,11 +186,12 @@ export class TaskRun implements Phase {
     if (this.waits !== undefined) return this.#letGo(context);
     if (!this.#recorder.hasEvents) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     while (!this.stopped) {
-      const changes = withStates([], context, this.#host);
-      if (changes.length > 0) this.#append([], changes);
       if (this.#recorder.mayRestore && !this.isInterrupted) await this.#restore();
       const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
       if (this.stopped) return undefined;
+      // Stored with the end: without an `await` between them, both are in one append.
+      const changes = withStates([], context, this.#host);
+      if (changes.length > 0) this.#append([], changes);
       const finish = this.isInterrupted
         ? undefined
         : this.#recorder.endStatus({ state: "TASK_STATE_COMPLETED", ...mirror });
