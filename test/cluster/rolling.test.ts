@@ -42,6 +42,8 @@ defaults
   timeout connect 5s
   timeout client 1m
   timeout server 1m
+  # A node that answers late on a busy machine is not down: without this, checks wait for as long as their interval.
+  timeout check 2s
   retries 3
   option redispatch 1
 listen agents
