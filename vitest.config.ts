@@ -164,6 +164,9 @@ export default defineConfig({
           include: interop,
           globalSetup: ["test/built.ts", "test/release/setup.ts", "test/interop/environments.ts"],
           sequence: { groupOrder: 4 },
+          // It runs beside other suites, on what they leave of the processor.
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
         },
       },
       {

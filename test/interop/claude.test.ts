@@ -214,7 +214,7 @@ async function send(text: string, to: Partial<Message> = {}): Promise<Task> {
       expect(now.history?.some(({ messageId }) => messageId === message.messageId)).toBe(true);
       return now;
     },
-    { timeout: 60_000, interval: 50 },
+    { timeout: 300_000, interval: 50 },
   );
 }
 
@@ -277,7 +277,7 @@ test("a cancel ends the program", async () => {
   const client = await open();
   const message = { messageId: crypto.randomUUID(), parts: [{ text: silent }] };
   const { task } = await client.sendMessage({ message, configuration: { returnImmediately: true } });
-  await vi.waitFor(() => expect(calls).toEqual([silent]), { timeout: 60_000 });
+  await vi.waitFor(() => expect(calls).toEqual([silent]), { timeout: 300_000 });
   const { status } = await client.cancelTask(task?.id ?? "");
   expect(status.state).toBe("TASK_STATE_CANCELED");
   await Promise.all(api.left);
