@@ -119,7 +119,7 @@ async function outcome(url: string, agent: Agent | false, body?: object): Promis
 /** Far longer than the balancer takes to ask again, also on a busy machine. */
 const drainDelay = 4_000;
 
-test.each(Object.keys(balancers).flatMap((name) => [[name, 10_000, 1] as const, [name, 2_500, 2] as const]))(
+test.each(Object.keys(balancers).flatMap((name) => [[name, 10_000, 1] as const, [name, 10_000, 2] as const]))(
   "behind %s, %d requests over a rolling restart of nodes with %d processes: 0 are rejected",
   async (name, total, processes) => {
     const ports = [await reservePort(), await reservePort()];

@@ -134,3 +134,26 @@ export async function endsWithin(clock: Timers, ms: number, work: Promise<unknow
   clear();
   return isOver;
 }
+
+/**
+ * Rejects when the signal is aborted, even if the work cannot be canceled, such as name resolution. `late` receives a result that
+ * arrives after that.
+ */
+export function untilAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  late?: (value: T) => void,
+): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort);
+    work
+      .then((value) => {
+        if (signal.aborted) late?.(value);
+        resolve(value);
+      }, reject)
+      .finally(() => signal.removeEventListener("abort", abort));
+  });
+}

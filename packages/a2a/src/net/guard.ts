@@ -1,3 +1,4 @@
+import { untilAborted } from "../base/async.ts";
 import { isLoopback, systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { addressKind, type AddressKind } from "./address.ts";
@@ -31,7 +32,7 @@ export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clo
           ? plainFetch(target.url, { ...init, signal })
           : pinnedFetch(target, { ...init, signal }, dialer, policy);
       // The timeout also applies to a `fetch` that ignores its signal.
-      const response = await orAborted(answer, signal, (late) => void late.body?.cancel().catch(() => {}));
+      const response = await untilAborted(answer, signal, (late) => void late.body?.cancel().catch(() => {}));
       return boundBody(response, maxBytes, limit);
     } catch (error) {
       limit.end();
@@ -189,7 +190,7 @@ async function resolve(
   signal?: AbortSignal,
 ): Promise<readonly ResolvedAddress[]> {
   if (addressKind(host) !== undefined) return [{ address: host, family: host.includes(":") ? 6 : 4 }];
-  const addresses = await orAborted(dialer.resolve(host), signal);
+  const addresses = await untilAborted(dialer.resolve(host), signal);
   if (addresses.length === 0) throw new A2AError("ConnectionFailed", `${host} has no address`);
   if (allowed) return addresses;
   for (const { address } of addresses) {
@@ -268,22 +269,6 @@ function tooLarge(maxBytes: number): A2AError {
 }
 
 /* Ends an outgoing call: by its timeout or its caller. */
-
-/**
- * Rejects when the signal is aborted, even if the work cannot be canceled, such as name resolution. `late` receives a result that
- * arrives after that.
- */
-export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal?.reason as Error);
-    if (signal?.aborted === true) abort();
-    signal?.addEventListener("abort", abort, { once: true });
-    work.then((value) => {
-      if (signal?.aborted === true) late?.(value);
-      resolve(value);
-    }, reject);
-  });
-}
 
 /** A timeout and the signal of the caller, as one signal. */
 interface Limit {

@@ -57,7 +57,7 @@ describe("a signed card after any one change is rejected, or the client acts the
           expect(allowed, text).toContain(canonicalJson(used));
         }
       }),
-      { numRuns: times(3, 50) },
+      { numRuns: times(3, 100) },
     );
     // Changes of form, such as an empty member, leave cards that are trusted: the property is not trivial.
     expect(trusted).toBeGreaterThan(0);
@@ -76,7 +76,7 @@ describe("a signed card after any one change is rejected, or the client acts the
         const used = await usedOf(JSON.parse(text));
         if (used !== undefined) expect(canonicalJson(used), text).toBe(original);
       }),
-      { numRuns: times(60, 1_000) },
+      { numRuns: times(60, 2_000) },
     );
   });
 

@@ -55,8 +55,9 @@ function partOf(part: ChatPart): readonly Part[] {
 }
 
 /** The user's answers to the approvals that a message asks for, and that the agent does not have yet. */
-export function decisionsIn({ role, parts }: A2AUIMessage): readonly ApprovalAnswer[] {
-  if (role !== "assistant") return [];
+export function decisionsIn(message: A2AUIMessage | undefined): readonly ApprovalAnswer[] {
+  if (message?.role !== "assistant") return [];
+  const { parts } = message;
   const asked = new Map(
     parts.flatMap((part) => (part.type === "data-approval" ? [[part.data.approvalId, part.data] as const] : [])),
   );

@@ -1,5 +1,6 @@
 import type { ChatTransport } from "ai";
 import type { Client, ConnectOptions, EventStream } from "@parley/a2a";
+import { untilAborted } from "@parley/a2a/internal/base/async";
 import { isInterrupted, type Task } from "@parley/a2a/model";
 import { Answer } from "../shared/answer.ts";
 import { AnswerChunks } from "../shared/chunks.ts";
@@ -87,14 +88,14 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     readonly trigger: "submit-message" | "regenerate-message";
     readonly messages: readonly A2AUIMessage[];
   }): Promise<ReadableStream<A2AChunk>> {
-    const client = await untilAbort(this.#connection.client(), abortSignal);
+    const client = await untilAborted(this.#connection.client(), abortSignal);
     const message = toSend(chatId, messages, trigger === "regenerate-message");
     const { contextId } = message;
     const last = messages.at(-1);
     // After an approval, the message that asked for it has the rest of the answer.
     const messageId = last?.role === "assistant" ? last.id : answerId(message.messageId);
     const events = client.sendStreamingMessage({ message });
-    const decided = last === undefined ? [] : decisionsIn(last);
+    const decided = decisionsIn(last);
     const asked = { events, chatId, messageId, known: { contextId }, isReplay: false, decided };
     const before = this.#asking.get(chatId);
     return this.#answer(asked, abortSignal, before?.metadata.taskId === message.taskId ? before : undefined);
@@ -102,7 +103,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
 
   /** The answer that is under way, from its beginning. `null` if the agent answers nothing. */
   async reconnectToStream({ chatId, abortSignal }: Call): Promise<ReadableStream<A2AChunk> | null> {
-    const client = await untilAbort(this.#connection.client(), abortSignal);
+    const client = await untilAborted(this.#connection.client(), abortSignal);
     const task = await this.#running(client, chatId, abortSignal);
     if (task === undefined) return null;
     const asked = task.history?.findLast(({ role }) => role === "ROLE_USER");
@@ -173,7 +174,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     const chunks = new AnswerChunks(init, (chunk) => void pieces.push(chunk), before);
     chunks.start(known);
     for (const { approvalId, digest } of decided) {
-      const data = { approvalId, ...(digest !== undefined && { digest }), answered: true };
+      const data = { approvalId, ...(digest && { digest }), answered: true };
       pieces.push({ type: "data-approval", id: approvalId, data });
     }
     const answer = new Answer(events, chunks, pieces, () => {
@@ -184,7 +185,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
       else this.#asking.delete(chatId);
     });
     signal?.addEventListener("abort", () => void this.#stop(answer), { once: true });
-    return (await untilAbort(answer.begin(), signal)).stream();
+    return (await untilAborted(answer.begin(), signal)).stream();
   }
 
   /** The page no longer waits: an error of a task that has ended meanwhile, or of the connection, concerns nobody. */
@@ -195,18 +196,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
       await answer.close();
       if (taskId !== undefined) await (await this.#connection.client()).cancelTask(taskId);
     } catch {
-      await answer.close().catch(() => undefined);
+      await answer.close().catch(() => {});
     }
   }
-}
-
-/** Rejects with the reason of the signal as soon as it is aborted. */
-async function untilAbort<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise<T>((resolve, reject) => {
-    const stop = (): void => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    work.then(resolve, reject);
-  });
 }

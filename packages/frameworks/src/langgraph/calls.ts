@@ -1,8 +1,9 @@
+import { untilAborted } from "@parley/a2a/internal/base/async";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { Turn } from "@parley/server";
 import { isLarger } from "../shared/json.ts";
-import { errorOf, tooLarge, untilAborted, type ToolStep } from "../shared/results.ts";
+import { errorOf, tooLarge, type ToolStep } from "../shared/results.ts";
 import { viewOf } from "../shared/view.ts";
 import type { Feed } from "./feed.ts";
 import type { Codec, Thread, Typed } from "./thread.ts";
@@ -73,7 +74,7 @@ export class Calls {
     let passed: { readonly value: unknown } | undefined;
     await this.#turn.step(name, async ({ key, uncertain, attempt, signal }) => {
       const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
-      const result = await untilAborted(both, run({ key, uncertain, attempt }, both)).then(
+      const result = await untilAborted(run({ key, uncertain, attempt }, both), both).then(
         (output) => ({ output }),
         (error: unknown) => {
           // A call that was aborted has no result: a resumed turn calls the tool again.

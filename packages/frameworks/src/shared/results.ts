@@ -1,4 +1,4 @@
-import { deferred } from "@parley/a2a/internal/base/async";
+import { deferred, untilAborted } from "@parley/a2a/internal/base/async";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { JsonValue } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
@@ -84,7 +84,8 @@ export class Results {
       async ({ key, uncertain, attempt, signal }) => {
         const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
         const work = run({ key, uncertain, attempt }, both).then(jsonOf);
-        const text = await untilAborted(both, work).catch((error: unknown) => {
+        // A tool that ignores its signal ends with it nevertheless.
+        const text = await untilAborted(work, both).catch((error: unknown) => {
           // A call that was aborted has no result: a resumed turn calls the tool again.
           if (both.aborted) throw error;
           return toJsonText({ error: errorOf(error) });
@@ -133,16 +134,6 @@ function outputOf(stored: unknown): unknown {
   const { error, output } = stored as Stored;
   if (error !== undefined) throw Object.assign(new Error(error.message), { name: error.name });
   return fromJson(output);
-}
-
-/** A tool that ignores its signal ends with it nevertheless. */
-export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("aborted"));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
 
 export function errorOf(error: unknown): { readonly name: string; readonly message: string } {

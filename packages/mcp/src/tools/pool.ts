@@ -1,4 +1,5 @@
 import type { CredentialProvider } from "@parley/a2a/credentials";
+import { untilAborted } from "@parley/a2a/internal/base/async";
 import {
   guardedFetch,
   type Clock,
@@ -176,7 +177,7 @@ class Pool implements McpPool {
     for (; connection === undefined; connection = this.#claim(target)) await this.#makeRoom();
     if (onElicit !== undefined) connection.elicits.add(onElicit);
     try {
-      return await run(await within(connection.client, signal));
+      return await run(await untilAborted(connection.client, signal));
     } catch (error) {
       // The server has forgotten the session: the next call makes one.
       if (error instanceof SdkHttpError && error.status === 404 && this.#open.get(key) === connection)
@@ -280,7 +281,7 @@ class Pool implements McpPool {
     }
     const transport = "url" in config ? this.#http(config, access) : await this.#stdio(config);
     try {
-      await within(client.connect(transport, { timeout: 30_000 }), this.#closed.signal);
+      await untilAborted(client.connect(transport, { timeout: 30_000 }), this.#closed.signal);
     } catch (error) {
       await client.close();
       throw new McpToolError(`Cannot connect to the MCP server ${name}: ${reasonOf(error)}`, { cause: error });
@@ -384,20 +385,6 @@ function samplesIn(result: CallToolResult | InputRequiredResult): [string, Creat
     if (request.method === "sampling/createMessage") asked.push([key, request.params]);
   }
   return asked.length === requests.length && asked.length <= maxSamples ? asked : [];
-}
-
-/** Waits for a connection until a signal. */
-async function within<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  signal.throwIfAborted();
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => (stop = () => reject(signal.reason as Error)));
-  signal.addEventListener("abort", stop);
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }
 
 /** The options that the SDK knows. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { deferred } from "@parley/a2a/internal/base/index";
-import { orAborted } from "@parley/a2a/internal/net/guard";
+import { untilAborted } from "@parley/a2a/internal/base/async";
 import type { Dialer } from "@parley/a2a/internal/net/index";
 import { claimMargin } from "../../src/push/delivery.ts";
 import { pushOperator } from "../../src/push/operator.ts";
@@ -103,7 +103,7 @@ describe("a receiver that does not answer delays no other", () => {
       fetch({ hostname }, _addresses, { signal }) {
         asked.push(hostname);
         if (hostname === "alive.example.com") return Promise.resolve(new Response(null, { status: 204 }));
-        return orAborted(new Promise<never>(() => {}), signal);
+        return untilAborted(new Promise<never>(() => {}), signal);
       },
     };
     return { asked, dialer };
