@@ -131,25 +131,28 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
     await rm(folder, { recursive: true });
   });
   const served = new Served(supervisor, path);
-  const jobs: Job[] = [];
-  const tasks: Promise<Task>[] = [];
+  const ended: (readonly [Job, Task])[] = [];
   let life = await supervisor.start();
   const readers = read.map((agent) => ({ name: `job-read-${agent}-until-${Math.min(kills, 10)}`, agent }));
   const reads = readers.map((job) => served.read(job));
-  for (let kill = 0; kill < kills; kill += 1) {
-    for (const agent of Object.keys(agents)) {
-      const job = { name: `job-${agent}-${kill}`, agent };
-      jobs.push(job);
-      tasks.push(served.pursue(job));
+  let isOver = false;
+  // Each agent has a job at each kill.
+  const work = Object.keys(agents).map(async (agent) => {
+    for (let count = 0; !isOver; count += 1) {
+      const job = { name: `job-${agent}-${count}`, agent };
+      ended.push([job, await served.pursue(job)]);
     }
-    life = await served.kill(life);
-  }
-  const ended = await Promise.all(tasks);
+  });
+  for (let kill = 0; kill < kills; kill += 1) life = await served.kill(life);
+  isOver = true;
+  await Promise.all(work);
   const seen = await Promise.all(reads);
   life.kill("SIGKILL");
-  const texts = ended.map(({ artifacts }) => artifacts?.map(({ parts }) => parts.map(({ text }) => text).join("")));
-  expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
-  expect(texts).toEqual(jobs.map(() => ["Looking it up.", "I would pay.", "I have paid it."]));
+  for (const [{ name }, { status, artifacts }] of ended) {
+    const texts = artifacts?.map(({ parts }) => parts.map(({ text }) => text).join(""));
+    const said = ["Looking it up.", "I would pay.", "I have paid it."];
+    expect([status.state, texts], name).toEqual(["TASK_STATE_COMPLETED", said]);
+  }
 
   const lines = await served.calls();
   for (const [at, job] of readers.entries()) {
@@ -160,7 +163,7 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
     expect(seen[at]).toEqual({ shown: steps.join("\n"), resets: 0 });
   }
   let [least, all] = [0, 0];
-  for (const job of jobs) {
+  for (const [job] of ended) {
     const made = callsOf(lines, job);
     const count = agents[job.agent] ?? 0;
     least += count;
@@ -169,5 +172,5 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
   }
   // Calls whose process was killed before their result was stored are made again, and there are such calls.
   expect(all).toBeGreaterThanOrEqual(least);
-  expect(all).toBeLessThanOrEqual(least + kills * jobs.length);
+  expect(all).toBeLessThanOrEqual(least + kills * work.length);
 });

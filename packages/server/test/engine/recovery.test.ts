@@ -489,6 +489,42 @@ describe("a lost run", () => {
     expect(turns).toEqual(["one 1", "one 2", "two 1"]);
   });
 
+  it.each(["before", "after"])(
+    "that has asked is over: the answer, %s it is taken over, finds the state of the question, and no turn but its own",
+    async (when) => {
+      const { opened } = gate();
+      const turns: string[] = [];
+      const nodes = twoNodes(
+        async function* (turn) {
+          turns.push(`${turn.number} ${turn.attempt} ${turn.text}`);
+          const before = turn.state();
+          turn.setState([...(Array.isArray(before) ? before : []), turn.text]);
+          if (turn.number === 2) return yield turn.completed(JSON.stringify(before));
+          yield turn.inputRequired("More?");
+          await opened;
+        },
+        { resumable: true },
+      );
+      const { id, reading } = await begin(nodes, "one");
+      await eventually(
+        async () => (await nodes.shared.head({ agent: "agent" }, id))?.state.endsWith("REQUIRED") === true,
+      );
+      await reading.leave();
+      const answer = { message: messageOf("two", { taskId: id }), configuration: { returnImmediately: true } };
+      if (when === "before") await nodes.first.service.call("SendMessage", answer, callContext());
+      nodes.kill();
+      const { service } = nodes.takeOver();
+      if (when === "after") {
+        await eventually(async () => (await nodes.shared.head({ agent: "agent" }, id))?.run === undefined);
+        await service.call("SendMessage", answer, callContext());
+      }
+      const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
+      await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+      expect((await get()).status.message?.parts).toEqual([{ text: '["one"]' }]);
+      expect(turns).toEqual(["1 1 one", "2 1 two"]);
+    },
+  );
+
   it("can be read on any node, before and after it is taken over", async () => {
     const { opened } = gate();
     const nodes = twoNodes(
