@@ -525,6 +525,35 @@ describe("a lost run", () => {
     },
   );
 
+  it("stores the states that it leaves with its end: lost in between, it would begin again without them", async () => {
+    const { opened } = gate();
+    const appends: string[] = [];
+    const nodes = twoNodes(
+      async function* (turn) {
+        if (turn.attempt === 1) turn.setState("half");
+        yield turn.working();
+        if (turn.attempt === 1) await opened;
+        turn.setState(undefined);
+        turn.context.setState("done");
+      },
+      { resumable: true },
+    );
+    const { id, reading } = await begin(nodes);
+    await eventually(async () => (await nodes.shared.head({ agent: "agent" }, id))?.run !== undefined);
+    await reading.leave();
+    nodes.kill();
+    const append = nodes.shared.append.bind(nodes.shared);
+    nodes.shared.append = (items) => {
+      appends.push(...items.map((item) => JSON.stringify(item)));
+      return append(items);
+    };
+    nodes.takeOver();
+    await eventually(async () => (await nodes.shared.head({ agent: "agent" }, id))?.state === "TASK_STATE_COMPLETED");
+    const states = appends.filter((item) => /"effect":"(taskState|contextState)"/.test(item));
+    expect(states).toHaveLength(1);
+    expect(states[0]).toContain('"TASK_STATE_COMPLETED"');
+  });
+
   it("can be read on any node, before and after it is taken over", async () => {
     const { opened } = gate();
     const nodes = twoNodes(
