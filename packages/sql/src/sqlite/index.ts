@@ -64,7 +64,7 @@ export interface SqliteStoreOptions {
 /**
  * A durable store in one SQLite file. Several processes may use the file at once, such as one that drains and its successor.
  *
- * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the file cannot be opened, is no such database or more than
+ * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the file cannot be opened, is not such a database or more than
  * one version newer, or the driver is missing. While its files are removed, renamed or replaced, every call rejects as `Unavailable`.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {

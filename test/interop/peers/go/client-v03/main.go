@@ -112,7 +112,7 @@ func (p peer) task(ctx context.Context, request *a2a.MessageSendParams) (*a2a.Ta
 	}
 	task, ok := sent.(*a2a.Task)
 	if !ok {
-		return nil, fmt.Errorf("%T is no task", sent)
+		return nil, fmt.Errorf("%T is not a task", sent)
 	}
 	return task, nil
 }
