@@ -119,7 +119,7 @@ describe("parley db", () => {
     wrong.pathname = "/no_such_database";
     const failed = await db(["migrate", "--database-url", wrong.href], {});
     expect(failed.code).toBe(1);
-    expect(failed.err).toMatch(/The database refused the user|There is not such a database/);
+    expect(failed.err).toMatch(/The database refused the user|There is no such database/);
     expect(failed.err).not.toContain("wrong-password-of-a-test");
   });
 

@@ -141,7 +141,7 @@ const sentences: Readonly<Record<string, string>> = {
   "25P03": "The database ended a transaction that was idle for too long",
   "25P04": "The database ended a transaction that took too long",
   "28": "The database refused the user or its password",
-  "3D000": "There is not such a database on the server",
+  "3D000": "There is no such database on the server",
   "40": "The transaction conflicted with others too often",
   "42501": "The user of the database lacks a privilege",
   "53": "The database lacks resources",
