@@ -429,7 +429,7 @@ describe("a lost run", () => {
     expect(payload.value.status.state).not.toBe("TASK_STATE_FAILED");
   });
 
-  it("cannot write any more if its process was wrongly considered dead", async () => {
+  it("can no longer write if its process was wrongly considered dead", async () => {
     const { opened, open } = gate();
     let wrote = 0;
     const nodes = twoNodes(
