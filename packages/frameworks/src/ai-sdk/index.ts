@@ -11,6 +11,7 @@ import { durableModels } from "./model.ts";
 import type { AISDKAgent, AISDKAgentFactory, AISDKDefinition, Durable } from "./port.ts";
 import { aiSDK } from "./peer.ts";
 import { viewOf } from "../shared/view.ts";
+import { callAgain, resume as resumeAsking } from "./questions.ts";
 import { runAgent } from "./run.ts";
 import { durableTools } from "./tools.ts";
 
@@ -60,16 +61,18 @@ export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AIS
     ...adapterDefaults,
     ...rest,
     async *onMessage(turn: Turn) {
-      const resumed = resume(turn);
+      const resumed = resumeAsking(turn) ?? resume(turn);
       if (resumed !== undefined && "ask" in resumed) {
         yield resumed.ask;
         return;
       }
-      const messages = resumed?.messages ?? messagesOf(await turn.context.history(history));
+      const all = resumed?.messages ?? messagesOf(await turn.context.history(history));
       const durable = new DurableTurn(turn);
       const made = await make(durable, turn);
       checkAgent(made);
       const output = outputOf(made);
+      const messages = resumed !== undefined && "asking" in resumed ? yield* callAgain(turn, made, resumed) : all;
+      if (messages === undefined) return;
       // Only now is it known whether the factory has used a durable model.
       yield* runAgent(turn, made, messages, { reasoning, pieces: durable.hasModel, output });
     },

@@ -1,7 +1,7 @@
 import { deferred, untilAborted } from "@parley/a2a/internal/base/async";
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import type { JsonValue } from "@parley/a2a/model";
-import type { Turn } from "@parley/server";
+import type { JsonValue, Part } from "@parley/a2a/model";
+import { MessageRefused, type Turn } from "@parley/server";
 import type { Budget } from "./budget.ts";
 import { fromJson, toJsonText } from "./json.ts";
 
@@ -54,6 +54,11 @@ export function isUnstored(error: unknown): error is Error {
   return error instanceof Error && (error.name === tooLargeName || error.name === notJsonName);
 }
 
+/** The question of a tool that has thrown one. `undefined`: an error, which the model reads. */
+export function questionOf(error: unknown): readonly Part[] | undefined {
+  return error instanceof MessageRefused ? error.ask : undefined;
+}
+
 /** Stores the results of one turn. */
 export class Results {
   readonly #turn: Turn;
@@ -86,8 +91,8 @@ export class Results {
         const work = run({ key, uncertain, attempt }, both).then(jsonOf);
         // A tool that ignores its signal ends with it nevertheless.
         const text = await untilAborted(work, both).catch((error: unknown) => {
-          // A call that was aborted has no result: a resumed turn calls the tool again.
-          if (both.aborted) throw error;
+          // A call that was aborted, or asks its user, has no result: a later one goes on.
+          if (both.aborted || questionOf(error) !== undefined) throw error;
           return toJsonText({ error: errorOf(error) });
         });
         const result = this.#fitted(text);
