@@ -61,19 +61,19 @@ function modelOf({ model }: Script): Scripted {
   });
 }
 
-const loops: Readonly<Record<string, (script: Script) => Agent>> = {
+const loops: Readonly<Record<string, (script: Script, definition?: typeof card) => Agent>> = {
   ...Object.fromEntries(
     versions.map(({ name, ToolLoopAgent, tool, jsonSchema }) => [
       name,
-      (script: Script) => {
+      (script: Script, definition = card) => {
         const execute = (_: unknown, { abortSignal }: { abortSignal: AbortSignal }) => script.pay?.(abortSignal);
         const needsApproval = script.approves ?? false;
         const tools = { pay: tool({ inputSchema: jsonSchema({ type: "object" }), execute, needsApproval }) };
-        return fromAISDK(new ToolLoopAgent({ model: modelOf(script), tools }), card);
+        return fromAISDK(new ToolLoopAgent({ model: modelOf(script), tools }), definition);
       },
     ]),
   ),
-  mastra(script) {
+  mastra(script, definition = card) {
     const execute = async (_: unknown, context: object): Promise<unknown> =>
       script.pay?.(Reflect.get(context, "abortSignal"));
     const requireApproval = script.approves ?? false;
@@ -81,9 +81,9 @@ const loops: Readonly<Record<string, (script: Script) => Agent>> = {
     const tools = { pay };
     const settings = { id: "test", name: "Test", instructions: "", model: modelOf(script), tools };
     const Stock = MastraAgent as unknown as new (settings: object) => AnyMastraAgent;
-    return fromMastra(new Stock(settings), card);
+    return fromMastra(new Stock(settings), definition);
   },
-  openai({ model, pay, approves: needsApproval = false }) {
+  openai({ model, pay, approves: needsApproval = false }, given = card) {
     let count = 0;
     const scripted = new openAI.Scripted(async function* ({ input }) {
       const answer = await model(count++, JSON.stringify(input));
@@ -92,9 +92,9 @@ const loops: Readonly<Record<string, (script: Script) => Agent>> = {
     const execute = async (_: unknown, __: unknown, details?: { signal?: AbortSignal }) => pay?.(details?.signal);
     const definition = { name: "pay", description: "Pays", parameters: z.object({}), execute, needsApproval };
     const tools = [openAITool(definition)];
-    return fromOpenAIAgent(new OpenAIAgent({ name: "Test", model: scripted, tools }), card);
+    return fromOpenAIAgent(new OpenAIAgent({ name: "Test", model: scripted, tools }), given);
   },
-  langgraph({ model, pay, approves = false }) {
+  langgraph({ model, pay, approves = false }, definition = card) {
     let count = 0;
     const llm = new ScriptedChat(async function* (messages) {
       const answer = await model(count++, JSON.stringify(messages));
@@ -105,11 +105,19 @@ const loops: Readonly<Record<string, (script: Script) => Agent>> = {
       return pay?.(signal);
     };
     const tool = langTool(call, { name: "pay", schema: z.object({}) });
-    return fromLangGraph(createReactAgent({ llm: durable.model(llm), tools: durable.tools([tool]) }), card);
+    return fromLangGraph(createReactAgent({ llm: durable.model(llm), tools: durable.tools([tool]) }), definition);
   },
 };
 
-function claude({ model }: Script): Agent {
+function caught(make: () => unknown): unknown {
+  try {
+    return make();
+  } catch (error) {
+    return error;
+  }
+}
+
+function claude({ model }: Script, definition = card): Agent {
   let count = 0;
   const query = scriptedQuery({
     async model({ lines }) {
@@ -117,10 +125,21 @@ function claude({ model }: Script): Agent {
       return typeof answer === "string" ? [{ type: "text", text: answer }] : [];
     },
   });
-  return fromClaude(query, card);
+  return fromClaude(query, definition);
 }
 
 describe.each(Object.entries({ ...loops, claude }))("%s", (_, agentOf) => {
+  test("refuses options that are not its own, and names those that are", () => {
+    const model = (): Answer => "Hi";
+    const make = (more: object) => () => agentOf({ model }, { ...card, ...more });
+    expect(make({ async *onMessage() {} })).toThrow(/onMessage is not an option of from\w+\(\)/);
+    expect(make({ extensions: [] })).toThrow(/extensions is not an option of from\w+\(\)/);
+    expect(make({ resumible: true })).toThrow("did you mean resumable?");
+    const said = /The options are (.*)/.exec(String(caught(make({ zzz: 1 }))))?.[1]?.split(", ");
+    expect(said).toEqual(expect.arrayContaining([expect.stringMatching(/^(reasoning|updates)$/), "resumable"]));
+    expect(said).not.toContain("onMessage");
+  });
+
   test("a message that arrives while the model answers is the next turn", async () => {
     const [begun, held] = [gate(), gate()];
     const read: string[] = [];

@@ -4,7 +4,7 @@
  */
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import { Budget } from "../shared/budget.ts";
-import { adapterDefaults } from "../shared/defaults.ts";
+import { adapterDefaults, checkDefinition } from "../shared/defaults.ts";
 import { messagesOf } from "../shared/messages.ts";
 import { resume } from "./approvals.ts";
 import { durableModels } from "./model.ts";
@@ -56,6 +56,7 @@ export type { ToolStep } from "../shared/results.ts";
 export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AISDKDefinition): Agent {
   aiSDK();
   const make = typeof agent === "function" ? agent : loopFactory(agent);
+  checkDefinition("fromAISDK()", definition, { reasoning: 1, history: 1 });
   const { reasoning = false, history, ...rest } = definition;
   return defineAgent({
     ...adapterDefaults,
