@@ -152,7 +152,8 @@ class TaskWatcher {
     this.#isStale = true;
     if (compares && this.snapshot === before) return;
     // A copy, because a listener may add listeners.
-    for (const { listener } of [...this.#listeners]) {
+    const current = [...this.#listeners];
+    for (const { listener } of current) {
       try {
         listener();
       } catch (thrown) {
