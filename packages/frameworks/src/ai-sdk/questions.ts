@@ -109,7 +109,7 @@ function callsIn(message: unknown, role: string): ReadonlySet<unknown> {
   return new Set(parts.filter(({ type }) => type === "tool-call").map(({ toolCallId }) => toolCallId));
 }
 
-/** Makes the calls again, which go on with the answer. Returns the messages that continue the loop; `undefined`: the turn has ended with a question. */
+/** Makes the calls again, which continue with the answer. Returns the messages that continue the loop; `undefined`: the turn has ended with a question. */
 export async function* callAgain(
   turn: Turn,
   agent: AISDKAgent,

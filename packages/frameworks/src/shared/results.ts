@@ -121,7 +121,7 @@ export class Results {
       const work = run({ key, uncertain, attempt }, both).then(jsonOf);
       // A tool that ignores its signal ends with it nevertheless.
       const text = await untilAborted(work, both).catch((error: unknown) => {
-        // A call that was aborted, or asks its user, has no result: a later one goes on.
+        // A call that was aborted, or asks its user, has no result: a later one continues.
         if (both.aborted || questionOf(error) !== undefined) throw error;
         return toJsonText({ error: errorOf(error) });
       });
