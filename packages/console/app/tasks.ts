@@ -80,7 +80,7 @@ export class TaskList {
 /** Watches a task. */
 export async function watchTask(agent: AgentEntry, id: string): Promise<{ client: Client; watched: WatchedTask }> {
   const client = await clientOf(agent);
-  return { client, watched: watch(client, id, {}, { card: client.card, clock: systemClock }) };
+  return { client, watched: watch(client, id, {}, { clock: systemClock }) };
 }
 
 /** Answers the question of a task, without waiting for the result. */

@@ -50,7 +50,9 @@ interface Script {
   readonly approves?: boolean;
 }
 
-const numbered = (names: readonly string[]) => names.map((name, at) => [`c${at}`, name, {}] as const);
+/** Ids as long as those of some models. */
+const idOf = (at: number): string => `call_${`${at}`.padStart(55, "0")}`;
+const numbered = (names: readonly string[]) => names.map((name, at) => [idOf(at), name, {}] as const);
 
 /** The model of AI SDK and Mastra. */
 function modelOf({ model }: Script): Scripted {
@@ -61,19 +63,19 @@ function modelOf({ model }: Script): Scripted {
   });
 }
 
-const loops: Readonly<Record<string, (script: Script) => Agent>> = {
+const loops: Readonly<Record<string, (script: Script, definition?: typeof card) => Agent>> = {
   ...Object.fromEntries(
     versions.map(({ name, ToolLoopAgent, tool, jsonSchema }) => [
       name,
-      (script: Script) => {
+      (script: Script, definition = card) => {
         const execute = (_: unknown, { abortSignal }: { abortSignal: AbortSignal }) => script.pay?.(abortSignal);
         const needsApproval = script.approves ?? false;
         const tools = { pay: tool({ inputSchema: jsonSchema({ type: "object" }), execute, needsApproval }) };
-        return fromAISDK(new ToolLoopAgent({ model: modelOf(script), tools }), card);
+        return fromAISDK(new ToolLoopAgent({ model: modelOf(script), tools }), definition);
       },
     ]),
   ),
-  mastra(script) {
+  mastra(script, definition = card) {
     const execute = async (_: unknown, context: object): Promise<unknown> =>
       script.pay?.(Reflect.get(context, "abortSignal"));
     const requireApproval = script.approves ?? false;
@@ -81,9 +83,9 @@ const loops: Readonly<Record<string, (script: Script) => Agent>> = {
     const tools = { pay };
     const settings = { id: "test", name: "Test", instructions: "", model: modelOf(script), tools };
     const Stock = MastraAgent as unknown as new (settings: object) => AnyMastraAgent;
-    return fromMastra(new Stock(settings), card);
+    return fromMastra(new Stock(settings), definition);
   },
-  openai({ model, pay, approves: needsApproval = false }) {
+  openai({ model, pay, approves: needsApproval = false }, given = card) {
     let count = 0;
     const scripted = new openAI.Scripted(async function* ({ input }) {
       const answer = await model(count++, JSON.stringify(input));
@@ -92,9 +94,9 @@ const loops: Readonly<Record<string, (script: Script) => Agent>> = {
     const execute = async (_: unknown, __: unknown, details?: { signal?: AbortSignal }) => pay?.(details?.signal);
     const definition = { name: "pay", description: "Pays", parameters: z.object({}), execute, needsApproval };
     const tools = [openAITool(definition)];
-    return fromOpenAIAgent(new OpenAIAgent({ name: "Test", model: scripted, tools }), card);
+    return fromOpenAIAgent(new OpenAIAgent({ name: "Test", model: scripted, tools }), given);
   },
-  langgraph({ model, pay, approves = false }) {
+  langgraph({ model, pay, approves = false }, definition = card) {
     let count = 0;
     const llm = new ScriptedChat(async function* (messages) {
       const answer = await model(count++, JSON.stringify(messages));
@@ -105,11 +107,19 @@ const loops: Readonly<Record<string, (script: Script) => Agent>> = {
       return pay?.(signal);
     };
     const tool = langTool(call, { name: "pay", schema: z.object({}) });
-    return fromLangGraph(createReactAgent({ llm: durable.model(llm), tools: durable.tools([tool]) }), card);
+    return fromLangGraph(createReactAgent({ llm: durable.model(llm), tools: durable.tools([tool]) }), definition);
   },
 };
 
-function claude({ model }: Script): Agent {
+function caught(make: () => unknown): unknown {
+  try {
+    return make();
+  } catch (error) {
+    return error;
+  }
+}
+
+function claude({ model }: Script, definition = card): Agent {
   let count = 0;
   const query = scriptedQuery({
     async model({ lines }) {
@@ -117,10 +127,21 @@ function claude({ model }: Script): Agent {
       return typeof answer === "string" ? [{ type: "text", text: answer }] : [];
     },
   });
-  return fromClaude(query, card);
+  return fromClaude(query, definition);
 }
 
 describe.each(Object.entries({ ...loops, claude }))("%s", (_, agentOf) => {
+  test("refuses options that are not its own, and names those that are", () => {
+    const model = (): Answer => "Hi";
+    const make = (more: object) => () => agentOf({ model }, { ...card, ...more });
+    expect(make({ async *onMessage() {} })).toThrow(/onMessage is not an option of from\w+\(\)/);
+    expect(make({ extensions: [] })).toThrow(/extensions is not an option of from\w+\(\)/);
+    expect(make({ resumible: true })).toThrow("did you mean resumable?");
+    const said = /The options are (.*)/.exec(String(caught(make({ zzz: 1 }))))?.[1]?.split(", ");
+    expect(said).toEqual(expect.arrayContaining([expect.stringMatching(/^(reasoning|updates)$/), "resumable"]));
+    expect(said).not.toContain("onMessage");
+  });
+
   test("a message that arrives while the model answers becomes the next turn", async () => {
     const [begun, held] = [gate(), gate()];
     const read: string[] = [];
@@ -205,10 +226,16 @@ describe.each(Object.entries(loops))("%s", (name, agentOf) => {
   });
 
   test("tells the model that a tool is unknown, even one with the name of an object member", async () => {
-    // Mastra itself finds object members, and the task fails.
-    const names = name === "mastra" ? ["steal"] : ["__proto__", "constructor", "toString"];
+    const names = ["__proto__", "constructor", "toString"];
     const read = await readAfter(names);
     for (const each of names) expect(read).toContain(each);
+  });
+
+  test("runs more calls of one answer than a task can begin at once, each once", async () => {
+    let paid = 0;
+    const names = Array.from({ length: 250 }, () => "pay");
+    await readAfter(names, () => `paid ${(paid += 1)}`);
+    expect(paid).toBe(250);
   });
 
   test("aborts the model and a hanging tool when the task is canceled", async () => {

@@ -50,7 +50,7 @@ test("notifies of a task that changes constantly once per second, and of its end
   const told: string[] = [];
   const watches = new Watches((uri) => told.push(uri), clock);
   watches.begin(
-    { watch: () => watched },
+    { client: { watch: () => watched }, owner: "ada" },
     { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } },
     "a2a://host/tasks/t",
   );
@@ -64,4 +64,26 @@ test("notifies of a task that changes constantly once per second, and of its end
   expect(listeners.size).toBe(0);
   clock.advance(10_000);
   expect(told).toHaveLength(3);
+});
+
+test("follows at most 100 tasks: the oldest of the caller with the most makes room", () => {
+  const followed = new Set<string>();
+  const watches = new Watches(() => {}, fakeClock());
+  const begin = (owner: string, name: string): void => {
+    const watched = {
+      getSnapshot: () => ({ task: undefined, ended: false }),
+      subscribe() {
+        followed.add(name);
+        return () => void followed.delete(name);
+      },
+    };
+    const task: Task = { id: name, status: { state: "TASK_STATE_WORKING" } };
+    watches.begin({ client: { watch: () => watched }, owner }, task, `a2a://host/tasks/${name}`);
+  };
+  for (let at = 0; at < 3; at += 1) begin("ada", `ada ${at}`);
+  for (let at = 0; at < 300; at += 1) begin("eve", `eve ${at}`);
+  begin("bob", "bob 0");
+  expect(followed.size).toBe(100);
+  expect([...followed].slice(0, 4)).toEqual(["ada 0", "ada 1", "ada 2", "eve 204"]);
+  expect([...followed].slice(-2)).toEqual(["eve 299", "bob 0"]);
 });

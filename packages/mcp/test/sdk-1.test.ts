@@ -157,8 +157,8 @@ test("binds sessions to their callers, and limits their number", async () => {
     };
     return bridge.fetch(new Request("http://bridge.example/mcp", init), { subject });
   };
-  const begin = async (): Promise<string> => {
-    const response = await send({ id: 1, method: "initialize", params });
+  const begin = async (subject?: string): Promise<string> => {
+    const response = await send({ id: 1, method: "initialize", params }, {}, subject);
     await response.text();
     return response.headers.get("mcp-session-id") ?? "none";
   };
@@ -170,7 +170,7 @@ test("binds sessions to their callers, and limits their number", async () => {
   const ids = new Set<string>();
   for (let at = 0; at < 100; at += 1) ids.add(await begin());
   expect(ids.size).toBe(100);
-  const crowd = new Set([...(await Promise.all(Array.from({ length: 250 }, begin))), ...ids]);
+  const crowd = new Set([...(await Promise.all(Array.from({ length: 250 }, () => begin()))), ...ids]);
   let open = 0;
   for (const id of crowd) {
     const response = await send(list, { "mcp-session-id": id, "mcp-protocol-version": "2025-11-25" });
@@ -179,6 +179,27 @@ test("binds sessions to their callers, and limits their number", async () => {
   }
   expect(open).toBeGreaterThan(0);
   expect(open).toBeLessThanOrEqual(100);
+  // One caller has all of them: it makes room for others, and cannot take what they have.
+  const others = [await begin("bob"), await begin("bob"), await begin("cid")];
+  for (let at = 0; at < 150; at += 1) await begin("ada");
+  const owners = ["bob", "bob", "cid"];
+  const keep = async (): Promise<void> => {
+    for (const [at, id] of others.entries()) {
+      const headers = { "mcp-session-id": id, "mcp-protocol-version": "2025-11-25" };
+      const response = await send(list, headers, owners[at]);
+      await response.text();
+      expect(response.headers.get("mcp-session-id")).toBe(id);
+    }
+  };
+  await keep();
+  // Even if all of its sessions are busy.
+  const endless = { id: 3, method: "tools/call", params: { name: "do_it", arguments: { message: "hour" } } };
+  for (let at = 0; at < 120; at += 1) {
+    const id = await begin("eve");
+    if (id !== "none") void send(endless, { "mcp-session-id": id, "mcp-protocol-version": "2025-11-25" }, "eve");
+  }
+  expect(await begin("dan")).not.toBe("none");
+  await keep();
   // The oldest session was closed: its requests are answered without it.
   const late = await send(list, session);
   expect(late.headers.get("mcp-session-id")).toBeNull();

@@ -107,12 +107,7 @@ export class TaskFeed {
     };
     const begin = (client: Client): void => {
       if (hasLeft) return;
-      const followed = (this.#watched ??= watchTask(
-        client,
-        this.#snapshot.task ?? this.id,
-        {},
-        { card: client.card, clock },
-      ));
+      const followed = (this.#watched ??= watchTask(client, this.#snapshot.task ?? this.id, {}, { clock }));
       const show = (): void => {
         if (!hasLeft) this.#show(followed.getSnapshot());
       };

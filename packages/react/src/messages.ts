@@ -155,9 +155,8 @@ function lastAnswer(task: Task, id: string, said: readonly Message[]): Conversat
   const told = said.filter((message) => failure === undefined || message.messageId !== status.message?.messageId);
   // Some agents repeat their artifacts in the last message, for clients that do not show artifacts.
   const texts = artifacts.map(({ parts }) => textOf(parts));
-  const shown = [...texts, texts.join(""), texts.join("\n")].map((text) => text.trim());
-  const isRepeated = (part: Part): boolean =>
-    made.length > 0 && part.text !== undefined && shown.includes(part.text.trim());
+  const shown = new Set([...texts, texts.join(""), texts.join("\n")].map((text) => text.trim()));
+  const isRepeated = (part: Part): boolean => made.length > 0 && part.text !== undefined && shown.has(part.text.trim());
   return {
     id,
     role: "assistant",

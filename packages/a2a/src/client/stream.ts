@@ -254,7 +254,7 @@ export async function collect(
   throw new A2AError("InvalidResponse", "The stream ended without an event");
 }
 
-interface TaskSource {
+export interface TaskSource {
   readonly card: { readonly capabilities: { readonly streaming?: boolean } };
   getTask(id: string, options: CallOptions): Promise<Task>;
   subscribeToTask(id: string, options: CallOptions): AsyncIterable<StreamResponse>;

@@ -1,16 +1,9 @@
-import {
-  isTerminal,
-  type A2AError,
-  type AgentCard,
-  type StreamResponse,
-  type Task,
-  toA2AError,
-} from "../model/index.ts";
+import { isTerminal, type A2AError, type StreamResponse, type Task, toA2AError } from "../model/index.ts";
 import type { Clock } from "../base/index.ts";
 import { follow, type Following, pause } from "../transport/client/signals.ts";
 import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
-import { type EventStream, maxPollMs, minPollMs, TaskView } from "./stream.ts";
+import { type EventStream, maxPollMs, minPollMs, type TaskSource, TaskView } from "./stream.ts";
 
 /** The state of a watched task. Snapshots are immutable: each change makes a new one. */
 export interface TaskSnapshot {
@@ -38,15 +31,8 @@ export interface WatchedTask {
   subscribe(this: void, listener: () => void): () => void;
 }
 
-interface WatchSource {
-  getTask(id: string, options: CallOptions): Promise<Task>;
+interface WatchSource extends TaskSource {
   subscribeToTask(id: string, options: SubscribeOptions): EventStream;
-}
-
-/** The parts of a client that watching needs. */
-interface WatchParts {
-  readonly card: AgentCard;
-  readonly clock: Clock;
 }
 
 /** Makes `Client.watch()`. */
@@ -54,9 +40,9 @@ export function watchTask(
   source: WatchSource,
   task: string | Task,
   options: CallOptions,
-  parts: WatchParts,
+  { clock }: { readonly clock: Clock },
 ): WatchedTask {
-  const watcher = new TaskWatcher(source, task, { ...options, timeout: false }, parts);
+  const watcher = new TaskWatcher(source, task, { ...options, timeout: false }, clock);
   return { getSnapshot: () => watcher.snapshot, subscribe: (listener) => watcher.subscribe(listener) };
 }
 
@@ -73,25 +59,32 @@ class TaskWatcher {
   #seq: number | undefined;
   #following: Following | undefined;
   #snapshot: TaskSnapshot = Object.freeze({ task: undefined, ended: false });
+  /** Whether `#snapshot` is old. A new one is made when it is read: once per frame, and not once per event. */
+  #isStale = false;
+  #error: A2AError | undefined;
 
-  constructor(source: WatchSource, task: string | Task, options: CallOptions, { card, clock }: WatchParts) {
+  constructor(source: WatchSource, task: string | Task, options: CallOptions, clock: Clock) {
     this.#source = source;
     this.#id = typeof task === "string" ? task : task.id;
     this.#options = options;
     this.#clock = clock;
-    this.#streams = card.capabilities.streaming === true;
+    this.#streams = source.card.capabilities.streaming === true;
     if (typeof task === "object") this.#apply({ task });
   }
 
   get snapshot(): TaskSnapshot {
-    return this.#snapshot;
+    if (!this.#isStale) return this.#snapshot;
+    this.#isStale = false;
+    const { task } = this.#view;
+    const error = this.#error && { error: this.#error };
+    const ended = error !== undefined || (task !== undefined && isTerminal(task.status.state));
+    return (this.#snapshot = shared(this.#snapshot, { task, ended, ...error }));
   }
 
   subscribe(listener: () => void): () => void {
     const subscription = { listener };
     this.#listeners.add(subscription);
-    const { ended, error } = this.#snapshot;
-    if (this.#following === undefined && (!ended || error !== undefined)) {
+    if (this.#following === undefined && (!this.snapshot.ended || this.#error !== undefined)) {
       this.#following = follow(this.#options.signal);
       void this.#follow(this.#following);
     }
@@ -110,20 +103,20 @@ class TaskWatcher {
     if (hasLeft()) return;
     const { signal } = following.own;
     const options = { ...this.#options, signal };
-    if (this.#snapshot.error !== undefined) this.#show({ task: this.#snapshot.task, ended: false });
+    if (this.#error !== undefined) this.#show();
     try {
       for (let delay = minPollMs; ; delay = Math.min(maxPollMs, delay * 1.5)) {
-        const before = this.#snapshot;
+        const before = this.snapshot;
         if (this.#streams) await this.#read(options);
         // No `else`: the stream may have turned out to be missing.
         if (!this.#streams) this.#apply({ task: await this.#source.getTask(this.#id, options) });
-        if (this.#snapshot.ended || hasLeft()) return;
+        if (this.snapshot.ended || hasLeft()) return;
         // A stream may end at an interrupted task, which continues later.
-        if (this.#snapshot !== before) delay = minPollMs;
+        if (this.snapshot !== before) delay = minPollMs;
         await pause(this.#clock, delay, signal);
       }
     } catch (thrown) {
-      if (!hasLeft()) this.#show({ task: this.#snapshot.task, ended: true, error: toA2AError(thrown) });
+      if (!hasLeft()) this.#show(toA2AError(thrown));
     } finally {
       following.release();
       if (!hasLeft()) this.#following = undefined;
@@ -131,10 +124,8 @@ class TaskWatcher {
   }
 
   async #read(options: CallOptions): Promise<void> {
-    const stream = this.#source.subscribeToTask(this.#id, {
-      ...options,
-      ...(this.#seq !== undefined && { after: this.#seq }),
-    });
+    const after = this.#seq === undefined ? {} : { after: this.#seq };
+    const stream = this.#source.subscribeToTask(this.#id, { ...options, ...after });
     try {
       for await (const event of stream) {
         if (options.signal?.aborted === true) return;
@@ -151,15 +142,15 @@ class TaskWatcher {
   /** Applies an event. `more`: the next event has already arrived, so listeners are called after that event. */
   #apply(event: StreamResponse, more = false): void {
     this.#view.apply(event);
-    if (more) return;
-    const { task } = this.#view;
-    this.#show({ task, ended: task !== undefined && isTerminal(task.status.state) });
+    // Polls return tasks that did not change. To compare updates would cost as much as the task is large.
+    if (!more) this.#show(undefined, event.task !== undefined);
   }
 
-  #show(next: TaskSnapshot): void {
-    const snapshot = shared(this.#snapshot, next);
-    if (snapshot === this.#snapshot) return;
-    this.#snapshot = snapshot;
+  #show(error?: A2AError, compares = true): void {
+    const before = this.#snapshot;
+    this.#error = error;
+    this.#isStale = true;
+    if (compares && this.snapshot === before) return;
     // A copy, because a listener may add listeners.
     const current = [...this.#listeners];
     for (const { listener } of current) {

@@ -1,5 +1,13 @@
-import { describe, expect, onTestFinished, test } from "vitest";
-import { connect, connectJsonRpc, type ConnectOptions, type WatchedTask } from "../../src/client/index.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import {
+  connect,
+  connectJsonRpc,
+  type ConnectOptions,
+  type EventStream,
+  type WatchedTask,
+} from "../../src/client/index.ts";
+import { watchTask } from "../../src/client/watch.ts";
+import { TaskFold } from "../../src/model/reduce.ts";
 import {
   cardOf,
   chunkEvent,
@@ -29,6 +37,32 @@ async function agent(
 const stateOf = ({ getSnapshot }: WatchedTask): string | undefined => getSnapshot().task?.status.state;
 
 describe("client.watch() (A2A 1.0 §3.1.6)", () => {
+  test("makes a snapshot when it is read, and not for each event", async () => {
+    const made = vi.spyOn(TaskFold.prototype, "snapshot");
+    onTestFinished(() => made.mockRestore());
+    const ids = { taskId: "t1", contextId: "c1" };
+    async function* events() {
+      yield taskEvent("TASK_STATE_WORKING");
+      for (let at = 0; at < 1000; at += 1) {
+        const artifact = { artifactId: `a${at}`, parts: [{ text: `Artifact ${at}` }] };
+        yield { artifactUpdate: { ...ids, artifact, lastChunk: true } };
+      }
+      yield { statusUpdate: { ...ids, status: { state: "TASK_STATE_COMPLETED" } } } as const;
+    }
+    const stream = Object.assign(events(), { seq: undefined, buffered: 0 }) as unknown as EventStream;
+    const getTask = () => Promise.reject(new Error("It streams"));
+    const card = cardOf([], { capabilities: { streaming: true } });
+    const source = { card, getTask, subscribeToTask: () => stream };
+    const watched = watchTask(source, "t1", {}, { clock: new HandClock() });
+    let calls = 0;
+    watched.subscribe(() => (calls += 1));
+    await until(() => calls === 1002);
+    expect(made.mock.calls.length).toBeLessThan(5);
+    expect(watched.getSnapshot()).toMatchObject({ ended: true });
+    expect(watched.getSnapshot().task?.artifacts).toHaveLength(1000);
+    expect(watched.getSnapshot()).toBe(watched.getSnapshot());
+  });
+
   test("polls with growing delays if the agent does not stream, until the task ends", async () => {
     const clock = new HandClock();
     let state: "TASK_STATE_WORKING" | "TASK_STATE_COMPLETED" = "TASK_STATE_WORKING";

@@ -4,13 +4,14 @@
  */
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import { Budget } from "../shared/budget.ts";
-import { adapterDefaults } from "../shared/defaults.ts";
+import { adapterDefaults, checkDefinition } from "../shared/defaults.ts";
 import { messagesOf } from "../shared/messages.ts";
 import { resume } from "./approvals.ts";
 import { durableModels } from "./model.ts";
 import type { AISDKAgent, AISDKAgentFactory, AISDKDefinition, Durable } from "./port.ts";
 import { aiSDK } from "./peer.ts";
 import { viewOf } from "../shared/view.ts";
+import { callAgain, resume as resumeAsking } from "./questions.ts";
 import { runAgent } from "./run.ts";
 import { durableTools } from "./tools.ts";
 
@@ -55,21 +56,24 @@ export type { ToolStep } from "../shared/results.ts";
 export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AISDKDefinition): Agent {
   aiSDK();
   const make = typeof agent === "function" ? agent : loopFactory(agent);
+  checkDefinition("fromAISDK()", definition, { reasoning: 1, history: 1 });
   const { reasoning = false, history, ...rest } = definition;
   return defineAgent({
     ...adapterDefaults,
     ...rest,
     async *onMessage(turn: Turn) {
-      const resumed = resume(turn);
+      const resumed = resumeAsking(turn) ?? resume(turn);
       if (resumed !== undefined && "ask" in resumed) {
         yield resumed.ask;
         return;
       }
-      const messages = resumed?.messages ?? messagesOf(await turn.context.history(history));
+      const all = resumed?.messages ?? messagesOf(await turn.context.history(history));
       const durable = new DurableTurn(turn);
       const made = await make(durable, turn);
       checkAgent(made);
       const output = outputOf(made);
+      const messages = resumed !== undefined && "asking" in resumed ? yield* callAgain(turn, made, resumed) : all;
+      if (messages === undefined) return;
       // `hasModel` is known only after the factory has run.
       yield* runAgent(turn, made, messages, { reasoning, pieces: durable.hasModel, output });
     },

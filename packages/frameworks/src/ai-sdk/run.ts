@@ -2,9 +2,11 @@ import { data, type Part } from "@parley/a2a/model";
 import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { toPlainJson } from "../shared/json.ts";
 import { failed, faults, isCut, metadataOf, succeeded, type Ended } from "../shared/outcome.ts";
+import { questionOf } from "../shared/results.ts";
 import { viewOf } from "../shared/view.ts";
 import { approvalOf, suspend, type ApprovalRequest } from "./approvals.ts";
 import type { AISDKAgent, AISDKResult } from "./port.ts";
+import { ask, cut, stopWhenAsked, type Asking } from "./questions.ts";
 
 /* One run of an agent: converts the parts of its stream to events of the turn. */
 
@@ -28,15 +30,17 @@ export async function* runAgent(
   messages: readonly unknown[],
   options: RunOptions,
 ): AsyncGenerator<AgentEvent, void, void> {
-  const result = await agent.stream({ messages: messages as never[], abortSignal: turn.signal });
+  const call = { messages: messages as never[], abortSignal: turn.signal, ...stopWhenAsked(agent) };
+  const result = await agent.stream(call);
   const reader = new Parts(turn, agent, options);
   for await (const part of result.fullStream) yield* reader.read(part);
   turn.signal.throwIfAborted();
   yield* reader.end();
-  const { approvals, ended, unanswered } = reader;
-  if (approvals.length > 0) {
+  const { asking, ended, unanswered } = reader;
+  const approvals = await Promise.all(reader.approvals.map(approvalOf));
+  if (asking.length > 0 || approvals.length > 0) {
     const all = [...messages, ...(await responsesOf(result))];
-    return yield suspend(turn, all, await Promise.all(approvals.map(approvalOf)));
+    return yield asking.length > 0 ? ask(turn, { ...cut(all, asking), approvals }) : suspend(turn, all, approvals);
   }
   if (unanswered.length > 0) return yield failed(turn, `The agent cannot run the tool ${unanswered.join(", ")}`);
   yield* outcome(turn, result, ended, options.output);
@@ -72,6 +76,8 @@ async function* outcome(
 /** Reads the parts of a stream. */
 class Parts {
   readonly approvals: ApprovalRequest[] = [];
+  /** Calls that have asked their user. */
+  readonly asking: Asking[] = [];
   ended: Ended = { reason: "unknown", usage: {} };
   readonly #turn: Turn;
   readonly #tools: object;
@@ -108,7 +114,7 @@ class Parts {
     for (const [id, name] of this.#quiet) yield* this.#calling(id, name);
     if (type === "tool-call") return yield* this.#call(part);
     if (type === "tool-result" && part["preliminary"] === true) return yield* this.#progress(part);
-    if (/^tool-(result|error|output-denied)$/.test(type)) return void this.#open.delete(String(part["toolCallId"]));
+    if (/^tool-(result|error|output-denied)$/.test(type)) return this.#done(part);
     if (type === "source") return void this.#sources.push(sourceOf(part));
     if (type === "file") return yield this.#file(part);
     if (type === "finish") {
@@ -157,6 +163,13 @@ class Parts {
   *#calling(id: string, name: string): Generator<AgentEvent, void, void> {
     this.#quiet.delete(id);
     yield this.#turn.working(`Calling ${name.slice(0, 200)}`);
+  }
+
+  #done({ toolCallId, toolName, input, error }: StreamPart): void {
+    this.#open.delete(String(toolCallId));
+    const question = questionOf(error);
+    if (question !== undefined)
+      this.asking.push({ toolCallId: String(toolCallId), toolName: String(toolName), input, question });
   }
 
   *#progress({ output }: StreamPart): Generator<AgentEvent, void, void> {

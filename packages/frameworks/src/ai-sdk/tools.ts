@@ -7,9 +7,10 @@ import { Results, type ToolStep } from "../shared/results.ts";
 interface ToolOptions {
   readonly toolCallId: string;
   readonly abortSignal?: AbortSignal;
+  readonly messages?: readonly unknown[];
 }
 
-type Execute = (input: unknown, options: ToolOptions) => unknown;
+export type Execute = (input: unknown, options: ToolOptions) => unknown;
 
 const steps = new WeakMap<object, ToolStep>();
 
@@ -89,7 +90,8 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
   };
 }
 
-async function run(
+/** Calls a tool. `preliminary` gets each value of a generator; the last one is the result. */
+export async function run(
   execute: Execute,
   input: unknown,
   options: ToolOptions,

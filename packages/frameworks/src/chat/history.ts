@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import type { Message, StreamResponse, Task } from "@parley/a2a/model";
 import { AnswerChunks } from "../shared/chunks.ts";
 import { safeMediaType, safeUrl } from "../shared/files.ts";
@@ -10,7 +11,7 @@ type ChatPart = A2AUIMessage["parts"][number];
 /** A task as chat messages: the user's messages and the answers. Omits an answer in progress. */
 export function messagesOf(task: Task, maxFileBytes: number): A2AUIMessage[] {
   const messages: A2AUIMessage[] = [];
-  const a2a = { taskId: task.id, ...(task.contextId !== undefined && { contextId: task.contextId }) };
+  const a2a = defined({ taskId: task.id, contextId: task.contextId });
   for (const { asked, answerId, answer } of turnsOf(task)) {
     const answers = asked === undefined ? [] : approvalAnswersIn(asked.parts);
     if (answers.length > 0) noteAnswers(messages, answers);
@@ -36,7 +37,7 @@ function noteAnswers(messages: A2AUIMessage[], answers: readonly ApprovalAnswer[
     return {
       ...part,
       state: "approval-responded",
-      approval: { id, approved, ...(reason !== undefined && { reason }) },
+      approval: defined({ id, approved, reason }),
     };
   });
   messages[at] = { ...last, parts };
@@ -78,7 +79,7 @@ function userParts({ parts }: Message): ChatPart[] {
   return parts.flatMap((part): ChatPart[] => {
     const { filename } = part;
     const mediaType = safeMediaType(part.mediaType);
-    const named = { mediaType, ...(filename !== undefined && { filename }) };
+    const named = defined({ mediaType, filename });
     if (part.text !== undefined) return [{ type: "text", text: part.text }];
     if (part.url !== undefined) {
       const url = safeUrl(part.url);

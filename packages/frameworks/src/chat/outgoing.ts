@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { A2AError, data, isInterrupted, text, type Message, type Part } from "@parley/a2a/model";
 import { fileOf } from "../shared/files.ts";
 import type { ApprovalAnswer } from "../shared/questions.ts";
@@ -71,7 +72,6 @@ export function decisionsIn(message: A2AUIMessage | undefined): readonly Approva
     if (part.state !== "approval-responded") return [];
     const { id, approved, reason } = part.approval;
     const { digest, answered = false } = asked.get(id) ?? {};
-    const decision = { approvalId: id, approved, ...(reason !== undefined && { reason }) };
-    return answered ? [] : [{ ...decision, ...(digest !== undefined && { digest }) }];
+    return answered ? [] : [defined({ approvalId: id, approved, reason, digest })];
   });
 }

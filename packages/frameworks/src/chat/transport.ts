@@ -1,6 +1,7 @@
 import type { ChatTransport } from "ai";
 import type { Client, ConnectOptions, EventStream } from "@parley/a2a";
 import { untilAborted } from "@parley/a2a/internal/base/async";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { isInterrupted, type Task } from "@parley/a2a/model";
 import { Answer } from "../shared/answer.ts";
 import { AnswerChunks } from "../shared/chunks.ts";
@@ -69,7 +70,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   readonly #connection: Connection;
   /** By chat: the task whose answer the page has not read to the end. */
   readonly #unread = new Map<string, string>();
-  /** By chat: the answer that ended with a question. */
+  /** By chat: the answer that ended with a question. Without it the next answer has all of the task again. */
   readonly #asking = new Map<string, AnswerChunks>();
 
   /** Sends nothing before the first message. */
@@ -107,7 +108,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     const task = await this.#running(client, chatId, abortSignal);
     if (task === undefined) return null;
     const asked = task.history?.findLast(({ role }) => role === "ROLE_USER");
-    const known = { taskId: task.id, ...(task.contextId !== undefined && { contextId: task.contextId }) };
+    const known = defined({ taskId: task.id, contextId: task.contextId });
     const events = client.subscribeToTask(task.id, { after: 0 });
     const messageId = answerId(asked?.messageId ?? task.id);
     return this.#answer({ events, chatId, messageId, known, isReplay: true, decided: [] }, abortSignal);
@@ -141,12 +142,11 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
       if (tasks.length >= limit) break;
     }
     const newest = tasks.at(-1);
-    if (newest !== undefined && isRunning(newest)) this.#unread.set(chatId, newest.id);
-    if (newest !== undefined && isInterrupted(newest.status.state)) {
-      const chunks = new AnswerChunks({ messageId: "", maxFileBytes: this.#maxFileBytes }, () => undefined);
+    if (newest && isRunning(newest)) note(this.#unread, chatId, newest.id);
+    if (newest && isInterrupted(newest.status.state)) {
+      const chunks = new AnswerChunks({ messageId: "", maxFileBytes: this.#maxFileBytes }, () => {});
       chunks.apply({ task: newest });
-      chunks.finish();
-      this.#asking.set(chatId, chunks);
+      note(this.#asking, chatId, chunks);
     }
     return tasks.flatMap((task) => messagesOf(task, this.#maxFileBytes));
   }
@@ -174,15 +174,13 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     const chunks = new AnswerChunks(init, (chunk) => void pieces.push(chunk), before);
     chunks.start(known);
     for (const { approvalId, digest } of decided) {
-      const data = { approvalId, ...(digest && { digest }), answered: true };
+      const data = defined({ approvalId, digest, answered: true });
       pieces.push({ type: "data-approval", id: approvalId, data });
     }
     const answer = new Answer(events, chunks, pieces, () => {
       const { taskId, state } = chunks.metadata;
-      if (taskId !== undefined && !answer.ended) this.#unread.set(chatId, taskId);
-      else this.#unread.delete(chatId);
-      if (state !== undefined && isInterrupted(state)) this.#asking.set(chatId, chunks);
-      else this.#asking.delete(chatId);
+      note(this.#unread, chatId, answer.ended ? undefined : taskId);
+      note(this.#asking, chatId, state && isInterrupted(state) ? chunks : undefined);
     });
     signal?.addEventListener("abort", () => void this.#stop(answer), { once: true });
     return (await untilAborted(answer.begin(), signal)).stream();
@@ -199,4 +197,13 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
       await answer.close().catch(() => {});
     }
   }
+}
+
+const maxChats = 100;
+
+/** Keeps what is known of the newest chats. */
+function note<T>(chats: Map<string, T>, id: string, value: T | undefined): void {
+  chats.delete(id);
+  if (value !== undefined) chats.set(id, value);
+  for (const [oldest] of chats) if (chats.size > maxChats) chats.delete(oldest);
 }

@@ -5,7 +5,7 @@
 import { deferred } from "@parley/a2a/internal/base/async";
 import { defineAgent, type Agent, type AgentEvent, type Turn } from "@parley/server";
 import { resume, suspend } from "../shared/approvals.ts";
-import { adapterDefaults } from "../shared/defaults.ts";
+import { adapterDefaults, checkDefinition } from "../shared/defaults.ts";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { decisionsAsText, Permissions, type CanUseTool } from "./permissions.ts";
 import type { ClaudeContent, ClaudeDefinition, ClaudeQuery, ClaudeStream } from "./port.ts";
@@ -59,6 +59,7 @@ export function fromClaude<Query extends ClaudeQuery>(query: Query, definition: 
   // Older versions expand `@path` in a caller's text to the content of the file.
   checkPeer({ adapter: "claude", name, min: "0.3.248", below: "0.4" }, installedVersion(name, import.meta.url));
   if (typeof query !== "function") throw new TypeError(`fromClaude() needs query() of ${name}`);
+  checkDefinition<ClaudeDefinition>("fromClaude()", definition, { options: 1, reasoning: 1 });
   const { options = {}, reasoning = false, ...rest } = definition;
   return defineAgent({
     ...adapterDefaults,

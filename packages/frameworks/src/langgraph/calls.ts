@@ -3,7 +3,7 @@ import { utf8Length } from "@parley/a2a/internal/base/index";
 import { stepBounds } from "@parley/a2a/internal/protocol/index";
 import type { Turn } from "@parley/server";
 import { isLarger } from "../shared/json.ts";
-import { errorOf, tooLarge, type ToolStep } from "../shared/results.ts";
+import { errorOf, Running, tooLarge, type ToolStep } from "../shared/results.ts";
 import { viewOf } from "../shared/view.ts";
 import type { Feed } from "./feed.ts";
 import type { Codec, Thread, Typed } from "./thread.ts";
@@ -21,6 +21,7 @@ export class Calls {
   readonly #codec: Codec;
   readonly #feed: Feed;
   readonly #counts = new Map<string, Map<string, number>>();
+  readonly #running = new Running();
 
   constructor(turn: Turn, thread: Thread, codec: Codec, feed: Feed) {
     this.#turn = turn;
@@ -72,7 +73,7 @@ export class Calls {
     const known = this.#thread.calls.get(name);
     if (known !== undefined) return this.#outcome(known);
     let passed: { readonly value: unknown } | undefined;
-    await this.#turn.step(name, async ({ key, uncertain, attempt, signal }) => {
+    const step: Parameters<Turn["step"]>[1] = async ({ key, uncertain, attempt, signal }) => {
       const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
       const result = await untilAborted(run({ key, uncertain, attempt }, both), both).then(
         (output) => ({ output }),
@@ -84,7 +85,8 @@ export class Calls {
       );
       if ("output" in result && passes(result.output)) passed = { value: result.output };
       else await this.keep(name, await this.#fitting(result));
-    });
+    };
+    await this.#running.of(name, () => this.#turn.step(name, step));
     if (passed !== undefined) return passed.value;
     const kept = this.#thread.calls.get(name);
     return kept && this.#outcome(kept);

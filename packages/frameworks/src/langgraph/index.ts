@@ -4,7 +4,7 @@
  */
 import { AIMessage, HumanMessage, type BaseMessage } from "@langchain/core/messages";
 import { defineAgent, type Agent, type Turn } from "@parley/server";
-import { adapterDefaults } from "../shared/defaults.ts";
+import { adapterDefaults, checkDefinition } from "../shared/defaults.ts";
 import { messagesOf, type ChatMessage } from "../shared/messages.ts";
 import { viewOf } from "../shared/view.ts";
 import { durable } from "./durable.ts";
@@ -45,6 +45,7 @@ export type {
  * ```
  */
 export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: LangGraphDefinition): Agent {
+  checkDefinition("fromLangGraph()", definition, { input: 1, output: 1, config: 1, updates: 1, history: 1 });
   const { input, output, config, updates = false, history, ...rest } = definition;
   const options = { output, config, updates };
   const make = typeof graph === "function" ? graph : undefined;

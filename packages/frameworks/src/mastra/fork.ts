@@ -3,7 +3,7 @@ import * as storage from "@mastra/core/storage";
 import type { Turn } from "@parley/server";
 import { Budget } from "../shared/budget.ts";
 import { durableModels, type AnyModel, type ModelOptions } from "../shared/model.ts";
-import type { Fork, MastraAgent } from "./port.ts";
+import type { Fork, LoopTool, MastraAgent } from "./port.ts";
 import { durableTools } from "./tools.ts";
 
 /*
@@ -47,7 +47,8 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   fork.convertTools = async (options) => {
     const tools = Object.entries(await convertTools.call(fork, options));
     for (const [name, { requireApproval }] of tools) if (requireApproval === true) asking.add(name);
-    return Object.fromEntries(tools.map(([name, tool]) => [name, durableTool(tool)]));
+    const made = tools.map(([name, tool]) => [name, durableTool(tool)]);
+    return Object.assign(Object.create(null), Object.fromEntries(made)) as Record<string, LoopTool>;
   };
   fork.resolveModelConfig = async (config, context) =>
     streaming(await resolveModelConfig.call(fork, config, context), durableModel);

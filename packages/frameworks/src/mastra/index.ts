@@ -5,7 +5,7 @@
 import { defineAgent, type Agent, type Turn } from "@parley/server";
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
 import { resume } from "../shared/approvals.ts";
-import { adapterDefaults } from "../shared/defaults.ts";
+import { adapterDefaults, checkDefinition } from "../shared/defaults.ts";
 import { messagesOf } from "../shared/messages.ts";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 import { checkAgent, forkOf, type Durable } from "./fork.ts";
@@ -45,6 +45,7 @@ export function fromMastra(agent: MastraAgent, definition: MastraDefinition): Ag
     installedVersion("@mastra/core", import.meta.url),
   );
   checkAgent(agent);
+  checkDefinition("fromMastra()", definition, { reasoning: 1, history: 1 });
   const { reasoning = false, history, ...rest } = definition;
   return defineAgent({
     ...adapterDefaults,

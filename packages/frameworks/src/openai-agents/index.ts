@@ -14,7 +14,7 @@ import { defineAgent, type Agent, type Turn } from "@parley/server";
 import { Answers } from "../shared/answers.ts";
 import { resume, type Answered } from "../shared/approvals.ts";
 import { Budget } from "../shared/budget.ts";
-import { adapterDefaults } from "../shared/defaults.ts";
+import { adapterDefaults, checkDefinition } from "../shared/defaults.ts";
 import { fromJson } from "../shared/json.ts";
 import { messagesOf } from "../shared/messages.ts";
 import { Gate, Results } from "../shared/results.ts";
@@ -55,6 +55,8 @@ export function fromOpenAIAgent<Context, Output extends AgentOutputType>(
 }
 
 function served(agent: AnyAgent, definition: OpenAIAgentDefinition): Agent {
+  const own = { reasoning: 1, history: 1, maxTurns: 1, runConfig: 1, context: 1 } as const;
+  checkDefinition("fromOpenAIAgent()", definition, own);
   const { reasoning = false, history, maxTurns, runConfig = {}, context, ...rest } = definition;
   const guarded = (runConfig.outputGuardrails ?? []).length > 0;
   return defineAgent({

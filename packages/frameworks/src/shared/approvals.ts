@@ -74,11 +74,17 @@ function jsonOf(approvals: readonly Approval[]): readonly JsonObject[] {
  *
  * @param asked - The turn that asked.
  * @param asks - Whether a part belongs to the question.
+ * @param after - How many messages of the history are older than the question: one of them may have the same parts.
  */
-export function hasSeen({ task, message, number }: Turn, asked: number, asks: (part: Part) => boolean): boolean {
+export function hasSeen(
+  { task, message, number }: Turn,
+  asked: number,
+  asks: (part: Part) => boolean,
+  after = 0,
+): boolean {
   if (number === asked) return false;
   const history = task?.history ?? [];
-  const question = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some(asks));
+  const question = history.findIndex(({ role, parts }, at) => at >= after && role === "ROLE_AGENT" && parts.some(asks));
   const said = history.findIndex(({ messageId }) => messageId === message.messageId);
   return said < 0 || said > question;
 }

@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { GrowingText } from "@parley/a2a";
 import {
   isInterrupted,
@@ -130,11 +131,7 @@ export class AnswerChunks {
   #note(taskId: string | undefined, contextId: string | undefined): void {
     const known = this.#metadata;
     if (known.taskId === taskId && known.contextId === contextId) return;
-    this.#metadata = {
-      ...known,
-      ...(contextId !== undefined && { contextId }),
-      ...(taskId !== undefined && { taskId }),
-    };
+    this.#metadata = { ...known, ...defined({ contextId, taskId }) };
     // The next message continues the task even if the page is reloaded before this one ends.
     this.#emit({ type: "message-metadata", messageMetadata: { a2a: this.#metadata } });
   }
@@ -177,7 +174,7 @@ export class AnswerChunks {
     const id = nextId(artifactId, shown);
     const url = dataUrlOf(received);
     if (url !== undefined) return this.#keep(id, [{ type: "file", url, mediaType }]);
-    const data = { artifactId, ...(filename !== undefined && { filename }), mediaType, bytes };
+    const data = defined({ artifactId, filename, mediaType, bytes });
     this.#keep(id, [{ type: "data-file", id, data }]);
   }
 
@@ -188,8 +185,7 @@ export class AnswerChunks {
       return this.#keep(id, [{ type: "file", url, mediaType: safeMediaType(part.mediaType) }]);
     }
     if (part.data === undefined) return;
-    const from = { ...(artifactId !== undefined && { artifactId }), ...(name !== undefined && { name }) };
-    this.#keep(id, [{ type: "data-artifact", id, data: { ...from, data: part.data } }]);
+    this.#keep(id, [{ type: "data-artifact", id, data: defined({ artifactId, name, data: part.data }) }]);
   }
 
   /** Sends non-text parts. A repeated part, such as after a crash, is sent only if it differs. */
@@ -249,7 +245,7 @@ export class AnswerChunks {
       this.#keep(`${id}/${approvalId}`, [
         { type: "tool-input-available", toolCallId, toolName, input, dynamic: true },
         { type: "tool-approval-request", approvalId, toolCallId },
-        { type: "data-approval", id: approvalId, data: { approvalId, ...(digest !== undefined && { digest }) } },
+        { type: "data-approval", id: approvalId, data: defined({ approvalId, digest }) },
       ]);
     }
     // The page's library shows the approval as a tool call. The text and the form are for clients that cannot.

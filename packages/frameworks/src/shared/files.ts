@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { bytesOf, file, type Part, type RawPart } from "@parley/a2a/model";
 
 /** Default maximum size of an embedded file. */
@@ -81,7 +82,7 @@ function joined(parts: readonly RawPart[]): string {
 
 /** A user's file, from a `data:` or http(s) URL. */
 export function fileOf(url: string, { mediaType, filename }: Named): Part {
-  const options = { ...(mediaType !== undefined && { mediaType }), ...(filename !== undefined && { filename }) };
+  const options = defined({ mediaType, filename });
   const base64 = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
   if (base64 !== undefined) return file({ base64 }, options);
   const plain = /^data:[^,]*,(.*)$/s.exec(url)?.[1];

@@ -1,7 +1,7 @@
 import { deferred, untilAborted } from "@parley/a2a/internal/base/async";
-import { utf8Length } from "@parley/a2a/internal/base/index";
-import type { JsonValue } from "@parley/a2a/model";
-import type { Turn } from "@parley/server";
+import { utf8Length, Waiters } from "@parley/a2a/internal/base/index";
+import type { JsonValue, Part } from "@parley/a2a/model";
+import { MessageRefused, type Turn } from "@parley/server";
 import type { Budget } from "./budget.ts";
 import { fromJson, toJsonText } from "./json.ts";
 
@@ -54,11 +54,38 @@ export function isUnstored(error: unknown): error is Error {
   return error instanceof Error && (error.name === tooLargeName || error.name === notJsonName);
 }
 
+/** The question of a tool that has thrown one. `undefined`: an error, which the model reads. */
+export function questionOf(error: unknown): readonly Part[] | undefined {
+  return error instanceof MessageRefused ? error.ask : undefined;
+}
+
+/** A task holds 16 KiB of names of steps that have begun, each with a time. Further calls of an answer wait. */
+const [maxRunning, aroundName] = [12 << 10, 24];
+
+/** Runs steps at the same time as long as a task can hold their names. */
+export class Running {
+  #bytes = 0;
+  readonly #ended = new Waiters();
+
+  async of<T>(name: string, run: () => Promise<T>): Promise<T> {
+    const bytes = utf8Length(name) + aroundName;
+    while (this.#bytes > 0 && this.#bytes + bytes > maxRunning) await this.#ended.wait();
+    this.#bytes += bytes;
+    try {
+      return await run();
+    } finally {
+      this.#bytes -= bytes;
+      this.#ended.wake();
+    }
+  }
+}
+
 /** Stores the tool results of one turn. */
 export class Results {
   readonly #turn: Turn;
   readonly #budget: Budget;
   readonly #had = new Map<string, number>();
+  readonly #running = new Running();
 
   constructor(turn: Turn, budget: Budget) {
     this.#turn = turn;
@@ -77,28 +104,35 @@ export class Results {
     run: (step: ToolStep, signal: AbortSignal) => Promise<unknown>,
     gate?: Gate,
   ): Promise<unknown> {
+    const name = this.#nameOf(toolCallId);
+    return this.#running.of(name, () => this.#once(name, abort, run, gate));
+  }
+
+  async #once(
+    name: string,
+    abort: AbortSignal | undefined,
+    run: (step: ToolStep, signal: AbortSignal) => Promise<unknown>,
+    gate: Gate | undefined,
+  ): Promise<unknown> {
     let isCounted = false;
     const early = deferred<JsonValue>();
-    const stored: Promise<JsonValue> = this.#turn.step(
-      this.#nameOf(toolCallId),
-      async ({ key, uncertain, attempt, signal }) => {
-        const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
-        const work = run({ key, uncertain, attempt }, both).then(jsonOf);
-        // Does not wait for a tool that ignores its signal.
-        const text = await untilAborted(work, both).catch((error: unknown) => {
-          // An aborted call has no result: a resumed turn calls the tool again.
-          if (both.aborted) throw error;
-          return toJsonText({ error: errorOf(error) });
-        });
-        const result = this.#fitted(text);
-        isCounted = true;
-        if (gate !== undefined) {
-          early.resolve(JSON.parse(result) as JsonValue);
-          await gate.hold(stored);
-        }
-        return JSON.parse(result) as JsonValue;
-      },
-    );
+    const stored: Promise<JsonValue> = this.#turn.step(name, async ({ key, uncertain, attempt, signal }) => {
+      const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
+      const work = run({ key, uncertain, attempt }, both).then(jsonOf);
+      // Does not wait for a tool that ignores its signal.
+      const text = await untilAborted(work, both).catch((error: unknown) => {
+        // A call that was aborted, or asks its user, has no result: a later call continues it.
+        if (both.aborted || questionOf(error) !== undefined) throw error;
+        return toJsonText({ error: errorOf(error) });
+      });
+      const result = this.#fitted(text);
+      isCounted = true;
+      if (gate !== undefined) {
+        early.resolve(JSON.parse(result) as JsonValue);
+        await gate.hold(stored);
+      }
+      return JSON.parse(result) as JsonValue;
+    });
     const result = await Promise.race([early.promise, stored]);
     if (!isCounted) this.#budget.add(JSON.stringify(result));
     return outputOf(result);

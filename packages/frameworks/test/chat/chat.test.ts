@@ -244,6 +244,20 @@ describe("an answer from any agent", () => {
 });
 
 describe("a question", () => {
+  it("is remembered for the newest 100 chats: without it, the next answer has all of the task again", async () => {
+    const task = { id: "t", contextId: "c", artifacts: [{ artifactId: "1", parts: [text("Early. ")] }] };
+    const message = { messageId: "1", role: "ROLE_AGENT", parts: [text("Which?")] } as const;
+    const asking = { task: { ...task, status: { state: "TASK_STATE_INPUT_REQUIRED", message } } } as const;
+    const chats = Array.from({ length: 101 }, () => new Chat(sending([asking])));
+    for (const chat of chats) {
+      Object.assign(chat, { transport: chats[0]?.transport });
+      expect(textOf(await chat.say("A trip"))).toBe("Early. Which?");
+    }
+    const [oldest, second] = [chats[0], chats[1]];
+    expect(textOf((await second?.say("To Basel")) as A2AUIMessage)).toBe("");
+    expect(textOf((await oldest?.say("To Basel")) as A2AUIMessage)).toBe("Early. Which?");
+  });
+
   it.each(["live", "after a reload"])("does not repeat the content before it, %s", async (time) => {
     const early = [text("Earlier. "), data({ n: 1 }), file(new Uint8Array([1]), { mediaType: "image/png" })];
     const client = await agentOf(async function* (turn) {

@@ -101,6 +101,7 @@ function callsOf(lines: readonly string[], { name }: Job): readonly number[] {
 const agents: Readonly<Record<string, number>> = {
   "ai-6": 5,
   "ai-7": 5,
+  elicits: 6,
   alone: 5,
   hands: 6,
   asks: 5,

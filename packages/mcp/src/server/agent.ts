@@ -29,10 +29,12 @@ export interface BridgeDeps {
 export interface CallerView {
   readonly client: Client;
   readonly handles: Handles;
+  /** The caller, as a key. */
+  readonly owner: string;
 }
 
 export async function viewOf(deps: BridgeDeps, caller: Principal): Promise<CallerView> {
-  return { client: await deps.clientFor(caller), handles: deps.handlesFor(caller) };
+  return { client: await deps.clientFor(caller), handles: deps.handlesFor(caller), owner: callerKey(caller) };
 }
 
 /** Maximum number of cached clients with per-caller credentials. */

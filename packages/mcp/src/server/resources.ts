@@ -8,6 +8,7 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import type { BridgeDeps, CallerView } from "./agent.ts";
+import { Shares } from "./shares.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { cutBytes } from "./skills.ts";
 
@@ -80,7 +81,7 @@ async function read(uri: string, deps: BridgeDeps, view: CallerView, watches: Wa
     const task = await taskOf(view, name);
     if (task !== undefined) {
       const taskUri = `${base}/tasks/${encodeURIComponent(name)}`;
-      watches.begin(view.client, task, taskUri);
+      watches.begin(view, task, taskUri);
       if (artifactId === undefined) return [json(uri, shown(task, name))];
       const artifact = task.artifacts?.find((each) => each.artifactId === artifactId);
       if (artifact !== undefined) return contentsOf(uri, artifact);
@@ -140,19 +141,26 @@ const maxWatches = 100;
 /** Minimum time between notifications for a task, because an agent may change it faster than a client reads. */
 const noticeMs = 1000;
 
+/** Who reads a task. */
+interface Watcher {
+  readonly client: Pick<Client, "watch">;
+  readonly owner: string;
+}
+
 /** Follows tasks that were read, and notifies of changes. */
 export class Watches {
   readonly #publish: Publish;
   readonly #clock: Clock;
-  readonly #ends = new Map<string, () => void>();
+  /** The oldest first. */
+  readonly #open = new Map<string, { readonly owner: string; readonly end: () => void }>();
 
   constructor(publish: Publish, clock: Clock) {
     this.#publish = publish;
     this.#clock = clock;
   }
 
-  begin(client: Pick<Client, "watch">, task: Task, uri: string): void {
-    if (this.#ends.has(uri) || isTerminal(task.status.state)) return;
+  begin({ client, owner }: Watcher, task: Task, uri: string): void {
+    if (this.#open.has(uri) || isTerminal(task.status.state)) return;
     const watched = client.watch(task);
     let told = task;
     let cancel: (() => void) | undefined;
@@ -170,21 +178,25 @@ export class Watches {
       if (ended) this.end(uri);
     };
     const stop = watched.subscribe(tell);
-    this.#ends.set(uri, () => {
+    const end = (): void => {
       stop();
       cancel?.();
-    });
-    const [oldest] = this.#ends.keys();
-    if (this.#ends.size > maxWatches && oldest !== undefined) this.end(oldest);
+    };
+    this.#open.set(uri, { owner, end });
+    if (this.#open.size <= maxWatches) return;
+    const all = [...this.#open];
+    const shares = new Shares(all.map(([, open]) => open.owner));
+    const oldest = all.find(([, open]) => shares.isLargest(open.owner));
+    if (oldest !== undefined) this.end(oldest[0]);
   }
 
   end(uri: string): void {
-    const stop = this.#ends.get(uri);
-    this.#ends.delete(uri);
-    stop?.();
+    const open = this.#open.get(uri);
+    this.#open.delete(uri);
+    open?.end();
   }
 
   close(): void {
-    for (const uri of this.#ends.keys()) this.end(uri);
+    for (const uri of this.#open.keys()) this.end(uri);
   }
 }

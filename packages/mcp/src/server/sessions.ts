@@ -1,6 +1,7 @@
 import { WebStandardStreamableHTTPServerTransport, isLegacyRequest, type Server } from "@modelcontextprotocol/server";
 import type { Principal } from "@parley/a2a/protocol";
 import { callerKey } from "./handles.ts";
+import { Shares } from "./shares.ts";
 
 /*
  * HTTP sessions for 2025-11-25. Questions within a call, notifications and cancellation require one, because they are separate requests. A session
@@ -24,8 +25,8 @@ export class Sessions {
   readonly #onerror: (error: Error) => void;
   /** Least recently used first. */
   readonly #open = new Map<string, Session>();
-  /** Number of sessions being created. They count towards the limit, so that parallel requests cannot exceed it. */
-  #beginning = 0;
+  /** Callers whose sessions are being created. They count towards the limit, so that parallel requests cannot exceed it. */
+  readonly #beginning: string[] = [];
 
   constructor(make: (caller: Principal) => Server, onerror: (error: Error) => void) {
     this.#make = make;
@@ -48,22 +49,28 @@ export class Sessions {
     return session.transport.handleRequest(request);
   }
 
-  /** Answers the first request of a session. `undefined` if all sessions are busy. */
+  /** Answers the first request of a session. `undefined`: there is no room. */
   async #begin(request: Request, owner: string, caller: Principal): Promise<Response | undefined> {
-    this.#beginning += 1;
+    this.#beginning.push(owner);
     try {
-      if (this.#open.size + this.#beginning > maxSessions) {
-        const all = [...this.#open.values()].filter(({ requests }) => requests.size === 0);
-        // Prefers to close the caller's own sessions.
-        const idle = all.find((session) => session.caller === owner) ?? all[0];
-        if (idle === undefined) return undefined;
-        await idle.transport.close();
-      }
+      if (!(await this.#makeRoom(owner))) return undefined;
       const transport = await this.#connect(owner, caller);
       return await transport.handleRequest(request);
     } finally {
-      this.#beginning -= 1;
+      this.#beginning.splice(this.#beginning.indexOf(owner), 1);
     }
+  }
+
+  /** Closes the oldest session of the caller that has the most, a busy one only for a caller with fewer. Returns whether there is room. */
+  async #makeRoom(owner: string): Promise<boolean> {
+    const open = [...this.#open.values()];
+    if (open.length + this.#beginning.length <= maxSessions) return true;
+    const shares = new Shares([...open.map(({ caller }) => caller), ...this.#beginning]);
+    const held = open.filter(({ caller }) => shares.isLargest(caller));
+    const idle = held.find(({ requests }) => requests.size === 0);
+    const closed = idle ?? (shares.isLargest(owner) ? undefined : held[0]);
+    await closed?.transport.close();
+    return closed !== undefined;
   }
 
   async #connect(owner: string, caller: Principal): Promise<WebStandardStreamableHTTPServerTransport> {

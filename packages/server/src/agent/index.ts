@@ -35,7 +35,8 @@ type WithAnyExtension<Types> = Types extends { readonly extensions: unknown }
   ? Types
   : Types & { readonly extensions: readonly AnyExtension[] };
 
-const names = {
+/** The names of the options. */
+export const agentOptions: OptionNames<AgentDefinition & { readonly security?: never }> = {
   capabilities: 1,
   defaultInputModes: 1,
   defaultOutputModes: 1,
@@ -59,7 +60,7 @@ const names = {
   version: 1,
   // The server rejects it, and says how it is written now.
   security: 1,
-} satisfies OptionNames<AgentDefinition & { readonly security?: never }>;
+};
 
 /**
  * Defines an agent.
@@ -92,7 +93,7 @@ export function defineAgent<Types extends AgentTypes<Types>>(
 ): Agent;
 export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent;
 export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent {
-  checkOptions("defineAgent()", definition, names, meantBy);
+  checkOptions("defineAgent()", definition, agentOptions, meantBy);
   const { onMessage, ...rest } = definition;
   const fields = [
     ...cardProblems(rest),
