@@ -1,5 +1,6 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
+import type { safeSentences } from "../engine/run/phase.ts";
 
 /* The interface for operators. All data is JSON, with the same form in a program, over HTTP and in the terminal. Times are ISO 8601 in UTC. */
 
@@ -34,21 +35,36 @@ export interface OperatedTask {
     /** Whether no process takes it over until an operator resumes it. */
     readonly suspended: boolean;
   };
+  /**
+   * What it waits for, as far as the list knows: a node with room (`queue`), a time or an event (`wait`), or another agent (`delegate`; not
+   * in lists by `node` or `suspended`). Its state says if it waits for its user.
+   */
+  readonly waits?: "queue" | "wait" | "delegate";
 }
 
-/** Why a task waits, or that it does not. `text` is a sentence, `help` is the command that helps. */
-export type Explanation = { readonly text: string; readonly help?: string } & (
+/** Why a task failed, or who canceled it. */
+export type EndCause = keyof typeof safeSentences | "delegation" | "reported" | "operator";
+
+/** Why a task waits, or that it does not. */
+export type Explanation = {
+  /** A sentence. */
+  readonly text: string;
+  /** The command that helps. */
+  readonly help?: string;
+  /** When this began. */
+  readonly since: string;
+} & (
   | {
       /** It is over. */
       readonly kind: "done";
       readonly state: TaskState;
-      readonly since: string;
+      /** Why it failed, or who canceled it. Absent: neither, or unknown. */
+      readonly cause?: EndCause;
     }
   | {
       /** A node executes a turn. */
       readonly kind: "running";
       readonly node: string;
-      readonly since: string;
       /** Names of the steps that have begun, and have no result yet. */
       readonly steps: readonly string[];
     }
@@ -71,7 +87,6 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       /** An operator has paused its agent. */
       readonly kind: "agentPaused";
       readonly agent: string;
-      readonly since: string;
       readonly by?: string;
       readonly reason?: string;
     }
@@ -83,7 +98,6 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
   | {
       /** It is in the queue for a node with room (`limits.runs`). */
       readonly kind: "queued";
-      readonly since: string;
       /** How many tasks of the agent are before it. */
       readonly ahead: number;
       /** Whether there are more than `ahead`. */
@@ -94,7 +108,6 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly kind: "time";
       readonly wait: string;
       readonly until: string;
-      readonly since?: string;
     }
   | {
       /** It waits for an event (`turn.waitFor()`), such as a webhook's. */
@@ -102,7 +115,6 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly wait: string;
       readonly event: string;
       readonly until?: string;
-      readonly since?: string;
     }
   | {
       /** It waits for a task of another agent. */
@@ -113,13 +125,11 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
   | {
       /** It waits for an authorization. */
       readonly kind: "authorization";
-      readonly since: string;
       readonly expires?: string;
     }
   | {
       /** It waits for a message of its user. */
       readonly kind: "input";
-      readonly since: string;
     }
 );
 
@@ -249,6 +259,8 @@ export interface Act {
 /** Which tasks to list. */
 export interface TaskFilter {
   readonly agent?: string;
+  /** Only the tasks with this id, whichever agents have them. */
+  readonly taskId?: string;
   /** By its stored name. */
   readonly owner?: string;
   readonly states?: readonly TaskState[];
@@ -359,6 +371,13 @@ export interface Resumed {
   readonly continues?: string;
 }
 
+/** The result of draining a node. */
+export interface DrainedNode {
+  readonly node: string;
+  /** Set if nobody checked the name, because the nodes are not known here. A node with this name obeys the order. */
+  readonly unchecked?: true;
+}
+
 /** The operations of operators, across all owners. It checks no permissions. */
 export interface Operator {
   /** @throws A2AError `InvalidParams` for a filter or cursor that is not valid. */
@@ -387,8 +406,24 @@ export interface Operator {
   pause(agent: string, context: ActContext): Promise<ActResult<{ readonly paused: PausedAgent }>>;
   unpause(agent: string, context: ActContext): Promise<ActResult<{ readonly agent: string }>>;
   /** Drains a node: until `undrain`, it begins and resumes no turns, and its readiness probe fails. Its running turns end normally. */
-  drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
+  drain(node: string, context: ActContext): Promise<ActResult<DrainedNode>>;
   undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
+}
+
+const waitWords = { queue: "a node", wait: "a time or an event", delegate: "a delegate" } as const;
+
+/** A state with what the task waits for: `working, waits for a delegate`. `state`: its name. */
+export function stateWord(state: string, { run, waits }: OperatedTask): string {
+  if (run?.suspended === true) return "suspended";
+  return waits === undefined ? state : `${state}, waits for ${waitWords[waits]}`;
+}
+
+/** How long ago a time is, in its largest unit. */
+export function ageOf(time: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
 /** A short name of a node, `web-1/4711/3f2a`: host, process and random id of its default name. Names by `lease.holder` stay. */

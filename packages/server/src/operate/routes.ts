@@ -116,6 +116,7 @@ export const operatorRoutes: readonly OperatorRoute[] = [
     act: "read",
     inputs: {
       agent: onlyAgent,
+      taskId: { type: "string", description: "Only the tasks with this ID, whichever agents have them" },
       owner: { type: "string", description: "Only tasks of this owner, by its stored name" },
       states: { type: "states", description: "Only tasks in one of these states, separated by commas" },
       node: { type: "string", description: "Only tasks with a run that this node holds" },

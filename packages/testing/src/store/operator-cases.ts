@@ -1,4 +1,5 @@
 import {
+  delegationFeature,
   operatorBounds,
   type AuditedAct,
   type OperatorQuery,
@@ -106,6 +107,23 @@ export const operatorCases: Cases = {
     expect(await listed(operators, newest, 2)).toEqual(
       wanted((at) => at % 3 < 2 && at % 4 === 2 && at < 30).toReversed(),
     );
+  }),
+
+  "a page says which of its tasks have an open delegation": operating(async (given) => {
+    const { operators, store, expect } = given;
+    await many(given, 4);
+    const set = { effect: "feature", op: "set", feature: delegationFeature, value: "1" } as const;
+    await append(store, {
+      task: key("t0"),
+      records: [],
+      effects: [
+        { ...set, key: "a" },
+        { ...set, key: "b" },
+      ],
+    });
+    await append(store, { task: key("t2", other), records: [], effects: [{ ...set, feature: "f", key: "a" }] });
+    const { heads } = await operators.tasks({ order: "oldest", limit: 9 });
+    expect(heads.map(({ delegates }) => delegates)).toEqual([true, undefined, undefined, undefined]);
   }),
 
   "a page has the heads of its tasks, and the next page is correct after its last task changes": operating(
