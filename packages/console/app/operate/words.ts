@@ -1,6 +1,6 @@
 import { stateWord as withWait, type OperatedTask } from "@parley/server/internal/operate/port";
 
-export { ageOf, nodeWord, ownerWord } from "@parley/server/internal/operate/port";
+export { ageOf, nodeWord, ownerWord, waitWord } from "@parley/server/internal/operate/port";
 
 /* Short display texts for values of the operators' API. */
 
@@ -12,7 +12,7 @@ export function stateWord(state: string): string {
     .replaceAll("_", " ");
 }
 
-/** The display text of a task's state. */
+/** The display text of a task's state, and of what it waits for. */
 export function stateOf(task: OperatedTask): string {
   return withWait(stateWord(task.state), task);
 }

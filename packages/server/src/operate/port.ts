@@ -53,85 +53,35 @@ export type Explanation = {
   readonly help?: string;
   /** When this began. */
   readonly since: string;
-} & (
-  | {
-      /** It is over. */
-      readonly kind: "done";
-      readonly state: TaskState;
-      /** Why it failed, or who canceled it. Absent: neither, or unknown. */
-      readonly cause?: EndCause;
-    }
-  | {
-      /** A node executes a turn. */
-      readonly kind: "running";
-      readonly node: string;
-      /** Names of the steps that have begun, and have no result yet. */
-      readonly steps: readonly string[];
-    }
-  | {
-      /** Its node has been silent for `silentMs`; another node takes the task over. */
-      readonly kind: "nodeSilent";
-      readonly node: string;
-      readonly silentMs: number;
-    }
-  | {
-      /** Its run is free, and a node takes it over. */
-      readonly kind: "lost";
-    }
-  | {
-      /** Its process died on every attempt. */
-      readonly kind: "suspended";
-      readonly deaths: number;
-    }
-  | {
-      /** An operator has paused its agent. */
-      readonly kind: "agentPaused";
-      readonly agent: string;
-      readonly by?: string;
-      readonly reason?: string;
-    }
-  | {
-      /** It is due, but no node is known to run its agent. */
-      readonly kind: "agentNotServed";
-      readonly agent: string;
-    }
-  | {
-      /** It is in the queue for a node with room (`limits.runs`). */
-      readonly kind: "queued";
-      /** How many tasks of the agent are before it. */
-      readonly ahead: number;
-      /** Whether there are more than `ahead`. */
-      readonly more: boolean;
-    }
-  | {
-      /** It waits for a time (`turn.sleep()`). */
-      readonly kind: "time";
-      readonly wait: string;
-      readonly until: string;
-    }
-  | {
-      /** It waits for an event (`turn.waitFor()`), such as a webhook's. */
-      readonly kind: "event";
-      readonly wait: string;
-      readonly event: string;
-      readonly until?: string;
-    }
-  | {
-      /** It waits for a task of another agent. */
-      readonly kind: "delegation";
-      readonly agent: string;
-      readonly taskId?: string;
-    }
-  | {
-      /** It waits for an authorization. */
-      readonly kind: "authorization";
-      readonly expires?: string;
-    }
-  | {
-      /** It waits for a message of its user. */
-      readonly kind: "input";
-    }
-);
+} &
+  /** It is over. `cause`: why it failed, or who canceled it. */
+  (
+    | { readonly kind: "done"; readonly state: TaskState; readonly cause?: EndCause }
+    /** A node executes a turn. `steps`: names of those that have begun, and have no result yet. */
+    | { readonly kind: "running"; readonly node: string; readonly steps: readonly string[] }
+    /** Its node has been silent for `silentMs`; another node takes the task over. */
+    | { readonly kind: "nodeSilent"; readonly node: string; readonly silentMs: number }
+    /** Its run is free, and a node takes it over. */
+    | { readonly kind: "lost" }
+    /** Its process died on every attempt. */
+    | { readonly kind: "suspended"; readonly deaths: number }
+    /** An operator has paused its agent. */
+    | { readonly kind: "agentPaused"; readonly agent: string; readonly by?: string; readonly reason?: string }
+    /** It is due, but no node is known to run its agent. */
+    | { readonly kind: "agentNotServed"; readonly agent: string }
+    /** It is in the queue for a node with room (`limits.runs`), behind `ahead` tasks of the agent, or `more`. */
+    | { readonly kind: "queued"; readonly ahead: number; readonly more: boolean }
+    /** It waits for a time (`turn.sleep()`). */
+    | { readonly kind: "time"; readonly wait: string; readonly until: string }
+    /** It waits for an event (`turn.waitFor()`), such as a webhook's. */
+    | { readonly kind: "event"; readonly wait: string; readonly event: string; readonly until?: string }
+    /** It waits for a task of another agent. */
+    | { readonly kind: "delegation"; readonly agent: string; readonly taskId?: string }
+    /** It waits for an authorization. */
+    | { readonly kind: "authorization"; readonly expires?: string }
+    /** It waits for a message of its user. */
+    | { readonly kind: "input" }
+  );
 
 /** A task in detail. */
 export interface ShownTask {
@@ -412,10 +362,14 @@ export interface Operator {
 
 const waitWords = { queue: "a node", wait: "a time or an event", delegate: "a delegate" } as const;
 
-/** A state with what the task waits for: `working, waits for a delegate`. `state`: its name. */
-export function stateWord(state: string, { run, waits }: OperatedTask): string {
-  if (run?.suspended === true) return "suspended";
-  return waits === undefined ? state : `${state}, waits for ${waitWords[waits]}`;
+/** Such as `waits for a delegate`. */
+export function waitWord({ waits }: OperatedTask): string | undefined {
+  return waits && `waits for ${waitWords[waits]}`;
+}
+
+/** A state with what the task waits for. `state`: its name. */
+export function stateWord(state: string, task: OperatedTask): string {
+  return task.run?.suspended === true ? "suspended" : [state, waitWord(task)].filter(Boolean).join(", ");
 }
 
 /** How long ago a time is, in its largest unit. */
