@@ -24,7 +24,7 @@ import { quote } from "./invocation.ts";
 import type { Io } from "./io.ts";
 import { opsUrl } from "./options.ts";
 import { counted, print, stateName, table } from "./output/text.ts";
-import { asking, type Ask, type Inputs, type OpsOptions } from "./stores.ts";
+import { asking, type Ask, type OpsOptions } from "./stores.ts";
 
 /* `parley ops`: what operators see and do, at the API of a server or directly on its database. */
 
@@ -120,41 +120,34 @@ export async function show(io: Io, taskId: string, options: OneOptions): Promise
   });
 }
 
-type TaskWords = readonly [command: string, taskId: string, ...more: string[]];
+type Words = readonly [command: string, taskId: string, ...more: string[]];
+type Inputs = Readonly<Record<string, string | number | undefined>>;
 
 /** Calls a route for a task of the named agent, else of the only agent that has it. `words`: the command, for the error. */
 async function onOne<T extends object>(
   io: Io,
   ask: Ask,
   id: string,
-  words: TaskWords,
+  words: Words,
   options: ActOptions,
-  inputs: Inputs = {},
+  inputs?: Inputs,
 ): Promise<T> {
+  const { agent } = options;
   const [, taskId] = words;
-  const agents = async (): Promise<readonly string[]> =>
-    ((await ask<TaskList>("listTasks", { taskId }))?.tasks ?? []).map(({ agent }) => agent);
-  const candidates = options.agent === undefined ? await agents() : [options.agent];
-  const [agent] = candidates;
-  const answer = candidates.length === 1 ? await ask<T>(id, { agent, taskId, ...inputs }) : undefined;
-  const isMissing = answer === undefined || ("reason" in answer && answer.reason === "notFound");
-  if (!isMissing) return answer;
-  const others = options.agent === undefined ? candidates : await agents();
-  const what =
-    options.agent !== undefined
-      ? `agent ${options.agent} has no`
-      : others.length === 0
-        ? "no agent has a"
-        : "several agents have a";
-  const commands = others.map((other) => `\n  $ ${commandOf(io, words, { ...options, agent: other })}`);
-  throw new CommandError(
-    `${line(`${what} task ${taskId}`)}${commands.length === 0 ? "" : `. Run${commands.join("")}`}`,
-  );
+  const holders = async () => ((await ask<TaskList>("listTasks", { taskId }))?.tasks ?? []).map((task) => task.agent);
+  const found = agent === undefined ? await holders() : [agent];
+  const answer = found.length === 1 ? await ask<T>(id, { agent: found[0], taskId, ...inputs }) : undefined;
+  if (answer !== undefined && !("reason" in answer && answer.reason === "notFound")) return answer;
+  const others = agent === undefined ? found : await holders();
+  const who =
+    agent === undefined ? `${others.length === 0 ? "no agent has" : "several agents have"} a` : `agent ${agent} has no`;
+  const commands = others.map((other) => `\n  $ ${commandOf(io, words, { ...options, agent: other })}`).join("");
+  throw new CommandError(`${line(`${who} task ${taskId}`)}${commands && `. Run${commands}`}`);
 }
 
-function commandOf({ program }: Io, words: TaskWords, { agent = "", seq, reason, ...place }: ActOptions): string {
-  const given = [seq === undefined ? [] : ["--seq", `${seq}`], reason === undefined ? [] : ["--reason", reason]].flat();
-  const all = [...words, "--agent", agent, ...given].map((word) => quote(word)).join(" ");
+function commandOf({ program }: Io, words: Words, { agent = "", seq, reason, ...place }: ActOptions): string {
+  const given = Object.entries(defined({ agent, seq, reason })).flatMap(([name, value]) => [`--${name}`, `${value}`]);
+  const all = [...words, ...given].map((word) => quote(word)).join(" ");
   return line(`${program} ops ${all}${placeOf(place)}`, Number.POSITIVE_INFINITY);
 }
 
@@ -189,47 +182,36 @@ function shownText(shown: ShownTask, io: Io, options: OpsOptions): string {
     ["agent", task.agent],
     ["owner", ownerWord(task.owner)],
     ["context", task.contextId],
-    ["state", `${stateName(task.state)} since ${task.statusTime}`],
+    ["state", `${stateWord(stateName(task.state), task)} since ${task.statusTime}`],
     ["records", `${task.seq} (${task.bytes} bytes)`],
     ["node", nodeWord(node)],
     ["run", run === undefined ? "-" : `turn ${run.turn}, attempt ${run.attempt}, ${counted(run.deaths, "death")}`],
   ];
+  const sections: readonly (readonly [title: string, rows: readonly (readonly string[])[]])[] = [
+    ["Steps", steps.map((each) => [each.name, each.scope, each.state])],
+    [
+      "Webhooks",
+      webhooks.map((each) => [each.id, each.url, each.state, `${each.attempts}`, each.next ?? "", each.problem ?? ""]),
+    ],
+    [
+      "Takeovers",
+      takeovers.map((each) => [
+        each.time,
+        `turn ${each.turn}`,
+        `${each.attempt}`,
+        nodeWord(each.from ?? "-"),
+        nodeWord(each.node),
+      ]),
+    ],
+    ["Delegations", delegations.map((each) => [each.agent, each.taskId ?? "-", each.state])],
+    ["Log", entries.map(entryRow)],
+    ["Acts", acts.map(actRow)],
+  ];
   const parts = [
     table(facts.map((row) => row.map((cell) => line(cell)))),
     waits.map((each) => whyText(each, io, options)).join(""),
-    section(
-      "Steps",
-      steps.map(({ name, scope, state }) => [name, scope, state]),
-    ),
-    section(
-      "Webhooks",
-      webhooks.map(({ id, url, state, attempts, next = "", problem = "" }) => [
-        id,
-        url,
-        state,
-        `${attempts}`,
-        next,
-        problem,
-      ]),
-    ),
-    section(
-      "Takeovers",
-      takeovers.map(({ time, turn, attempt, from = "-", node: by }) => [
-        time,
-        `turn ${turn}`,
-        `${attempt}`,
-        nodeWord(from),
-        nodeWord(by),
-      ]),
-    ),
-    section(
-      "Delegations",
-      delegations.map((one) => [one.agent, one.taskId ?? "-", one.state]),
-    ),
-    section("Log", entries.map(entryRow)),
-    section("Acts", acts.map(actRow)),
   ];
-  return parts.filter((part) => part !== "").join("\n");
+  return [...parts, ...sections.map(([title, rows]) => section(title, rows))].filter((part) => part !== "").join("\n");
 }
 
 function section(title: string, rows: readonly (readonly string[])[]): string {
@@ -243,7 +225,7 @@ function whyText({ text, help, since }: Explanation, { program }: Io, options: O
     (_all, words: string) => `${program} ${words}${placeOf(options)}`,
   );
   const shown = command === undefined ? "" : `  $ ${line(command, Number.POSITIVE_INFINITY)}\n`;
-  return `${line(text, Number.POSITIVE_INFINITY)}\n  since ${line(since)} (${ageOf(since)})\n${shown}`;
+  return `${line(text)}\n  since ${line(since)} (${ageOf(since)})\n${shown}`;
 }
 
 function placeOf({ url, store, databaseUrl, schema }: OpsOptions): string {
@@ -253,16 +235,12 @@ function placeOf({ url, store, databaseUrl, schema }: OpsOptions): string {
   return ` --database-url "$DATABASE_URL"${schema === "parley" ? "" : ` --schema ${quote(schema)}`}`;
 }
 
+type Why = Pick<ShownTask, "task" | "why" | "waits">;
+
 /** `parley ops why`. */
 export async function why(io: Io, taskId: string, options: OneOptions): Promise<number> {
   return asking(io, options, async (ask) => {
-    const shown = await onOne<Pick<ShownTask, "task" | "why" | "waits">>(
-      io,
-      ask,
-      "explainTask",
-      ["why", taskId],
-      options,
-    );
+    const shown = await onOne<Why>(io, ask, "explainTask", ["why", taskId], options);
     print(io, options, shown, () => shown.waits.map((each) => whyText(each, io, options)).join(""));
     return 0;
   });
@@ -338,22 +316,13 @@ function actRow({ number, time, act, outcome, by = "-", name = "", after = "", r
   return [`${number}`, time, by, act, outcome, on, name, after, reason];
 }
 
-type TaskCommand = (
-  io: Io,
-  taskId: string,
-  options: ActOptions,
-  more?: Readonly<Record<string, string>>,
-) => Promise<number>;
+type Names = Readonly<Record<string, string>>;
+type TaskCommand = (io: Io, taskId: string, options: ActOptions, more?: Names) => Promise<number>;
 type NameCommand = (io: Io, name: string, options: Omit<ActOptions, "agent">) => Promise<number>;
 
 /** The command that runs a route for an act on a task. */
 function onTask(id: string, done: (task: OperatedTask, continues?: string) => string): TaskCommand {
-  return async (
-    io: Io,
-    taskId: string,
-    options: ActOptions,
-    more: Readonly<Record<string, string>> = {},
-  ): Promise<number> => {
+  return async (io: Io, taskId: string, options: ActOptions, more: Names = {}): Promise<number> => {
     const { seq, reason } = options;
     return asking(io, options, async (ask) => {
       const words = [
@@ -407,7 +376,7 @@ function onName(id: string, input: "agent" | "node", done: (name: string, unchec
       if (result === undefined) throw new CommandError(line(`unknown ${input} ${name}`));
       const answer = succeeded(result);
       const word = input === "node" ? nodeWord(name) : name;
-      print(io, options, answer, line(done(word, answer.unchecked === true), Number.POSITIVE_INFINITY));
+      print(io, options, answer, line(done(word, answer.unchecked === true)));
       return 0;
     });
 }

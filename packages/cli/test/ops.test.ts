@@ -155,7 +155,7 @@ describe("parley ops at a server", () => {
     const failed = await send("fail");
     await until(async () => (await ops("why", failed)).out.includes("failed"));
     const { out } = await ops("why", failed);
-    expect(out).toContain("failed: its agent threw an error. For details, filter the log of its server");
+    expect(out).toContain("failed, because its agent threw an error. For details, filter the log of its server");
     const [, command = ""] = /with: parley (logs --task \S+)\. /.exec(out) ?? [];
     const file = join(folder, "agent.log");
     await writeFile(file, text);

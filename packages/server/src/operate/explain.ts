@@ -66,7 +66,7 @@ export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] 
 
 function over({ head, end: { cause, act } }: Facts): Explanation {
   const { state, task } = head;
-  const why = act === undefined ? cause && `: ${endCauses[cause]}` : whoOf({ by: "an operator", ...act });
+  const why = act === undefined ? cause && `, because ${endCauses[cause]}` : whoOf({ by: "an operator", ...act });
   const done = { kind: "done", state, since: iso(head.statusTime), ...defined({ cause }) } as const;
   const text = `The task is over: ${short(state)}${why ?? ""}`;
   if (state !== "TASK_STATE_FAILED") return { ...done, text };

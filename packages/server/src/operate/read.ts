@@ -232,12 +232,10 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
     task: viewOf(head, facts.delegations.length > 0),
     why: waits[0],
     waits,
-    steps: stepsOf(facts.steps, turn).map(({ name, scope, state, begun, ended }) => ({
-      name,
+    steps: stepsOf(facts.steps, turn).map(({ scope, begun, ended, ...step }) => ({
+      ...step,
       scope: scope === "task" ? "task" : "turn",
-      state,
-      ...(begun !== undefined && { begun: iso(begun) }),
-      ...(ended !== undefined && { ended: iso(ended) }),
+      ...defined({ begun: isoOf(begun), ended: isoOf(ended) }),
     })),
     waited: endedWaits(facts.steps, turn).map(({ name, begun, ended }) => ({
       name,
@@ -258,6 +256,8 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
   };
 }
 
+const isoOf = (time: number | undefined): string | undefined => (time === undefined ? undefined : iso(time));
+
 function delegationOf(
   row: OpenDelegation | ClosedDelegation,
   state: "open" | "done",
@@ -267,26 +267,12 @@ function delegationOf(
   return { number, agent, state, ...defined({ taskId }) };
 }
 
-function webhookOf({
-  configId: id,
-  url,
-  state,
-  delivered,
-  cursor,
-  ...entry
-}: PushEntry): ShownTask["webhooks"][number] {
-  const { attempts, due, problem, refused } = entry;
-  return {
-    id,
-    url,
-    state,
-    delivered,
-    seq: cursor,
-    attempts,
-    ...(state === "due" && due !== undefined && { next: iso(due) }),
-    ...(problem !== undefined && { problem: problem.reason, problemTime: iso(problem.at) }),
-    refused: refused.map(({ seq, at, reason }) => ({ seq, time: iso(at), problem: reason })),
-  };
+function webhookOf(entry: PushEntry): ShownTask["webhooks"][number] {
+  const { configId: id, url, state, delivered, cursor: seq, attempts, due, problem, refused } = entry;
+  const next = state === "due" ? isoOf(due) : undefined;
+  const known = defined({ next, problem: problem?.reason, problemTime: isoOf(problem?.at) });
+  const all = refused.map((one) => ({ seq: one.seq, time: iso(one.at), problem: one.reason }));
+  return { id, url, state, delivered, seq, attempts, ...known, refused: all };
 }
 
 function entryOf({ seq, kind, time, actor, turn, attempt, state, json, trace }: LogRecord): LogEntry {

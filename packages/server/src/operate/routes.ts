@@ -160,7 +160,7 @@ export const operatorRoutes: readonly OperatorRoute[] = [
     method: "GET",
     path: "/v1/why",
     id: "explainTask",
-    summary: "Says why a task waits, and which command helps",
+    summary: "Says why a task waits or ended, and which command helps",
     act: "read",
     inputs: { agent, taskId },
     answer: "Why",

@@ -115,13 +115,13 @@ describe("a task that is over says", () => {
     [
       "throw",
       "failed",
-      /^The task is over: failed: its agent threw an error\. .*: parley logs --task \S+\. A new task/,
+      /^The task is over: failed, because its agent threw an error\. .*: parley logs --task \S+\. A new task/,
     ],
-    ["nonsense", "invalid", /: its agent yielded an invalid event\. /],
+    ["nonsense", "invalid", /, because its agent yielded an invalid event\. /],
     [
       "fail",
       "reported",
-      /: its agent reported the failure; the status message, which its owner can read, says more\. A/,
+      /, because its agent reported the failure; the status message, which its owner can read, says more\. A/,
     ],
     ["end", undefined, /^The task is over: completed$/],
   ])("why, if its agent does %s, without the agent's words", async (text, cause, expected) => {

@@ -43,22 +43,15 @@ export function* readOperatorTasks(dialect: Dialect, asked: OperatorQuery): Step
   const sign = order === "newest" ? -1 : 1;
   found.sort((a, b) => sign * (a.statusTime - b.statusTime || a.number - b.number));
   const page = found.slice(0, limit);
-  const rows = yield page.map(({ number }) => selectOperated(dialect, number));
-  const heads = rows.flatMap(([row]) => (row === undefined ? [] : [operatedHead(row)]));
+  const open = "SELECT count(*) FROM parley.features f WHERE f.task = t.number AND f.feature = $2";
+  const select = `SELECT ${dialect.taskColumns}, (${open}) FROM ${dialect.taskTables} WHERE t.number = $1`;
+  const rows = yield page.map(({ number }) => query(select, number, encodeName(delegationFeature)));
+  const heads = rows.flatMap(([row]): readonly TaskHead[] => {
+    if (row === undefined) return [];
+    return [{ ...taskRow(row).head, ...(Number(row[taskWidth]) > 0 && { delegates: true }) }];
+  });
   const last = page.at(-1);
   return found.length <= limit || last === undefined ? { heads } : { heads, next: last };
-}
-
-/** A task, and how many of its delegations are open. */
-function selectOperated({ taskTables, taskColumns }: Dialect, number: number): Query {
-  const open = "SELECT count(*) FROM parley.features f WHERE f.task = t.number AND f.feature = $2";
-  const sql = `SELECT ${taskColumns}, (${open}) FROM ${taskTables} WHERE t.number = $1`;
-  return query(sql, number, encodeName(delegationFeature));
-}
-
-function operatedHead(row: Row): TaskHead {
-  const { head } = taskRow(row);
-  return Number(row[taskWidth]) > 0 ? { ...head, delegates: true } : head;
 }
 
 function positionOf(row: Row): Position {
