@@ -169,7 +169,7 @@ describe("a stream that is dropped midway has one span on each side, and one val
     const reading = async (): Promise<void> => {
       for await (const event of client.sendStreamingMessage("go")) expect(event.task?.id).toBe("t");
     };
-    await expect(reading()).rejects.toThrow();
+    await expect(reading()).rejects.toThrow(Error);
     const failed = named("SendStreamingMessage", ofClient);
     expect(failed.map(({ status, attributes }) => [status.code, attributes["a2a.task.id"]])).toEqual([[2, "t"]]);
     const events = await toy.read("a2a_client_response_sse_event_count_sum");

@@ -60,7 +60,7 @@ export class Operated {
   readonly more: Signal<boolean> = signal(false);
   readonly counts: Signal<Counts | undefined> = signal(undefined);
   readonly nodes: Signal<readonly OperatedNode[]> = signal([]);
-  /** By whom, since when and why agents are paused. */
+  /** Paused agents: since when, by which operator, and why. */
   readonly paused: Signal<readonly PausedAgent[]> = signal([]);
   /** The newest acts of operators. */
   readonly acts: Signal<readonly Act[]> = signal([]);

@@ -215,7 +215,7 @@ function Find({ taskId }: { readonly taskId: string }) {
   );
 }
 
-/** Since when an agent is paused, by whom and why. */
+/** The state of a paused agent: since when, by which operator, and why. */
 function Paused({ pause: { since, by, reason } = {} }: { readonly pause: Partial<PausedAgent> | undefined }) {
   return (
     <span dir="auto">

@@ -220,7 +220,7 @@ describe("a faulty agent", () => {
     const texts = ["one", "two", "three"];
     await Promise.all(texts.map((text) => calls.run(text, () => send(text))));
     const expected = texts.map((text) => ["A task failed", `Error: ${text}`, "TASK_STATE_FAILED", text]);
-    expect((await Promise.all(seen)).toSorted()).toEqual(expected.toSorted());
+    expect(new Set((await Promise.all(seen)).map(String))).toEqual(new Set(expected.map(String)));
   });
 
   it("is not reported as a failed task if the task was canceled first", async () => {
