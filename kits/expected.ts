@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Reading } from "./report.ts";
 
-/** The folder `kits`, also when this runs as `kits/dist/expected.js`. */
+/** The folder `kits`, even when this runs as `kits/dist/expected.js`. */
 const here = dirname(fileURLToPath(import.meta.url));
 export const folder: string = existsSync(join(here, "expected")) ? here : dirname(here);
 

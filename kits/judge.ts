@@ -21,7 +21,7 @@ export function differences(outcome: Outcome, expected: Expectation, run: string
       .map((name) => `passes now, remove it from the expected failures: ${name}`),
     ...deviations
       .filter(({ test }) => !outcome.passed.some((name) => name.endsWith(test)))
-      .map(({ test }) => `does not pass any more, remove it from the deviations: ${test}`),
+      .map(({ test }) => `no longer passes, remove it from the deviations: ${test}`),
     ...open
       .map((one) => ({ ...one, skipped: skippedFor(outcome, one.reason) }))
       .filter(({ skipped, tests }) => skipped !== tests)

@@ -36,7 +36,7 @@ const made = new Set<string>();
 
 /**
  * The same, with the packages of this workspace in it as they are built now: a start takes three quarters of the time. A program that is
- * started again and again over minutes stays the same one, also where the packages are built meanwhile: half of a build is not a
+ * started again and again over minutes stays the same one, even if the packages are built meanwhile: half of a build is not a
  * version of anything.
  */
 export async function bundled(file: string): Promise<string> {

@@ -1,6 +1,6 @@
 import type { Desk } from "./agent.ts";
 
-/** In place of a model: an address follows “to” or “更新为”, or answers a question about one. A long number is a telephone number. */
+/** Stands in for a model: an address follows “to” or “更新为”, or answers a question about one. A long number is a telephone number. */
 export const read: Desk["read"] = async (message, known) => {
   const language = known.language ?? (/\p{Script=Han}/u.test(message) ? "zh" : "en");
   const [number] = /\+?\d[\d ]{6,}\d/.exec(message) ?? [];

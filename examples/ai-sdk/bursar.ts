@@ -3,12 +3,12 @@ import { tool, ToolLoopAgent } from "ai";
 import * as z from "zod";
 import { scriptedModel } from "./model.ts";
 
-/** In place of a bank: payments by idempotency key. */
+/** Stands in for a bank: payments by idempotency key. */
 const payments = new Map<string, { receipt: number }>();
 
 /** An ordinary agent for the AI SDK. */
 export const bursar = new ToolLoopAgent({
-  // For a real model, set its id at the AI Gateway, such as AI_MODEL=openai/gpt-5.
+  // For a real model, set its AI Gateway id, such as AI_MODEL=openai/gpt-5.
   model: process.env["AI_MODEL"] ?? scriptedModel,
   instructions: "You are a bursar. Look up the invoice, pay it, and tell the receipt.",
   tools: {

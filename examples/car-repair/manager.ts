@@ -2,7 +2,7 @@ import { data, defineAgent, type Agent, type DelegateClient } from "@parley/node
 import type { Job } from "./job.ts";
 import { sentences, type Language, type Seen } from "./words.ts";
 
-/** What the manager knows of a customer's car so far. */
+/** What the manager knows about a customer's car so far. */
 export interface Case {
   /** The customer's language. */
   language: Language;
@@ -14,13 +14,13 @@ export interface Case {
   since?: string;
 }
 
-/** A message of the customer. */
+/** A message from the customer. */
 export interface Heard {
   readonly text: string;
   readonly videos: readonly Uint8Array[];
 }
 
-/** Understands a message, and watches videos: a model, or the scripted model. `known`: the facts so far. */
+/** Understands messages and videos: a model, or the scripted one. `known`: the facts so far. */
 export type Listen = (heard: Heard, known: Partial<Case>) => Promise<Case>;
 
 /** Makes the shop manager: the agent that customers talk to. The mechanic is another agent. */

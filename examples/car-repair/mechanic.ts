@@ -19,16 +19,16 @@ export type Step =
 /** Decides on the next step: a model, or the scripted one of `scripted.ts`. */
 export type Think = (job: Job, done: readonly Done[], tools: readonly McpTool[]) => Promise<Step>;
 
-/** What the mechanic works with: its tools, over MCP, and the supplier, another agent. */
+/** The mechanic's dependencies: tools over MCP, and the supplier, another agent. */
 export interface Workshop {
   tools(): Promise<Tools>;
   supplier(): Promise<DelegateClient>;
 }
 
-/** The maximum number of tool calls in a job, to bound the cost of a model that does not finish. */
+/** Maximum number of tool calls in a job, to limit the cost of a model that never finishes. */
 const most = 20;
 
-/** Makes the mechanic. When its process dies, only the call that was under way is repeated. */
+/** Makes the mechanic. If its process dies, only the call in progress is repeated. */
 export function mechanic(think: Think, { tools, supplier }: Workshop): Agent {
   return defineAgent({
     name: "Mechanic",

@@ -4,8 +4,8 @@ import { fromAvi } from "./video.ts";
 import { fromChinese, type Seen } from "./words.ts";
 
 /*
- * In place of two models. The manager's one looks for “2018 Toyota Camry, XYZ123” or “2018 款丰田凯美瑞,XYZ123”. The first text is the complaint,
- * and the text after the video its duration.
+ * Stands in for two models. The manager's model looks for “2018 Toyota Camry, XYZ123” or “2018 款丰田凯美瑞,XYZ123”. The first text is the complaint,
+ * and the text after the video is its duration.
  */
 
 export const listen: Listen = async ({ text, videos }, known) => {
@@ -32,7 +32,7 @@ export const listen: Listen = async ({ text, videos }, known) => {
   };
 };
 
-/** Looks for a dark spot that grows in the lower half, and counts the knocks; `undefined` if there is neither. */
+/** Looks for a growing dark spot in the lower half, and counts the knocks. `undefined` if it finds neither. */
 export function watch(video: Uint8Array): Seen | undefined {
   const film = fromAvi(video);
   if (film === undefined) return undefined;
@@ -43,7 +43,7 @@ export function watch(video: Uint8Array): Seen | undefined {
   let [knocks, last] = [0, -Infinity];
   for (const [at, sample] of sound.entries()) {
     if (Math.abs(sample - 128) < 60) continue;
-    // A twentieth of a second of silence comes before each.
+    // Each knock follows a twentieth of a second of silence.
     if (at - last > sampleRate / 20) knocks += 1;
     last = at;
   }

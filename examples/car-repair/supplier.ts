@@ -6,9 +6,9 @@ import { Order, Stock } from "./job.ts";
 export function partsSupplier(warehouse: () => Promise<Tools>): Agent {
   return defineAgent({
     name: "Parts supplier",
-    description: "Sells parts of cars.",
+    description: "Sells car parts.",
     version: "1.0.0",
-    skills: [{ id: "sell", name: "Sell parts", description: "Says what is in stock, and takes orders", tags: ["car"] }],
+    skills: [{ id: "sell", name: "Sell parts", description: "Checks the stock, and takes orders", tags: ["car"] }],
     defaultInputModes: ["text/plain", "application/json"],
     defaultOutputModes: ["text/plain", "application/json"],
     resumable: true,
@@ -26,9 +26,9 @@ export function partsSupplier(warehouse: () => Promise<Tools>): Agent {
         return;
       }
       const { order: part } = await turn.data(Order);
-      // The number of the order is that of the task: a call that is repeated after a crash does not take a second part.
+      // The order number is the task id, so a call repeated after a crash does not take a second part.
       const { isError } = await tools.callTool({ name: "take_part", arguments: { part, order: turn.taskId } });
-      if (isError === true) yield turn.failed(`There is no ${part} any more.`);
+      if (isError === true) yield turn.failed(`Part ${part} is sold out.`);
       else yield turn.artifact({ artifactId: "order", name: "order", parts: [data({ part, order: turn.taskId })] });
     },
   });

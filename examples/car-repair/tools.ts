@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
 
-/* The tools of the agents, each a server of the Model Context Protocol. Tools have inputs and results, but no conversation. */
+/* The agents' tools, each an MCP server. Tools have inputs and results, but no conversation. */
 
 const says = (text: string): CallToolResult => ({ content: [{ type: "text", text }] });
 
@@ -58,7 +58,7 @@ export function warehouseTools(stock: Map<string, number>): () => McpServer {
   const orders = new Set<string>();
   return () => {
     const server = new McpServer({ name: "warehouse", version: "1.0.0" });
-    const get = { description: "Says how many there are of a part", inputSchema: z.object({ part: z.string() }) };
+    const get = { description: "Returns how many of a part are in stock", inputSchema: z.object({ part: z.string() }) };
     server.registerTool("get_stock", get, ({ part }) => {
       const answer = { part, available: stock.get(part) ?? 0, price: 49 };
       return { ...says(JSON.stringify(answer)), structuredContent: answer };
@@ -66,8 +66,8 @@ export function warehouseTools(stock: Map<string, number>): () => McpServer {
     const one = z.object({ part: z.string(), order: z.string() });
     server.registerTool("take_part", { description: "Takes a part for an order", inputSchema: one }, (taken) => {
       const left = stock.get(taken.part) ?? 0;
-      if (orders.has(taken.order)) return says("It is on its way already.");
-      if (left === 0) return { ...says("There is none."), isError: true };
+      if (orders.has(taken.order)) return says("It is already on its way.");
+      if (left === 0) return { ...says("It is out of stock."), isError: true };
       orders.add(taken.order);
       stock.set(taken.part, left - 1);
       return says("It is on its way.");
@@ -76,7 +76,7 @@ export function warehouseTools(stock: Map<string, number>): () => McpServer {
   };
 }
 
-/** Serves tools on this machine, and connects to them. */
+/** Serves tools locally, and connects to them. */
 export async function serveTools(make: () => McpServer): Promise<{ client: Client; close(): Promise<void> }> {
   const handler = createMcpHandler(make);
   const listener = getRequestListener(

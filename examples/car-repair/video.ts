@@ -1,25 +1,25 @@
-/* A video as an AVI file without compression, which needs no decoder: 24-bit frames, and sound with 8 bits a sample. */
+/* Uncompressed AVI files, which need no decoder: 24-bit frames, and 8-bit sound. */
 
-/** A film. */
+/** A decoded video. */
 export interface Film {
   readonly width: number;
   readonly height: number;
-  /** The light of each frame's pixels from 0 to 255, row by row from the top. */
+  /** The brightness of each frame's pixels, from 0 to 255, row by row from the top. */
   readonly frames: readonly Uint8Array[];
-  /** Frames a second. */
+  /** Frames per second. */
   readonly rate: number;
   /** Samples around 128. */
   readonly sound: Uint8Array;
-  /** Samples a second. */
+  /** Samples per second. */
   readonly sampleRate: number;
 }
 
-/** Makes a file of a film. */
+/** Encodes a video as a file. */
 export function toAvi({ width, height, frames, rate, sound, sampleRate }: Film): Uint8Array<ArrayBuffer> {
   const row = Math.ceil((width * 3) / 4) * 4;
   const pictures = frames.map((frame) => {
     const bytes = new Uint8Array(row * height);
-    // Rows go from the bottom to the top, each pixel as blue, green and red.
+    // Rows are stored from bottom to top, with pixels as blue, green and red.
     for (let y = 0; y < height; y += 1)
       for (let x = 0; x < width; x += 1)
         bytes.fill(frame[y * width + x] ?? 0, (height - 1 - y) * row + x * 3, (height - 1 - y) * row + x * 3 + 3);
@@ -56,7 +56,7 @@ export function toAvi({ width, height, frames, rate, sound, sampleRate }: Film):
   return chunk("RIFF", join(latin("AVI "), ...content));
 }
 
-/** Reads a file; `undefined` if it is something else, or compressed. */
+/** Decodes a file. `undefined` if it is not an uncompressed AVI file. */
 export function fromAvi(bytes: Uint8Array): Film | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const name = (at: number) => String.fromCharCode(...bytes.subarray(at, at + 4));
@@ -86,10 +86,10 @@ export function fromAvi(bytes: Uint8Array): Film | undefined {
       frames.push(Uint8Array.from({ length: width * height }, (_, pixel) => light(pixel)));
     }
     if (id === "01wb") sounds.push(bytes.subarray(start, start + size));
-    // In a list, the chunks follow its name. Chunks begin at even positions.
+    // In a list, the chunks follow its name. Chunks start at even offsets.
     at = id === "LIST" ? start + 4 : start + size + (size % 2);
   }
-  // A file can contain anything: no frames, or a rate that makes no sense.
+  // The file is untrusted: it may have no frames, or an absurd rate.
   if (frames.length === 0 || !(rate >= 1 && rate <= 1000)) return undefined;
   return { width, height, frames, rate, sound: join(...sounds), sampleRate };
 }

@@ -2,11 +2,11 @@ import type { Job } from "./job.ts";
 
 export type Language = Job["language"];
 
-/** What a video shows. */
+/** The observations in a video. */
 export interface Seen {
-  /** Fluid leaks. */
+  /** Whether fluid leaks. */
   readonly leak: boolean;
-  /** How many times a second something knocks. */
+  /** Knocks per second. */
   readonly knocks: number;
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { defineAgent, type Agent } from "@parley/node";
 
-/** In place of a model. */
+/** Stands in for a model. */
 async function* plan(city: string, pause: number, signal: AbortSignal): AsyncGenerator<string> {
   const days = ["walk along the water", "see the museums", "take a boat to the islands"];
   const text = days.map((day, at) => `Day ${at + 1} in ${city}: ${day}.`).join(" ");

@@ -7,7 +7,7 @@ const frontEnds = [
   ["hooks", "Hooks of @parley/react"],
 ] as const;
 
-/** The pages, at the origin of the agent. `conditions`: of the packages that they import. */
+/** Serves the pages at the agent's origin. `conditions`: export conditions of the packages that they import. */
 export async function mountPages(conditions: string[] = []): Promise<RouteMount[]> {
   const { outputFiles } = await build({
     entryPoints: frontEnds.map(([name]) => join(import.meta.dirname, "pages", `${name}.tsx`)),

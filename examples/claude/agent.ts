@@ -6,7 +6,7 @@ import { loadSDK } from "./sdk.ts";
 // import { createSdkMcpServer, query, tool } from "@anthropic-ai/claude-agent-sdk";
 const { createSdkMcpServer, query, tool } = await loadSDK();
 
-/** In place of a bank. A call may be repeated after a crash, and then has another id: the number of the invoice is the key. */
+/** Stands in for a bank. A call repeated after a crash has a new id, so the key is the invoice number. */
 const payments = new Map<number, { receipt: number }>();
 
 const json = (value: object) => ({ content: [{ type: "text" as const, text: JSON.stringify(value) }] });
@@ -30,7 +30,7 @@ export const agent: Agent = fromClaude(query, {
     model: process.env["AI_MODEL"],
     systemPrompt: "You are a bursar. Look up the invoice, pay it, and tell the receipt.",
     mcpServers: { bank: createSdkMcpServer({ name: "bank", tools: [invoice, pay] }) },
-    // Any other tool asks.
+    // All other tools ask the user.
     allowedTools: ["mcp__bank__invoice"],
   }),
 });

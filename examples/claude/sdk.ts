@@ -1,9 +1,9 @@
 import type { ClaudeContent, ClaudePrompt, ClaudeStream } from "@parley/frameworks/claude";
 import type * as z from "zod";
 
-/* The SDK is large, and needs a key: a script is in its place where no model is chosen. */
+/* The SDK is large and needs a key, so without AI_MODEL a script stands in for it. */
 
-/** What the agent uses of `@anthropic-ai/claude-agent-sdk`. */
+/** The exports of `@anthropic-ai/claude-agent-sdk` that the agent uses. */
 interface SDK {
   query(parameters: { prompt: AsyncIterable<ClaudePrompt>; options?: Options }): ClaudeStream;
   tool<Shape extends z.ZodRawShape>(
@@ -54,7 +54,7 @@ interface Line {
   readonly message: { readonly content: readonly Block[] };
 }
 
-/** The SDK with a model of AI_MODEL, or a script. */
+/** Loads the SDK with the model of AI_MODEL, or a script. */
 export async function loadSDK(): Promise<SDK> {
   const name = "@anthropic-ai/claude-agent-sdk";
   return process.env["AI_MODEL"] === undefined ? script : ((await import(name)) as SDK);
@@ -63,7 +63,7 @@ export async function loadSDK(): Promise<SDK> {
 const call = (name: string, input: object): Call => ({ type: "tool_use", id: crypto.randomUUID(), name, input });
 const say = (text: string): Block => ({ type: "text", text });
 
-/** What a model would answer: it looks the invoice up, pays it, and tells the receipt. */
+/** Answers like a model: looks up the invoice, pays it, and reports the receipt. */
 function answer(lines: readonly Line[]): Block {
   const blocks = lines.flatMap(({ type, message }) => (type === "user" ? message.content : []));
   // After a crash, the session is told to continue.
@@ -78,7 +78,7 @@ function answer(lines: readonly Line[]): Block {
   return call("mcp__bank__pay", { number, amount: number * 10 });
 }
 
-/** In place of the SDK: its model answers the same for the same conversation. */
+/** Stands in for the SDK. The same conversation always gets the same answer. */
 const script: SDK = {
   tool: (name, _description, _shape, handler) => ({ name, handler }),
   createSdkMcpServer: (server) => server,

@@ -7,7 +7,7 @@ import { usualTraffic } from "./roads.ts";
 import { read } from "./scripted.ts";
 
 const agent = routePlanner(read, usualTraffic);
-// As on the sample card: ISSUER=https://accounts.google.com. Without it, everybody on this machine may call.
+// As on the sample card: ISSUER=https://accounts.google.com. Without it, everyone on this machine may call.
 const issuer = process.env["ISSUER"];
 const scopes = ["openid", "profile", "email"];
 // The sample card is signed. CARD_KEY is a file with a key of `parley card key`; without it, each start creates a new key.

@@ -1,7 +1,7 @@
 import { RouteRequest, type Read } from "./agent.ts";
 
 /**
- * In place of a model: it reads JSON, or recognizes “from 'A' to 'B'” with what to avoid, a map of a trip, and coffee shops within some
+ * Stands in for a model: it reads JSON, or recognizes “from 'A' to 'B'” with what to avoid, a map of a trip, and coffee shops within some
  * miles.
  */
 export const read: Read = async (message) => {

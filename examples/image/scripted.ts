@@ -3,7 +3,7 @@ import type { ImageModel } from "./model.ts";
 import { fromPng, toPng, type Color } from "./png.ts";
 
 /*
- * In place of a model: it draws sailboats and houses, in one color, on the ocean or on a meadow. The file of an image contains its
+ * Stands in for a model: it draws sailboats and houses, in one color, on the ocean or on a meadow. The file of an image contains its
  * description.
  */
 

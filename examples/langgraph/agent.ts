@@ -6,7 +6,7 @@ import type { Agent } from "@parley/node";
 import * as z from "zod";
 import { chatModel } from "./model.ts";
 
-/** In place of a bank: payments by idempotency key. */
+/** Stands in for a bank: payments by idempotency key. */
 const payments = new Map<string, { receipt: number }>();
 
 const invoice = tool(({ number }) => ({ number, amount: number * 10, currency: "CHF" }), {

@@ -2,7 +2,7 @@ import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import type { ChatResult } from "@langchain/core/outputs";
 
-/** The class of MODEL_CLASS in the package MODEL_PACKAGE, such as ChatOpenAI in @langchain/openai; without them, a script. */
+/** The class MODEL_CLASS of the package MODEL_PACKAGE, such as ChatOpenAI of @langchain/openai. Without them, a script. */
 export async function chatModel(): Promise<BaseChatModel> {
   const { MODEL_PACKAGE, MODEL_CLASS = "", MODEL } = process.env;
   if (MODEL_PACKAGE === undefined) return new ScriptedModel({});
@@ -12,7 +12,7 @@ export async function chatModel(): Promise<BaseChatModel> {
   return new Model({ model: MODEL });
 }
 
-/** In place of a model: the same conversation gets the same answer. */
+/** Stands in for a model. The same conversation always gets the same answer. */
 class ScriptedModel extends BaseChatModel {
   override _llmType(): string {
     return "script";
@@ -31,7 +31,7 @@ class ScriptedModel extends BaseChatModel {
 const call = (name: string, args: Record<string, unknown>): AIMessage =>
   new AIMessage({ content: "", tool_calls: [{ id: crypto.randomUUID(), name, args, type: "tool_call" }] });
 
-/** What a model would answer: it looks the invoice up, pays it, and tells the receipt. */
+/** Answers like a model: looks up the invoice, pays it, and reports the receipt. */
 function answer(messages: readonly BaseMessage[]): AIMessage {
   const from = messages.findLastIndex(({ type }) => type === "human");
   const number = Number(/\d+/.exec(messages[from]?.text ?? "")?.[0] ?? 1);

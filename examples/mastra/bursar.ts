@@ -4,7 +4,7 @@ import { idempotencyOf } from "@parley/frameworks/mastra";
 import * as z from "zod";
 import { scriptedModel } from "./model.ts";
 
-/** In place of a bank: it knows its idempotency keys. */
+/** Stands in for a bank: payments by idempotency key. */
 const payments = new Map<string, { receipt: number }>();
 
 const invoice = createTool({
@@ -27,11 +27,11 @@ const pay = createTool({
   },
 });
 
-/** The agent, as one writes it for Mastra. */
+/** An ordinary Mastra agent. */
 export const bursar = new Agent({
   id: "bursar",
   name: "Bursar",
-  // A real one by its id, such as AI_MODEL=openai/gpt-5.
+  // For a real model, set its id, such as AI_MODEL=openai/gpt-5.
   model: process.env["AI_MODEL"] ?? scriptedModel,
   instructions: "You are a bursar. Look up the invoice, pay it, and tell the receipt.",
   tools: { invoice, pay },

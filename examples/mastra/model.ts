@@ -21,7 +21,7 @@ const say = (text: string): readonly Part[] => [
   { type: "finish", finishReason: { unified: "stop", raw: undefined }, usage },
 ];
 
-/** What a model would answer: it looks the invoice up, pays it, and tells the receipt. */
+/** Answers like a model: looks up the invoice, pays it, and reports the receipt. */
 function answer({ prompt }: Call): readonly Part[] {
   const number = Number(/\d+/.exec(JSON.stringify(prompt.findLast(({ role }) => role === "user")))?.[0] ?? 1);
   const results = prompt
@@ -35,7 +35,7 @@ function answer({ prompt }: Call): readonly Part[] {
   return say(`Invoice ${number} is paid: ${JSON.stringify(paid.output)}`);
 }
 
-/** In place of a model: it answers the same for the same conversation. */
+/** Stands in for a model. The same conversation always gets the same answer. */
 export const scriptedModel: Model = {
   specificationVersion: "v3",
   provider: "example",

@@ -4,7 +4,7 @@ import type { Agent as A2AAgent } from "@parley/node";
 import * as z from "zod";
 import { scriptedModel } from "./model.ts";
 
-/** In place of a bank: payments by idempotency key. */
+/** Stands in for a bank: payments by idempotency key. */
 const payments = new Map<string, { receipt: number }>();
 
 const invoice = tool({
@@ -29,7 +29,7 @@ const pay = tool({
 
 const bursar = new Agent({
   name: "Bursar",
-  // With an OpenAI key: OPENAI_DEFAULT_MODEL, or the default model of the SDK.
+  // With an OpenAI key, the model is OPENAI_DEFAULT_MODEL or the SDK's default.
   ...(process.env["OPENAI_API_KEY"] === undefined && { model: scriptedModel }),
   instructions: "You are a bursar. Look up the invoice, pay it, and tell the receipt.",
   tools: [invoice, pay],

@@ -14,7 +14,7 @@ const say = (text: string): readonly StreamEvent[] => [
   done({ type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text }] }),
 ];
 
-/** What a model would answer: it looks the invoice up, pays it, and tells the receipt. */
+/** Answers like a model: looks up the invoice, pays it, and reports the receipt. */
 function answer(input: readonly AgentInputItem[]): readonly StreamEvent[] {
   const at = input.findLastIndex((item) => "role" in item && item.role === "user");
   const number = Number(/\d+/.exec(JSON.stringify(input[at]))?.[0] ?? 1);
@@ -26,7 +26,7 @@ function answer(input: readonly AgentInputItem[]): readonly StreamEvent[] {
   return say(receipt === undefined ? "I have paid nothing." : `Invoice ${number} is paid: receipt ${receipt}`);
 }
 
-/** In place of a model: the same conversation gets the same answer. */
+/** Stands in for a model. The same conversation always gets the same answer. */
 export const scriptedModel: Model = {
   getResponse: () => Promise.reject(new Error("The script only streams")),
   async *getStreamedResponse({ input }) {

@@ -1,7 +1,7 @@
 import type { Clock } from "@parley/a2a/protocol";
 
 /*
- * In place of a model: it has learned the order of words from one text. Like a model with a seed, it gives the same answer to the same
+ * Stands in for a model: it has learned the order of words from one text. Like a model with a seed, it gives the same answer to the same
  * prompt, so it can continue at any token.
  */
 

@@ -58,7 +58,7 @@ const months = /\b(January|February|March|April|May|June|July|August|September|O
 const cities: Readonly<Record<string, string>> = { 伦敦: "London", 里斯本: "Lisbon", 巴黎: "Paris", 奥斯陆: "Oslo" };
 
 /**
- * In place of a model: it looks for “to CITY” or “去CITY”, “N days” or “N 天”, a month and a larger number. A short text answers the previous
+ * Stands in for a model: it looks for “to CITY” or “去CITY”, “N days” or “N 天”, a month and a larger number. A short text answers the previous
  * question.
  */
 export const scripted: Read = async (message, known) => {

@@ -69,7 +69,7 @@ describe("a run", () => {
     const deviations = [{ test: "a.py::test_one", runs: ["all"], section: "§1", why: "the contrary" }];
     expect(judged(printed, { deviations })).toEqual([]);
     expect(judged(printed.replaceAll("test_one", "test_0"), { deviations })).toEqual([
-      "does not pass any more, remove it from the deviations: a.py::test_one",
+      "no longer passes, remove it from the deviations: a.py::test_one",
     ]);
   });
 

@@ -11,7 +11,7 @@ import { connect, serve, type ServeOptions } from "@parley/node";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 /*
- * Attacks on signed cards (A2A 1.0 §8.4) by somebody between a client and a server, who changes cards in every way and keeps their
+ * Attacks on signed cards (A2A 1.0 §8.4) by someone between a client and a server, who changes cards in every way and keeps their
  * signatures. The client requires signed cards, and has credentials that the attacker wants.
  */
 

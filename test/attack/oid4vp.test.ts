@@ -11,7 +11,7 @@ import { data, type StreamResponse } from "@parley/a2a/model";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 /*
- * Attacks on presentations (OID4VP extension v1; "An agent that asks" and "Links" of its page): answers of somebody who is not the verifier, or
+ * Attacks on presentations (OID4VP extension v1; "An agent that asks" and "Links" of its page): answers of someone who is not the verifier, or
  * for another request, and requests that lead a wallet elsewhere.
  */
 
@@ -63,7 +63,7 @@ async function asking(lifetime = 3_600_000): Promise<Asking> {
       const callback = callbacks.at(-1);
       if (task === undefined || callback === undefined) throw new Error("It asks nothing");
       expect(task.status.state).toBe("TASK_STATE_AUTH_REQUIRED");
-      // What everybody sees of the task does not lead to the callback.
+      // What everyone sees of the task does not lead to the callback.
       const token = new URL(callback).searchParams.get("request") ?? "";
       expect(JSON.stringify(task)).not.toContain(token.slice(0, 24));
       return { taskId: task.id, callback: new URL(callback) };

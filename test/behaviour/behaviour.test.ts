@@ -97,7 +97,7 @@ describe.each(services)("on %s", (store) => {
         expect(chunksOf(await events(at.client.subscribeToTask(id, { after: 1 })))).toEqual(chunks);
     });
 
-    it("continues a stream after any event, also after the task ended", async () => {
+    it("continues a stream after any event, even after the task ended", async () => {
       const all = await events(at.client.sendStreamingMessage("stream 20"));
       const id = all[0]?.task?.id ?? "";
       const rest = await events(at.client.subscribeToTask(id, { after: 10 }));

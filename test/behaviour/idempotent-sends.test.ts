@@ -32,7 +32,7 @@ const textOf = async (response: Promise<Response>): Promise<string | undefined> 
 };
 
 describe.each(plainBindings)("over $name", ({ send, stream }) => {
-  test("1, 2: a repeated send gets the task of the first one, also after a restart of the server", async () => {
+  test("1, 2: a repeated send gets the task of the first one, even after a restart of the server", async () => {
     const store = memoryStore();
     const agent = counting();
     const server = await served(agent, { store });

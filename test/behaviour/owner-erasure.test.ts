@@ -160,7 +160,7 @@ describe.each(stores)("an owner is erased, in %s,", (kind) => {
     await expect.poll(() => [adas.bodies.length > 0, bobs.bodies.length > 0]).toEqual([true, true]);
     expect(await server.deleteOwner({ subject: marker }, { scrub: true })).toEqual({ tasks: 1, canceled: 1 });
     const sent = adas.bodies.length;
-    // The delivery that was under way succeeds now. The next event, or that of the cancel, must not follow.
+    // The delivery that was in progress succeeds now. The next event, or that of the cancel, must not follow.
     adas.answer(200);
     more.open();
     await expect.poll(() => bobs.bodies.join()).toContain("TASK_STATE_COMPLETED");

@@ -5,7 +5,7 @@ import { defineAgent, memoryStore, serve, type AgentDescription, type Server } f
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
-/* The pages at the addresses of agents, in a real browser: whatever a card contains, nothing runs and nothing is loaded. */
+/* The HTML pages of agents in a real browser: whatever a card contains, no script runs and nothing is loaded. */
 
 const places = [
   process.env["CHROMIUM_PATH"],
@@ -43,7 +43,7 @@ async function serving(...cards: readonly Partial<AgentDescription>[]): Promise<
   return server;
 }
 
-/** A page, and its other requests and complaints. */
+/** Opens a page, and records its other requests and errors. */
 async function open(url: string, width: number, colorScheme: "light" | "dark" = "light") {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
   onTestFinished(() => page.close());
@@ -70,7 +70,7 @@ const hostile =
   `<style>*{display:none}</style>\u202egpj.exe\u0007" onmouseover="alert(1)' --><svg onload=alert(1)>`;
 
 describe("the page of an agent", () => {
-  test.each([1200, 320])("fits into %i pixels, light and dark, with its own style", async (width) => {
+  test.each([1200, 320])("fits into %i pixels, light and dark, with its own stylesheet", async (width) => {
     const server = await serving({ description: `${"Long ".repeat(100)}${"w".repeat(500)}` });
     const light = await open(server.url, width);
     const dark = await open(server.url, width, "dark");
@@ -83,7 +83,7 @@ describe("the page of an agent", () => {
     expect([await colors(light.page), await colors(dark.page)]).toEqual(["rgb(255, 255, 255)", "rgb(22, 22, 24)"]);
   });
 
-  test("shows hostile texts as texts: no script, no image, no style, no link to a script", async () => {
+  test("shows hostile texts as text: no script, image, style or script link", async () => {
     const server = await serving(
       {},
       {

@@ -63,7 +63,7 @@ beforeAll(async () => {
 }, 120_000);
 
 beforeEach(async () => {
-  // No browser knows a test's certificate.
+  // The test's certificate is self-signed.
   page = await browser.newPage({ ignoreHTTPSErrors: true });
   await page.goto(pageOrigin);
   await page.waitForFunction(() => "parley" in globalThis);
@@ -85,7 +85,7 @@ async function urlOf(server: HttpServer | TcpServer): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Runs an action of the page, in the page. */
+/** Runs an action in the page. */
 async function act<Name extends keyof Actions>(
   name: Name,
   ...args: Parameters<Actions[Name]>
@@ -99,10 +99,10 @@ async function act<Name extends keyof Actions>(
   )) as Awaited<ReturnType<Actions[Name]>>;
 }
 
-/** A way to a server that can be cut. */
+/** A proxy to a server whose connections can be cut. */
 interface Link {
   readonly url: string;
-  /** How often something came along it. */
+  /** Number of connections so far. */
   readonly connections: number;
   lead(port: number): void;
   cut(): void;
@@ -149,7 +149,7 @@ async function openLink(): Promise<Link> {
   return link;
 }
 
-/** Answers in five chunks, and waits in the middle of them. */
+/** Starts an agent that answers in five chunks, and waits in the middle. */
 async function start(options: ServeOptions = {}, inTheMiddle: Promise<void> = Promise.resolve()): Promise<Server> {
   const agent = defineAgent({
     name: "Chunks",
@@ -196,7 +196,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a page of another origin, over 
     ]);
   });
 
-  it("resumes a dropped stream without losing or repeating anything", async () => {
+  it("resumes a dropped stream without loss or duplicates", async () => {
     const link = await openLink();
     let goOn = (): void => {};
     const { port } = await start({ publicUrl: link.url }, new Promise((resolve) => (goOn = resolve)));
@@ -209,7 +209,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a page of another origin, over 
     });
     link.lead(port);
     const seen = await act("stream", link.url, binding, "hello");
-    // Events of gRPC have no number to continue after: the current task replaces those that were seen.
+    // gRPC events have no number to resume after, so the current task replaces the earlier events.
     if (binding === "GRPC")
       seen.splice(0, seen.length, "TASK_STATE_WORKING", ...seen.filter((s) => !s.endsWith("WORKING")));
     expect(seen).toEqual(["TASK_STATE_WORKING", ...chunks, "TASK_STATE_COMPLETED"]);
@@ -233,7 +233,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a page of another origin, over 
 });
 
 describe("a server with a certificate", () => {
-  it("is reached over HTTP/2, by every binding and in streams", async () => {
+  it("is reachable over HTTP/2 by every binding, and streams", async () => {
     const { cert, private: key } = await generate([{ name: "commonName", value: "127.0.0.1" }]);
     const { url } = await start({ tls: { cert, key } });
     const protocols = new Set<string>();
@@ -253,7 +253,7 @@ describe("a server with a certificate", () => {
 describe("a page of another origin", () => {
   const card = "/.well-known/agent-card.json";
 
-  it("may send what the protocol needs, and read the answer (CORS)", async () => {
+  it("can send the headers of the protocol, and read the answer (CORS)", async () => {
     const { url } = await start({ cors: { origins: [pageOrigin] } });
     const first = await act("headers", url + card, { headers: { "a2a-version": "1.0", "a2a-extensions": "urn:x" } });
     const etag = first.headers["etag"] ?? "";
@@ -265,7 +265,7 @@ describe("a page of another origin", () => {
     expect(again.status).toBe(304);
   });
 
-  it("may show a credential, and read why it was rejected", async () => {
+  it("can send credentials, and read why they were rejected", async () => {
     const { url } = await start({ authenticator: bearer({ secret: { subject: "ann" } }) });
     const init = { method: "POST", body: "{}" };
     const json = { "content-type": "application/json" };
@@ -278,7 +278,7 @@ describe("a page of another origin", () => {
   it.each([
     ["without CORS", {}],
     ["that allows another origin", { origins: ["https://elsewhere.example"] }],
-  ])("reaches nothing of a server %s, and names the option that allows it", async (_name, cors) => {
+  ])("cannot reach a server %s, and the error names the option that allows it", async (_name, cors) => {
     const { url } = await start({ cors: "origins" in cors ? { origins: cors.origins } : false });
     const { code, message } = await act("fail", url, "JSONRPC", "noAgent");
     expect(code).toBe("ConnectionFailed");

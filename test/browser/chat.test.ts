@@ -60,7 +60,7 @@ async function say(page: Page, message: string): Promise<void> {
 const answers = (page: Page): Promise<string[]> => page.locator("article.assistant").allInnerTexts();
 
 describe("useChat()", () => {
-  test("shows artifacts as they stream, and a reload in the middle loses and doubles no character", async () => {
+  test("shows artifacts as they stream, and a reload in the middle neither loses nor duplicates a character", async () => {
     const words = Array.from({ length: 400 }, (_, at) => `word ${at}, `);
     const [half, rest] = [gate(), gate()];
     const url = await chatWith(async function* (turn) {
@@ -98,7 +98,7 @@ describe("useChat()", () => {
     expect(noise).toEqual([]);
   });
 
-  test("answers a question, and approves a call of a tool", async () => {
+  test("answers a question, and approves a tool call", async () => {
     const approvals = [{ approvalId: "a1", toolCallId: "t1", toolName: "pay", input: { euros: 5 }, digest: "d" }];
     const url = await chatWith(async function* (turn) {
       if (turn.number === 1) return yield turn.inputRequired("For whom?");

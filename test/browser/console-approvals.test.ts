@@ -11,7 +11,7 @@ import { canonicalJson } from "@parley/a2a/cards";
 import { defineAgent, memoryStore, serve, text, type ServeOptions, type Server } from "@parley/node";
 import { fits, flaws, inspecting, open, say, shot, show } from "./console-page.ts";
 
-/* Authorizations in the console: what is asked, until when, and how it ended, as far as the wire and this page know. */
+/* Authorizations in the console: the request, its expiry, and its outcome, as known from the wire and this page. */
 
 const member = "urn:parley:extension:in-task-authorization:v1";
 
@@ -23,7 +23,7 @@ const shop = defineAgent({
   async *onMessage(turn) {
     const [, kind, ms = ""] = /^(\w+) ?(-?\d*)$/.exec(turn.text) ?? [];
     if (kind === "expires") {
-      // As an agent that does not end its requests.
+      // Like an agent that does not end its expired requests.
       const expiresAt = new Date(Date.now() + Number(ms)).toISOString();
       const shown = { id: "r1", form: "approval", url: "https://shop.example/r1", expiresAt, inMessage: true };
       return void (yield turn.authRequired([text("Pay?"), { data: { [member]: shown } }]));
@@ -43,7 +43,7 @@ async function serving(options: ServeOptions = {}): Promise<Server> {
 
 const asked = "section[aria-label=Authorization]";
 
-/** What a console shows for the parts of a question. */
+/** The digest that a console shows for the parts of a question. */
 function digestOf(parts: unknown): string {
   return `sha256:${createHash("sha256").update(canonicalJson(parts)).digest("hex")}`;
 }
@@ -65,7 +65,7 @@ const hash = await hashPassword(password);
 test.each([
   [1200, "light", "Approve", "was approved"],
   [380, "dark", "Deny", "was denied"],
-] as const)("says who answered what, and when: %i pixels, %s, %s", async (width, theme, button, outcome) => {
+] as const)("shows who answered what, and when: %i pixels, %s, %s", async (width, theme, button, outcome) => {
   const home = await mkdtemp(join(tmpdir(), "parley-approvals-"));
   onTestFinished(() => rm(home, { recursive: true }));
   const server = await serving({ authenticator: basic({ ada: { password: hash } }) });
@@ -98,7 +98,7 @@ test.each([
   expect(await decision.textContent()).toContain(`Request ${id}, ${digest}`);
   expect(await flaws(page)).toEqual([]);
   await shot(page, `Approval ended ${width} ${theme}`);
-  // What the wire has of it, for other pages: the question, and the answer without its credential.
+  // Other pages know it from the wire: the question, and the answer without its credential.
   await page.reload();
   await expect.poll(() => page.textContent(".detail")).toContain(`Asked for an authorization: approval, request ${id}`);
   await expect
@@ -107,7 +107,7 @@ test.each([
   expect(noise).toEqual([]);
 });
 
-test("an answer by the link is one of somebody else", async () => {
+test("an answer through the link is shown as someone else's", async () => {
   const server = await serving({ console: true });
   const { page } = await open(`${server.url}/console/`);
   await say(page, "pay");
@@ -120,7 +120,7 @@ test("an answer by the link is one of somebody else", async () => {
   await expect.poll(() => page.textContent(".decision")).toMatch(/^The approval was answered elsewhere at /);
 });
 
-test("a request that has expired is marked, and cannot be answered", async () => {
+test("an expired request is marked, and cannot be answered", async () => {
   const server = await serving({ console: true });
   const { page } = await open(`${server.url}/console/`);
   await say(page, "expires -1000");
@@ -136,7 +136,7 @@ test("a request that has expired is marked, and cannot be answered", async () =>
   expect(await page.locator(".list time").first().getAttribute("title")).toMatch(/ \(\d{4}-.*Z\)$/);
   expect(await flaws(page)).toEqual([]);
   await show(page, "Talk");
-  // One that expires while it is shown.
+  // A request that expires while it is shown.
   await page.click("button:text-is('New')");
   const second = page.locator(".pane").nth(1);
   await second.locator("textarea[aria-label=Message]").fill("expires 3000");
@@ -146,7 +146,7 @@ test("a request that has expired is marked, and cannot be answered", async () =>
   expect(await second.locator(`${asked} button, ${asked} a`).count()).toBe(0);
 });
 
-test("a secret that was sent is not shown", async () => {
+test("a submitted secret is not shown", async () => {
   const server = await serving({ console: true });
   const { page } = await open(`${server.url}/console/`);
   await say(page, "secret");

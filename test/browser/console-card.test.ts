@@ -6,7 +6,7 @@ import { cardKeySet, makeCardKey, type PrivateCardKey } from "@parley/a2a/cards"
 import type { AgentMount } from "@parley/server";
 import { fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
-/* What the card screen says of signatures, and how agents that share a path are told apart, in a real browser. */
+/* In a real browser: the card screen explains signatures, and agents that share a path are distinguishable. */
 
 const named = (name: string) =>
   defineAgent({
@@ -28,13 +28,13 @@ async function serving(options: ServeOptions, mounts?: readonly AgentMount[]): P
 
 const key = await makeCardKey();
 
-/** The public keys of a signer. `more`: further members of the key. */
+/** The public keys of a signer. `more`: additional members of the key. */
 async function keysOf(signer: PrivateCardKey, more: object = {}): Promise<string> {
   const { keys } = await cardKeySet([signer]);
   return JSON.stringify({ keys: keys.map((each) => ({ ...each, ...more })) });
 }
 
-/** An agent whose card somebody has changed on the way. */
+/** An agent whose card is modified in transit. */
 async function tampered(agent: string): Promise<string> {
   const server = createServer((request, response) => {
     void (async () => {
@@ -86,7 +86,7 @@ describe("the signatures of a card are explained", () => {
     expect(noise).toEqual([]);
   });
 
-  test("of one that was changed on the way", async () => {
+  test("of a card that was modified in transit", async () => {
     const server = await serving({ signCards: { keys: [key] } });
     const { page } = await open(await inspecting([await tampered(server.url)]));
     await show(page, "Card");
@@ -98,7 +98,7 @@ describe("the signatures of a card are explained", () => {
     await shot(page, "Signatures tampered");
   });
 
-  test("of none", async () => {
+  test("of an unsigned card", async () => {
     const server = await serving({ console: true });
     const { page } = await open(`${server.url}/console/`);
     await show(page, "Card");
@@ -106,7 +106,7 @@ describe("the signatures of a card are explained", () => {
   });
 });
 
-test("agents that share a path are told apart by their tenants", async () => {
+test("agents that share a path are distinguished by tenant", async () => {
   const mounts = ["east", "west"].map((tenant) => ({ agent: named("Alice"), path: "/agents", tenant }));
   const server = await serving({ console: true, signCards: { keys: [key] } }, mounts);
   const { page, noise } = await open(`${server.url}/console/`);

@@ -11,19 +11,19 @@ import { bearer } from "@parley/a2a/auth";
 import { defineAgent, memoryStore, serve, type ServeOptions, type Server } from "@parley/node";
 import { drawnInFrame, fits, flaws, loaded, open, shot, show } from "./console-page.ts";
 
-/* What operators see and do in the console, in a real browser: the timeline of a task as its server has stored it, tasks of all owners, acts. */
+/* The operators' console in a real browser: the stored timeline of a task, tasks of all owners, and acts. */
 
-/** What a stranger may call his steps and artifacts. */
+/** A hostile name for steps and artifacts. */
 const payload = `<img src=x onerror="alert(1)"><script>alert(1)</script>`;
 
 interface Served {
   readonly server: Server;
   readonly store: ReturnType<typeof memoryStore>;
-  /** Lets the step `hold` end. */
+  /** Ends the step `hold`. */
   release(): void;
 }
 
-/** A planner that delegates to a helper, and works in steps and waits, as the message says. */
+/** Serves a planner that delegates to a helper, and runs steps and waits according to the message. */
 async function serving(options: ServeOptions = {}): Promise<Served> {
   const store = memoryStore();
   let release = (): void => {};
@@ -93,11 +93,11 @@ async function begun({ url }: Server, text: string, path = "/planner"): Promise<
 
 const rows = (page: Page): Promise<readonly string[]> => page.locator(".rows .row .clip").allTextContents();
 
-/** Resolves once the list of the timeline has a row like this. */
+/** Resolves once the timeline's list has a matching row. */
 const hasRow = (page: Page, like: RegExp): Promise<void> =>
   expect.poll(async () => (await rows(page)).join("\n")).toMatch(like);
 
-/** Draws a brush with Shift over half of the chart: that is shown then. */
+/** Selects half of the chart by dragging with Shift, which zooms to it. */
 async function brushed(page: Page): Promise<void> {
   const view = async (): Promise<number> =>
     Number(/([\d.]+) s in view/.exec((await page.locator(".timeline .tools").textContent()) ?? "")?.[1]);
@@ -121,7 +121,7 @@ describe("the timeline of a task", () => {
     [1200, "light"],
     [380, "dark"],
   ] as const)(
-    "has runs, steps, waits, states, artifacts and delegated tasks as the server has stored them: %i pixels, %s",
+    "shows the stored runs, steps, waits, states, artifacts and delegated tasks: %i pixels, %s",
     async (width, theme) => {
       const { server } = await serving();
       const taskId = await begun(server, "plan");
@@ -145,7 +145,7 @@ describe("the timeline of a task", () => {
     },
   );
 
-  test("shows a crash, and which node took the task over", async () => {
+  test("shows a crash, and which node took over the task", async () => {
     const { server, store } = await serving();
     const ops = (act: string): Promise<Response> =>
       fetch(`${server.url}/ops/v1/acts/${act}`, {
@@ -170,7 +170,7 @@ describe("the timeline of a task", () => {
     await shot(page, "Timeline of a takeover");
   });
 
-  test("draws a log of 100,000 entries with few elements, each pixel once", async () => {
+  test("draws a log of 100,000 entries with few elements, and each pixel once", async () => {
     const { server } = await serving();
     const taskId = await begun(server, "count to 100000");
     const { page } = await open(`${server.url}/console/#/timeline/planner/${taskId}`);
@@ -181,7 +181,7 @@ describe("the timeline of a task", () => {
     expect(await page.locator("*").count()).toBeLessThan(1_000);
   });
 
-  test("is text, whatever steps and artifacts are called", async () => {
+  test("shows names of steps and artifacts as text, whatever they contain", async () => {
     const { server } = await serving();
     const taskId = await begun(server, "hostile");
     const { page, noise } = await open(`${server.url}/console/#/timeline/planner/${taskId}`);
@@ -198,7 +198,7 @@ describe("tasks of all owners", () => {
     [1200, "light"],
     [380, "dark"],
   ] as const)(
-    "are listed and filtered, with why they wait and the command that helps: %i pixels, %s",
+    "are listed and filtered, with the reason for waiting and the command that helps: %i pixels, %s",
     async (width, theme) => {
       const { server, release } = await serving();
       onTestFinished(release);
@@ -234,7 +234,7 @@ describe("tasks of all owners", () => {
     },
   );
 
-  test("are found by their ID, also where the page does not list them, and by their owner", async () => {
+  test("are found by their ID, even if the page does not list them, and by their owner", async () => {
     const { server, release } = await serving();
     onTestFinished(release);
     const held = await begun(server, "hold");
@@ -315,7 +315,7 @@ describe("tasks of all owners", () => {
     expect(await flaws(page)).toEqual([]);
   });
 
-  test("are refused an act where they changed meanwhile, with what they are now", async () => {
+  test("reject an act if they changed meanwhile, and show their current state", async () => {
     const { server, release } = await serving();
     const taskId = await begun(server, "hold");
     const { page } = await open(`${server.url}/console/#/operate/planner/${taskId}`);
@@ -332,7 +332,7 @@ describe("tasks of all owners", () => {
     await page.waitForSelector("dialog", { state: "detached" });
   });
 
-  test("are resumed, their agents paused and nodes drained", async () => {
+  test("can be resumed, their agents paused and their nodes drained", async () => {
     const { server } = await serving();
     const failed = await begun(server, "fail");
     const { page } = await open(`${server.url}/console/#/operate/planner/${failed}`);
@@ -357,7 +357,7 @@ describe("tasks of all owners", () => {
     expect(acts.acts.map(({ act }) => act)).toEqual(["undrain", "drain", "unpause", "pause", "resume"]);
   });
 
-  test("are counted on the tab while they are suspended, or have failed since yesterday", async () => {
+  test("are counted on the tab if they are suspended or failed in the last 24 hours", async () => {
     const { server, store } = await serving();
     await begun(server, "fail");
     const { page, noise } = await open(`${server.url}/console/`);
@@ -378,7 +378,7 @@ describe("tasks of all owners", () => {
     expect(noise).toEqual([]);
   });
 
-  test("need the credentials of an operator, and those of a user are none", async () => {
+  test("require an operator's credentials, and reject a user's", async () => {
     const users = bearer({ "token-of-a-user": { subject: "ada" } });
     const operators = {
       authenticator: bearer({ "token-of-an-operator": { subject: "eve" } }),
@@ -389,7 +389,7 @@ describe("tasks of all owners", () => {
     await page.fill("input[name=secret]", "token-of-a-user");
     await page.click("button >> text=Sign in");
     await page.waitForSelector("nav.screens >> text=Operate");
-    // Nothing has asked the operators' API with the credentials of the user.
+    // The page did not call the operators' API with the user's credentials.
     expect(noise.filter((text) => text.includes("401") || text.includes("403"))).toHaveLength(1);
     await show(page, "Operate");
     await page.waitForSelector("text=Sign in as an operator");
@@ -418,7 +418,7 @@ async function inspecting(...args: readonly string[]): Promise<{ readonly url: s
   return JSON.parse(line) as { readonly url: string; readonly webhooks?: string };
 }
 
-test("parley inspect relays the operators' API, with credentials that the page never has, and shows webhooks", async () => {
+test("parley inspect relays the operators' API with credentials that the page never sees, and shows webhooks", async () => {
   const secret = "token-of-an-operator";
   const operators = { authenticator: bearer({ [secret]: { subject: "eve" } }), authorize: () => true };
   const { server } = await serving({ operators, console: false, push: true });
@@ -470,7 +470,7 @@ test("parley inspect relays the operators' API, with credentials that the page n
   expect(shown + seen.join("")).not.toMatch(/s3cret-of-the-sender|token-of-an-operator/);
   await shot(page, "Webhook");
 
-  // The same delivery twice: the first answer was lost.
+  // The same delivery twice, because the first answer was lost.
   for (const [sequence, attempt] of [
     [1, 1],
     [2, 1],
@@ -497,7 +497,7 @@ test("parley inspect relays the operators' API, with credentials that the page n
   expect(noise).toEqual([]);
 });
 
-test("deliveries of webhooks that fail are in the timeline and on the screen of the task", async () => {
+test("failed webhook deliveries appear in the timeline and on the task's screen", async () => {
   const receiver = createServer((_request, response) => response.writeHead(500).end());
   receiver.listen(0, "127.0.0.1");
   await once(receiver, "listening");

@@ -8,7 +8,7 @@ import type { Readable, Writable } from "node:stream";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 
-/* What the tests of the console do in a browser. */
+/* Helpers for the console's browser tests. */
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const shots = process.env["CONSOLE_SHOTS"];
@@ -26,7 +26,7 @@ afterAll(() => browser.close());
 
 const program = join(import.meta.dirname, "..", "..", "packages", "cli", "dist", "main.js");
 
-/** Starts a command of `parley`, without a keychain. It is ended with the test. */
+/** Starts a `parley` command without a keychain. It ends with the test. */
 export function parley(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
@@ -53,7 +53,7 @@ interface OpenInit {
   readonly width?: number;
   readonly theme?: "light" | "dark";
   readonly ready?: string;
-  /** Called with the page before it is loaded. */
+  /** Called with the page before it loads. */
   readonly prepare?: (page: Page) => Promise<void>;
 }
 
@@ -63,14 +63,14 @@ interface Opened {
   readonly noise: readonly string[];
 }
 
-/** Opens a page of the console. `ready`: what it shows once it is there. */
+/** Opens a page of the console. `ready`: a selector that matches once it has loaded. */
 export async function open(
   url: string,
   { width = 1200, theme: colorScheme = "light", ready = "nav.screens", prepare }: OpenInit = {},
 ): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
   onTestFinished(() => context.close());
-  // As long as any condition is waited for: a busy machine fails no test.
+  // The same timeout as for any condition, so that tests do not fail on a busy machine.
   context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
@@ -96,12 +96,12 @@ export async function say(page: Page, message: string): Promise<void> {
 
 export const show = (page: Page, screen: string): Promise<void> => page.click(`nav.screens >> text="${screen}"`);
 
-/** Leaves a screenshot in the folder that CONSOLE_SHOTS names. */
+/** Saves a screenshot in the folder CONSOLE_SHOTS. */
 export async function shot(page: Page, name: string): Promise<void> {
   if (shots !== undefined) await page.screenshot({ path: join(shots, `${name}.png`) });
 }
 
-/** Waits until a screen has its code and its data. */
+/** Waits until a screen has loaded its code and data. */
 export async function loaded(page: Page): Promise<void> {
   await expect.poll(() => page.evaluate("document.body.innerText.includes('Loading')")).toBe(false);
 }
@@ -110,7 +110,7 @@ interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
 }
 
-/** What axe finds by the rules of WCAG 2.2, level AA. */
+/** Violations of WCAG 2.2 level AA, found by axe. */
 export async function flaws(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
   const { violations } = await page.evaluate<AxeResult>(
@@ -122,7 +122,7 @@ export async function flaws(page: Page): Promise<readonly string[]> {
 export const fits = (page: Page): Promise<boolean> =>
   page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
 
-/** How many rectangles the timeline draws in one frame, which begins with the lines of the axis. */
+/** Number of rectangles that the timeline draws in one frame. A frame starts with the lines of the axis. */
 export const drawnInFrame = (page: Page): Promise<number> =>
   page.evaluate<number>(`new Promise((resolve) => {
     const fill = CanvasRenderingContext2D.prototype.fillRect;

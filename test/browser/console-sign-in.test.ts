@@ -21,7 +21,7 @@ import { providerSecret } from "../identity/provider-clients.ts";
 import { startProvider, type TestProvider } from "../identity/provider.ts";
 import { fits, flaws, inspecting, open, parley, say, shot, show } from "./console-page.ts";
 
-/* Signing in to agents from the console of `parley inspect`, at a real OpenID provider, in a real browser. */
+/* Signing in to agents from the console of `parley inspect`, with a real OpenID provider and a real browser. */
 
 async function provided(): Promise<TestProvider> {
   const provider = await startProvider();
@@ -29,7 +29,7 @@ async function provided(): Promise<TestProvider> {
   return provider;
 }
 
-/** An agent that says who calls, for callers whom an authenticator accepts. */
+/** Serves an agent that reports its authenticated caller. */
 async function serving(authenticator: Authenticator, options: ServeOptions = {}): Promise<string> {
   const mirror = defineAgent({
     name: "Mirror",
@@ -46,7 +46,7 @@ async function serving(authenticator: Authenticator, options: ServeOptions = {})
 
 const scopes = { chat: "Talk to the agent" };
 
-/** OAuth by one of the flows. */
+/** OAuth with one of the flows. */
 function byOAuth(
   { issuer }: TestProvider,
   flow: keyof OAuth2Flows = "authorizationCode",
@@ -62,7 +62,7 @@ function byOAuth(
   return oauth2({ name, issuer, scopes: ["chat"], flows, metadataUrl });
 }
 
-/** A home of the user, which several launches share. */
+/** A home directory that several launches share. */
 async function home(): Promise<{ readonly env: NodeJS.ProcessEnv; readonly tokens: () => Promise<readonly string[]> }> {
   const folder = await mkdtemp(join(tmpdir(), "parley-sign-in-"));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -88,7 +88,7 @@ async function signInScreen(page: Page): Promise<void> {
   await page.waitForSelector(form);
 }
 
-/** Begins a login in the browser. Returns the link to the provider. */
+/** Starts a login in the browser. Returns the link to the provider. */
 async function begun(page: Page): Promise<URL> {
   await page.fill("input[name='0 clientId']", "native");
   await page.click(`${form} button >> text=Sign in`);
@@ -96,7 +96,7 @@ async function begun(page: Page): Promise<URL> {
   return new URL((await link.getAttribute("href")) ?? "");
 }
 
-/** All that a page of the console can read of its server, except for its own files. */
+/** Everything that a console page can read from its server, except for its own files. */
 function answersOf(page: Page): Promise<string>[] {
   const seen: Promise<string>[] = [];
   page.on("request", (request) => seen.push(Promise.resolve(request.url() + (request.postData() ?? ""))));
@@ -109,7 +109,7 @@ function answersOf(page: Page): Promise<string>[] {
 
 const stored = "JSON.stringify([{ ...localStorage }, { ...sessionStorage }]) + document.documentElement.outerHTML";
 
-test("in a browser: the call is the user's, the page has neither code nor token, and the next launch needs no login", async () => {
+test("in a browser: calls are made as the user, the page has neither code nor token, and the next launch needs no login", async () => {
   const provider = await provided();
   const agent = await serving(byOAuth(provider));
   const { env, tokens } = await home();
@@ -143,7 +143,7 @@ test("in a browser: the call is the user's, the page has neither code nor token,
   const all = (await Promise.all(answers)).join("") + (await page.evaluate<string>(stored));
   expect(all).toContain("You are ada");
   for (const secret of [token, code]) expect(all).not.toContain(secret);
-  // The link that the user followed, and nothing else.
+  // Only the link that the user followed.
   expect(noise.filter((one) => one !== href && !one.startsWith("Failed to load"))).toEqual([tab.url()]);
 
   const again = await open(await inspecting([agent], env));
@@ -176,7 +176,7 @@ test("a login of `parley login` is used after `Connect again`", async () => {
 });
 
 describe("without a browser on this machine", () => {
-  test("the code of a device is shown until it was entered", async () => {
+  test("a device code is shown until it is entered", async () => {
     const agent = await serving(byOAuth(await provided(), "deviceCode"));
     const { page } = await open(await inspecting([agent], (await home()).env));
     await signInScreen(page);
@@ -194,7 +194,7 @@ describe("without a browser on this machine", () => {
     await page.waitForSelector("text=You are ada");
   });
 
-  test("a program signs in with its secret, and a wrong one is refused and not stored", async () => {
+  test("a program signs in with its secret, and a wrong secret is rejected and not stored", async () => {
     const { issuer } = await provided();
     const agent = await serving(openIdConnect({ issuer, scopes: ["chat"] }));
     const { env, tokens } = await home();
@@ -216,7 +216,7 @@ describe("without a browser on this machine", () => {
   });
 });
 
-test("a page of a login that is not a URL is shown as text", async () => {
+test("a login page that is not a URL is shown as text", async () => {
   const agent = await serving(byOAuth(await provided()));
   const { page, noise } = await open(await inspecting([agent], (await home()).env));
   await signInScreen(page);
@@ -233,11 +233,11 @@ test("a page of a login that is not a URL is shown as text", async () => {
   expect(noise).toEqual([]);
 });
 
-describe("a login that fails stores nothing, and says why:", () => {
+describe("a failed login stores nothing, and shows the reason:", () => {
   test.each([
     ["the user declines", { error: "access_denied", error_description: "<b>no</b>" }, "login failed"],
-    ["another server answers in its place", { code: "stolen", iss: "https://evil.example" }, "login failed"],
-    ["the answer does not say which server sent it", { code: "stolen", iss: "" }, "login failed"],
+    ["another server answers instead", { code: "stolen", iss: "https://evil.example" }, "login failed"],
+    ["the answer does not name the server that sent it", { code: "stolen", iss: "" }, "login failed"],
   ])("%s", async (_, answer, message) => {
     const provider = await provided();
     const agent = await serving(byOAuth(provider));
@@ -258,7 +258,7 @@ describe("a login that fails stores nothing, and says why:", () => {
     expect(noise).toEqual([]);
   });
 
-  test("a forged state is no answer, and the user cancels", async () => {
+  test("a forged state is ignored, and the user can cancel", async () => {
     const provider = await provided();
     const agent = await serving(byOAuth(provider));
     const { env, tokens } = await home();
@@ -285,7 +285,7 @@ describe("a login that fails stores nothing, and says why:", () => {
     expect(provider.requests.get("/token")).toBeUndefined();
   });
 
-  test("the API takes what its page sends, and nothing else", async () => {
+  test("the API accepts only the requests of its page", async () => {
     const agent = await serving(byOAuth(await provided()));
     const url = new URL(await inspecting([agent], (await home()).env));
     const at = new URL("console/api/agents/a1/login", url.origin);

@@ -37,7 +37,7 @@ async function sayTo(page: Page, name: string, message: string): Promise<void> {
 test.each([
   [1200, "light"],
   [380, "dark"],
-] as const)("are chosen, get the same message if wished, and have a link: %i pixels, %s", async (width, theme) => {
+] as const)("can be chosen, can get the same message, and have a link: %i pixels, %s", async (width, theme) => {
   const { page, noise } = await open(await serving(), { width, theme });
   await page.selectOption("select[aria-label='Agent beside this one']", { label: "beside Carol" });
   await pane(page, "Carol").waitFor();
@@ -49,14 +49,14 @@ test.each([
   await sayTo(page, "Alice", "two");
   await pane(page, "Alice").getByText("Alice heard two").waitFor();
   await pane(page, "Carol").getByText("Carol heard two").waitFor();
-  // One below the other on a phone.
+  // On a phone, one is below the other.
   const [first, second] = await Promise.all(["Alice", "Carol"].map((name) => pane(page, name).boundingBox()));
   if (width === 380) expect(second?.y).toBeGreaterThanOrEqual((first?.y ?? 0) + (first?.height ?? 0));
   else expect(second?.x).toBeGreaterThanOrEqual((first?.x ?? 0) + (first?.width ?? 0));
   expect(await flaws(page)).toEqual([]);
   expect(await fits(page)).toBe(true);
   await shot(page, `Two agents ${width} ${theme}`);
-  // Other screens keep the link, and so does another tab.
+  // Other screens and other tabs keep the link.
   await show(page, "Tasks");
   await show(page, "Talk");
   await pane(page, "Carol").getByText("Carol heard two").waitFor();
@@ -66,7 +66,7 @@ test.each([
   expect(noise).toEqual([]);
 });
 
-test("a message to both waits until both can take it, and each has its own conversations", async () => {
+test("a message to both waits until both can accept it, and each agent has its own conversations", async () => {
   const { page } = await open(`${await serving()}#/talk/%2Falice?beside=%2Fbob`);
   await sayTo(page, "Bob", "wait");
   await pane(page, "Bob").getByText("Cancel").waitFor();
@@ -88,7 +88,7 @@ test("a message to both waits until both can take it, and each has its own conve
   expect(new URL(page.url()).hash).toBe("#/talk/%2Falice");
 });
 
-test("are chosen by the palette, and one that is gone is left out", async () => {
+test("can be chosen in the palette, which omits a removed agent", async () => {
   const base = await serving();
   const agents = ["alice", "bob"].map((name) => new URL(`/${name}`, base).href);
   const { page } = await open(await inspecting([agents[0] ?? ""]));

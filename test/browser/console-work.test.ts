@@ -8,7 +8,7 @@ import { defineAgent, memoryStore, serve, text, type AgentDescription, type Serv
 import { consoleTable } from "../docs/console-table.ts";
 import { fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
-/* Forms, authorizations, keys, files of sessions and the card in the console, in a real browser. */
+/* Forms, authorizations, keyboard shortcuts, session files and the card in the console, in a real browser. */
 
 const Trip = {
   type: "object",
@@ -23,7 +23,7 @@ const Trip = {
   required: ["city", "day", "class", "quiet"],
 };
 
-/** Markdown for which a lexer takes minutes, or has no stack. */
+/** Markdown that makes a lexer run for minutes or overflow the stack. */
 const bombs = [
   ">".repeat(50_000),
   "- ".repeat(40_000),
@@ -34,7 +34,7 @@ const bombs = [
   "[".repeat(99_000),
 ];
 
-/** An agent that asks for a form, or for an authorization, if the message says so. */
+/** An agent that asks for a form or an authorization if the message says so. */
 const asking = (card: Partial<AgentDescription> = {}) =>
   defineAgent({
     name: "Trips",
@@ -82,11 +82,11 @@ async function fillTrip(page: Page): Promise<void> {
 
 const filled = `text=I heard {"city":"Basel","day":"2026-12-01","seats":1,"class":"Second","quiet":true}`;
 
-describe("what an agent asks", () => {
+describe("a question from an agent", () => {
   test.each([
     ["Talk", 1200, "light"],
     ["Inbox", 380, "dark"],
-  ] as const)("is a form drawn from its schema, whose fields are checked: %s", async (screen, width, theme) => {
+  ] as const)("is shown as a form with validated fields, made from its schema: %s", async (screen, width, theme) => {
     const { page, noise } = await open(await serving(), { width, theme });
     await say(page, "form");
     await page.waitForSelector("text=input required");
@@ -100,7 +100,7 @@ describe("what an agent asks", () => {
     expect(noise).toEqual([]);
   });
 
-  test("is an authorization, with its link, that is given in a message where the agent takes it so", async () => {
+  test("can be an authorization with a link, which is answered in a message if the agent accepts that", async () => {
     const { page } = await open(await serving());
     await say(page, "pay");
     await page.waitForSelector("section[aria-label=Authorization] >> text=approval");
@@ -115,7 +115,7 @@ describe("what an agent asks", () => {
 });
 
 describe("the keyboard", () => {
-  test("reaches every action by the palette, and shows the keys", async () => {
+  test("reaches every action through the palette, and shows the shortcuts", async () => {
     const { page } = await open(await serving());
     await page.locator("nav.screens a").first().waitFor();
     await page.keyboard.press("Control+k");
@@ -123,7 +123,7 @@ describe("the keyboard", () => {
     expect(await flaws(page)).toEqual([]);
     await page.keyboard.type("new conv");
     await page.keyboard.press("Enter");
-    // What is typed goes where the focus is.
+    // Typed text goes to the focused element.
     await page.waitForSelector(".pane:nth-child(2) textarea:focus");
     await page.keyboard.type("hello");
     await page.keyboard.press("Enter");
@@ -143,7 +143,7 @@ describe("the keyboard", () => {
     await page.keyboard.press("g");
     await page.keyboard.press("k");
     await page.waitForSelector("nav.screens a[aria-current=page] >> text=Tasks");
-    // Also while the code of the screen is being loaded.
+    // Even while the code of the screen is loading.
     await page.keyboard.press("/");
     await page.waitForSelector("input[type=search]:focus");
     await page.keyboard.type("no such task");
@@ -151,7 +151,7 @@ describe("the keyboard", () => {
   });
 });
 
-test("every action of the palette has a row in the documentation, with the command that does it or none", async () => {
+test("the documentation has a row for every palette action, with its command if there is one", async () => {
   const store = memoryStore();
   const server = await serve(
     [
@@ -231,7 +231,7 @@ describe("a session as a file", () => {
 });
 
 describe("the wire", () => {
-  test("is filtered by operation and status, pinned, and copied as code", async () => {
+  test("can be filtered by operation and status, pinned, and copied as code", async () => {
     const { page } = await open(await serving());
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await say(page, "hello");
@@ -256,7 +256,7 @@ describe("the wire", () => {
   });
 });
 
-test("markdown that a lexer takes minutes for is shown as text, and the page still answers", async () => {
+test("markdown that would block a lexer for minutes is shown as text, and the page stays responsive", async () => {
   const { page, noise } = await open(await serving());
   await say(page, "bombs");
   await page.waitForSelector("text=completed");

@@ -7,10 +7,10 @@ import { defineAgent, memoryStore, serve, text, type AgentDescription, type Serv
 import { bearer } from "@parley/a2a/auth";
 import { drawnInFrame, fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
-/* The console as `parley inspect` serves it, in a real browser. Screenshots of every screen are left in the folder that CONSOLE_SHOTS names. */
+/* The console of `parley inspect` in a real browser. Saves screenshots of every screen in the folder CONSOLE_SHOTS. */
 
 const root = join(import.meta.dirname, "..", "..");
-/** An agent that writes an answer piece by piece, and asks for a city if the message says so. */
+/** Serves an agent that streams its answer, and asks for a city if the message says so. */
 async function serving(card: Partial<AgentDescription> = {}, options: ServeOptions = {}): Promise<string> {
   const agent = defineAgent({
     name: "Weather",
@@ -43,32 +43,29 @@ describe("every screen", () => {
     [1200, "dark"],
     [380, "light"],
     [380, "dark"],
-  ] as const)(
-    "fits, has no flaw that axe finds, and asks its own origin alone: %i pixels, %s",
-    async (width, theme) => {
-      const { page, noise } = await open(await inspecting([await serving()]), { width, theme });
-      await page.click("text=Will it rain?");
-      await page.waitForSelector("text=completed");
-      await say(page, "ask me");
-      await page.waitForSelector("text=Which city?");
-      for (const screen of ["Talk", "Tasks", "Inbox", "Timeline", "Wire", "Card"]) {
-        await show(page, screen);
-        await page.waitForSelector(`nav.screens a[aria-current=page] >> text="${screen}"`);
-        const item = page.locator(".list li a, .rows .row").first();
-        if (["Tasks", "Inbox", "Timeline", "Wire"].includes(screen)) await item.click();
-        if (screen === "Card") await page.waitForSelector("text=Checks");
-        await loaded(page);
-        expect([screen, await flaws(page)]).toEqual([screen, []]);
-        expect([screen, await fits(page)]).toEqual([screen, true]);
-        await shot(page, `${screen}-${width}-${theme}`);
-      }
-      expect(noise).toEqual([]);
-    },
-  );
+  ] as const)("fits, has no axe violations, and requests only its own origin: %i pixels, %s", async (width, theme) => {
+    const { page, noise } = await open(await inspecting([await serving()]), { width, theme });
+    await page.click("text=Will it rain?");
+    await page.waitForSelector("text=completed");
+    await say(page, "ask me");
+    await page.waitForSelector("text=Which city?");
+    for (const screen of ["Talk", "Tasks", "Inbox", "Timeline", "Wire", "Card"]) {
+      await show(page, screen);
+      await page.waitForSelector(`nav.screens a[aria-current=page] >> text="${screen}"`);
+      const item = page.locator(".list li a, .rows .row").first();
+      if (["Tasks", "Inbox", "Timeline", "Wire"].includes(screen)) await item.click();
+      if (screen === "Card") await page.waitForSelector("text=Checks");
+      await loaded(page);
+      expect([screen, await flaws(page)]).toEqual([screen, []]);
+      expect([screen, await fits(page)]).toEqual([screen, true]);
+      await shot(page, `${screen}-${width}-${theme}`);
+    }
+    expect(noise).toEqual([]);
+  });
 });
 
 describe("a conversation", () => {
-  test("streams an answer, answers a question, and shows both as one context", async () => {
+  test("streams an answer, answers a question, and shows both in one context", async () => {
     const { page } = await open(await inspecting([await serving()]));
     await say(page, "ask me");
     await page.waitForSelector("text=input required");
@@ -80,7 +77,7 @@ describe("a conversation", () => {
     expect(await page.locator(".list li").count()).toBe(1);
   });
 
-  test("cancels a task that runs", async () => {
+  test("cancels a running task", async () => {
     const { page } = await open(await inspecting([await serving()]));
     await say(page, "wait");
     await page.waitForSelector("text=working");
@@ -100,7 +97,7 @@ describe("a conversation", () => {
     await page.waitForSelector("text=No task waits for you.");
   });
 
-  test("stands beside another one with the same agent", async () => {
+  test("can be shown next to another one with the same agent", async () => {
     const { page } = await open(await inspecting([await serving()]));
     await page.click("button:text-is('New')");
     await expect.poll(() => page.locator(".pane").count()).toBe(2);
@@ -111,8 +108,8 @@ describe("a conversation", () => {
   });
 });
 
-describe("the log of the wire", () => {
-  test("has requests and events with their bytes, and masks what the user typed as a secret", async () => {
+describe("the wire log", () => {
+  test("has requests and events with their bytes, and masks secrets that the user typed", async () => {
     const secret = "s3cret-of-the-user";
     const agent = await serving({}, { authenticator: bearer({ [secret]: { subject: "ada" } }) });
     const url = await inspecting();
@@ -137,7 +134,7 @@ describe("the log of the wire", () => {
     expect(shown + (await Promise.all(seen)).join("")).not.toContain(secret);
   });
 
-  test("sends a request again as the user changed it, with the credentials of the agent", async () => {
+  test("resends a request with the user's changes and the agent's credentials", async () => {
     const agent = await serving({}, { authenticator: bearer({ "s3cret-of-the-user": { subject: "ada" } }) });
     const { page } = await open(await inspecting([agent, "--token", "s3cret-of-the-user"]));
     await say(page, "count to 2");
@@ -156,7 +153,7 @@ describe("the log of the wire", () => {
     await expect.poll(() => page.locator(".detail").textContent()).toContain("**4** ");
   });
 
-  test("sends no masked secret, and says which to fill in", async () => {
+  test("never sends a masked secret, and names the one to fill in", async () => {
     const { page } = await open(await inspecting([await serving()]));
     await say(page, "hello");
     await page.waitForSelector("text=completed");
@@ -185,7 +182,7 @@ test("a link with an invalid escape opens the page", async () => {
   expect(noise).toEqual([]);
 });
 
-test("screens have a heading while nothing is chosen", async () => {
+test("screens have a heading while nothing is selected", async () => {
   const { page } = await open(await inspecting([await serving()]));
   for (const screen of ["Tasks", "Inbox", "Wire"]) {
     await show(page, screen);
@@ -195,7 +192,7 @@ test("screens have a heading while nothing is chosen", async () => {
   }
 });
 
-/** What a stranger may send: nothing of it may run or be loaded. */
+/** Hostile content. None of it may run or be loaded. */
 const payload =
   `<script>document.title="pwned"</script><img src="https://evil.example/x.png" onerror="alert(1)">` +
   `<svg onload=alert(1)>[click](javascript:alert(1)) ![pixel](https://evil.example/y.png) <a href="javascript:alert(1)">x</a>`;
@@ -209,7 +206,7 @@ const hostileParts = [
   { data: { [payload]: payload } },
 ];
 
-test("shows a hostile agent as text: nothing runs, nothing is loaded", async () => {
+test("shows a hostile agent as text: no script runs, and nothing is loaded", async () => {
   const card = {
     name: payload,
     description: payload,
@@ -234,7 +231,7 @@ test("shows a hostile agent as text: nothing runs, nothing is loaded", async () 
 });
 
 describe("without the token of the launch", () => {
-  test("neither the API nor the agents answer, and the page says what to do", async () => {
+  test("neither the API nor the agents answer, and the page explains what to do", async () => {
     const url = new URL(await inspecting([await serving()]));
     const card = "agents/a1/.well-known/agent-card.json";
     const paths = ["console/api/session", "console/api/wire", "agents/a1/tasks", card];
@@ -253,7 +250,7 @@ describe("without the token of the launch", () => {
     await page.waitForSelector("text=open the URL that parley inspect printed");
   });
 
-  test("a page of another origin, or under another name of this machine, gets nothing", async () => {
+  test("a page of another origin or another local host name gets nothing", async () => {
     const url = new URL(await inspecting());
     const token = new URLSearchParams(url.hash.slice(1)).get("token") ?? "";
     const headers = { "x-parley-console": token, "content-type": "application/json" };

@@ -11,7 +11,7 @@ const whole =
   "Day 1 in Oslo: walk along the water. Day 2 in Oslo: see the museums. Day 3 in Oslo: take a boat to the islands.";
 
 test.each(["use-chat", "hooks"])(
-  "%s: asks, streams, and shows the whole answer after a reload in its middle",
+  "%s: asks, streams, and shows the whole answer after a reload in the middle",
   async (name) => {
     const server = await serve(createAgent(30), { port: 0, logger: false, store: memoryStore(), routes });
     onTestFinished(() => server.close());

@@ -10,7 +10,7 @@ import { gate } from "../../packages/frameworks/test/gate.ts";
 import { install } from "../../scripts/ready.mjs";
 import { open, shot } from "./console-page.ts";
 
-/* Pages with front ends of others: CopilotKit with `A2AAgent`, and assistant-ui. They are large: test/ui has them, and is installed by this file. */
+/* Pages with third-party front ends: CopilotKit with `A2AAgent`, and assistant-ui. They are large, so this file installs them in test/ui. */
 
 const folder = join(import.meta.dirname, "..", "ui");
 const modules = join(folder, "node_modules");
@@ -21,7 +21,7 @@ type PageFiles = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "ag-ui.md"), "utf8");
 const snippets = [...page.matchAll(/^```jsx\n(.*?)^```$/gms)].map(([, code = ""]) => code);
 
-/** Programs of docs/ag-ui.md as modules: `ag-ui.md:0` is the first one. Their agent is at the page's origin, their thread is the hash. */
+/** The code blocks of docs/ag-ui.md as modules: `ag-ui.md:0` is the first one. Their agent is at the page's origin, and the hash is the thread id. */
 const documented: Plugin = {
   name: "docs",
   setup(builder) {
@@ -36,7 +36,7 @@ const documented: Plugin = {
   },
 };
 
-/** @param names - Files of test/ui, without their ending. */
+/** @param names - Files of test/ui, without extension. */
 async function pagesOf(names: readonly string[]): Promise<PageFiles> {
   await install(folder, ["--ignore-scripts"]);
   const { outputFiles } = await build({
@@ -48,7 +48,7 @@ async function pagesOf(names: readonly string[]): Promise<PageFiles> {
     platform: "browser",
     jsx: "automatic",
     conditions: ["@parley/source"],
-    // The adapter gets the version of the page.
+    // The adapter uses the page's version.
     alias: { "@ag-ui/client": join(modules, "@ag-ui/client/dist/index.mjs"), rxjs: join(modules, "rxjs") },
     define: { "process.env.NODE_ENV": '"development"' },
     loader: { ".ttf": "empty", ".woff": "empty", ".woff2": "empty" },
@@ -66,7 +66,7 @@ beforeAll(async () => {
 const html = (name: string): string =>
   `<!doctype html><html lang="en"><title>Chat</title><meta charset="utf-8"><link rel="icon" href="data:,"><link rel="stylesheet" href="/page/${name}.css"><body style="margin: 0"><script type="module" src="/page/${name}.js"></script></html>`;
 
-/** The address of a page with an agent at its origin. The hash is the id of a new thread. */
+/** The URL of a page with an agent at its origin. The hash is the id of a new thread. */
 async function pageWith(name: string, onMessage: Parameters<typeof defineAgent>[0]["onMessage"]): Promise<string> {
   const agent = defineAgent({
     name: "Talker",
@@ -104,13 +104,13 @@ const answers = (page: Page): Promise<string[]> =>
 const questions = (page: Page): Promise<string[]> =>
   page.locator('[data-testid="copilot-user-message"]').allInnerTexts();
 
-/** CopilotKit itself asks its makers for news and fonts, which a test has no way to. */
+/** Ignores CopilotKit's own requests for news and fonts, which fail in tests. */
 const ours = (line: string): boolean => !/^https:|Failed to load resource/.test(line);
 
 const said = (page: Page): Promise<string[]> => page.locator("[role=article]").allInnerTexts();
 
 describe("CopilotKit", () => {
-  test("shows artifacts as they stream, and a reload in the middle loses and doubles no character", async () => {
+  test("shows artifacts as they stream, and a reload in the middle neither loses nor duplicates a character", async () => {
     const words = Array.from({ length: 400 }, (_, at) => `word ${at}, `);
     const [half, rest] = [gate(), gate()];
     const url = await pageWith("copilotkit", async function* (turn) {
@@ -149,7 +149,7 @@ describe("CopilotKit", () => {
     expect(noise.filter(ours)).toEqual([]);
   });
 
-  test("answers a question, and approves calls of tools", async () => {
+  test("answers a question, and approves tool calls", async () => {
     const approvals = ["pay", "book"].map((toolName, at) => ({
       approvalId: `a${at}`,
       toolCallId: `t${at}`,
@@ -181,7 +181,7 @@ describe("CopilotKit", () => {
     expect(noise.filter(ours)).toEqual([]);
   });
 
-  test("needs a provider and a chat, and reads a thread when the page opens", async () => {
+  test("needs only a provider and a chat, and reads a thread when the page opens", async () => {
     const url = await pageWith("first", async function* (turn) {
       yield turn.completed(`You said ${turn.text}`);
     });
@@ -194,7 +194,7 @@ describe("CopilotKit", () => {
     expect(noise.filter(ours)).toEqual([]);
   });
 
-  test("has a version of AG-UI for which the events are valid", async () => {
+  test("uses a version of AG-UI for which the events are valid", async () => {
     const url = await pageWith("first", async function* (turn) {
       if (turn.text === "fail") yield turn.failed("The station is closed");
       yield turn.working("Looking");

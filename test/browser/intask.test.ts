@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => browser.close());
 
-/** A server with the defaults, whose agent asks, and what the agent got. */
+/** A server with default options whose agent asks, and the answers that the agent got. */
 async function asking(ask: (turn: Turn) => AsyncGenerator<unknown, unknown, void>) {
   const got: unknown[] = [];
   const agent = defineAgent({
@@ -58,8 +58,8 @@ async function open(url: string): Promise<Page> {
   return page;
 }
 
-describe("the page of a link", () => {
-  test("takes a consent", async () => {
+describe("the authorization page", () => {
+  test("accepts consent", async () => {
     const { server, got } = await asking((turn) => turn.authorize({ form: "approval", reason: "Pay 20 EUR?" }));
     const { url, state } = await linkOf(server);
     const page = await open(url);
@@ -72,7 +72,7 @@ describe("the page of a link", () => {
     expect(await page.textContent("h1")).toBe("This link does not work");
   });
 
-  test("takes a secret, and a refusal", async () => {
+  test("accepts a secret, and a denial", async () => {
     const { server, got } = await asking((turn) => turn.authorize({ form: "secret", reason: "The key", label: "Key" }));
     const first = await linkOf(server);
     const page = await open(first.url);

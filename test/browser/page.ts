@@ -1,18 +1,18 @@
 import { A2AError, connect, type Client } from "@parley/a2a";
 import { grpcWebBinding } from "@parley/grpc/web";
 
-/** Reports what arrived, if the test asks for it. */
+/** Reports each chunk, if the test defines it. */
 declare const tellTest: ((chunk: string) => Promise<void>) | undefined;
 
-/** What the page does for the test: everything that leaves it is plain data. */
+/** The actions of the page. They return plain data. */
 const actions = {
-  /** Sends a message and gives the text of the answer's artifact. */
+  /** Sends a message, and returns the text of the answer's artifacts. */
   async send(url: string, binding: string, text: string) {
     const { task } = await (await clientOf(url, binding)).sendMessage(text);
     return { state: task?.status.state, texts: task?.artifacts?.map((artifact) => artifact.parts[0]?.text) };
   },
 
-  /** Streams, and yields each chunk in order of arrival. A task in the middle replaces everything before it. */
+  /** Streams, and returns the chunks in order of arrival. A task in the middle replaces all earlier chunks. */
   async stream(url: string, binding: string, text: string) {
     const seen: string[] = [];
     for await (const event of (await clientOf(url, binding)).sendStreamingMessage(text)) {
@@ -28,7 +28,7 @@ const actions = {
     return seen;
   },
 
-  /** What an operation fails with. */
+  /** The error of a failing operation. */
   async fail(url: string, binding: string, operation: "unknownTask" | "noAgent" | "emptyMessage") {
     try {
       if (operation === "noAgent") await connect(`${url}/nowhere`, { retry: false });
@@ -46,7 +46,7 @@ const actions = {
     throw new Error("did not fail");
   },
 
-  /** Headers of an answer that the page may read. */
+  /** The response headers that the page can read. */
   async headers(url: string, init: RequestInit & { cache?: string }) {
     const answer = await fetch(url, init);
     return { status: answer.status, headers: Object.fromEntries(answer.headers) };

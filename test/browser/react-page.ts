@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { AgentCard } from "@parley/a2a";
 import type { Task } from "@parley/a2a/model";
 
-/* The page of packages/react/test/page, for both versions of React. */
+/* Bundles the page of packages/react/test/page for both versions of React. */
 
 export interface Initial {
   readonly card?: AgentCard;
@@ -24,7 +24,7 @@ export type ReactVersion = 18 | 19;
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** Bundles a file of the page. React 18 is in a package of its own. */
+/** Bundles a file of the page. React 18 is in a separate package. */
 async function bundle(file: string, version: ReactVersion, platform: "browser" | "node"): Promise<string> {
   const installed = join(root, "test", "react-18", "node_modules");
   const { outputFiles } = await build({
@@ -54,7 +54,7 @@ export async function reactPage(version: ReactVersion): Promise<ReactPage> {
   return { script, render };
 }
 
-/** The page and its script, by path. `initial`: what a server has read, and renders. */
+/** The page and its script, by path. `initial`: the data that the server read and renders. */
 export function contents(
   { script, render }: ReactPage,
   initial?: Initial,

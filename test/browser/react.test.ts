@@ -10,7 +10,7 @@ import { reservePort, Supervisor } from "../crash/supervisor.ts";
 import { flaws, open, shot } from "./console-page.ts";
 import { contents, reactPage, type Initial, type ReactPage, type ReactVersion } from "./react-page.ts";
 
-/** A page with the hooks of `@parley/react`, against an agent. */
+/** A page with the hooks of `@parley/react`, connected to an agent. */
 
 const versions = [18, 19] as const;
 const pages = new Map<ReactVersion, ReactPage>();
@@ -26,7 +26,7 @@ function pageOf(version: ReactVersion): ReactPage {
 
 type OnMessage = Parameters<typeof defineAgent>[0]["onMessage"];
 
-/** Serves an agent and the page. `render`: what the server reads for the page, once the agent is served. */
+/** Serves an agent and the page. `render` reads the data for the page after the agent is up. */
 async function serving(
   onMessage: OnMessage,
   version: ReactVersion = 19,
@@ -56,9 +56,9 @@ async function serving(
 }
 
 interface Counted {
-  /** Calls of the page by their operation, and fetches of the card as `card`. */
+  /** The page's calls by operation, with card fetches as `card`. */
   readonly calls: Map<string, number>;
-  /** Streams that have not ended. */
+  /** Open streams. */
   readonly streams: Set<PageRequest>;
 }
 
@@ -97,7 +97,7 @@ const answers = (page: Page): Promise<string[]> => page.locator("article.assista
 const asked = (page: Page): Promise<string[]> => page.locator("article.user").allInnerTexts();
 const ready = "main[data-status=ready]";
 
-/** Words of which those after the first `before` wait for a gate. */
+/** Words for an answer. Those after the first `before` wait for a gate. */
 function halves(
   before: number,
   count: number,
@@ -120,10 +120,10 @@ function halves(
 }
 
 describe.each(versions)("React %s", (version) => {
-  test("renders at most once per frame at 10,000 chunks, with one stream for two components", async () => {
+  test("renders at most once per frame during 10,000 chunks, with one stream for two components", async () => {
     const { words, rest, stream } = halves(1_000, 11_000);
     const url = await serving(async function* (turn) {
-      // Each word is an event: `turn.stream()` would join them.
+      // Each word is a separate event, whereas `turn.stream()` would join them.
       const whole = turn.artifact({ parts: [text("Begin: ")], open: true });
       yield whole;
       for await (const word of stream()) yield turn.append(whole.artifact.artifactId, [text(word)]);
@@ -144,14 +144,14 @@ describe.each(versions)("React %s", (version) => {
     } = await page.evaluate<Record<string, number>>("measured()");
     expect(events).toBeGreaterThan(10_000);
     expect(task).toBeGreaterThan(1);
-    // The rest: mounting, twice in strict mode, and the message before it was accepted.
+    // The rest is mounting, twice in strict mode, and the message before it was accepted.
     expect(conversation).toBeLessThanOrEqual(frames + 8);
     expect(task).toBeLessThanOrEqual(frames + 4);
     expect(Object.fromEntries(calls)).toEqual({ card: 1, SendMessage: 1, SubscribeToTask: 1 });
     expect(noise).toEqual([]);
   });
 
-  test("hydrates what the server has read, without another request", async () => {
+  test("hydrates the server's data without another request", async () => {
     const onMessage: OnMessage = async function* (turn) {
       yield turn.artifact({ parts: [text(`It rains in ${turn.text} </script>`)] });
     };
@@ -175,7 +175,7 @@ describe.each(versions)("React %s", (version) => {
 });
 
 describe("useConversation()", () => {
-  test("loses and doubles no character at a reload in mid-stream", async () => {
+  test("neither loses nor duplicates a character when reloaded mid-stream", async () => {
     const { words, rest, stream } = halves(200, 400);
     const url = await serving(async function* (turn) {
       yield turn.working("Looking");
@@ -203,7 +203,7 @@ describe("useConversation()", () => {
     expect(noise).toEqual([]);
   });
 
-  test("answers a question, approves calls of tools, and shows an authorization", async () => {
+  test("answers a question, approves tool calls, and shows an authorization", async () => {
     const approvals = ["a1", "a2"].map((approvalId) => ({
       approvalId,
       toolCallId: `call-${approvalId}`,
@@ -244,7 +244,7 @@ describe("useConversation()", () => {
     expect(noise).toEqual([]);
   });
 
-  test("stops the agent, shows why a task failed, and asks again", async () => {
+  test("stops the agent, shows why a task failed, and sends the message again", async () => {
     const stopped = gate();
     let attempts = 0;
     const url = await serving(async function* (turn) {
@@ -271,7 +271,7 @@ describe("useConversation()", () => {
     expect(noise).toEqual([]);
   });
 
-  test("ends the stream when it unmounts, and not the task", async () => {
+  test("ends the stream when it unmounts, but not the task", async () => {
     const { words, rest, stream } = halves(10, 20);
     const url = await serving(async function* (turn) {
       yield* turn.stream(stream());
@@ -291,7 +291,7 @@ describe("useConversation()", () => {
     expect(noise).toEqual([]);
   });
 
-  test("sends a message again that was on its way at a reload, and the agent gets it once", async () => {
+  test("retries a message that was in flight during a reload, and the agent runs it once", async () => {
     const heard: string[] = [];
     const url = await serving(async function* (turn) {
       heard.push(turn.text);
@@ -301,7 +301,7 @@ describe("useConversation()", () => {
     const arrived = gate();
     await page.route("**/*", async (route) => {
       if (operationOf(route.request()) !== "SendMessage" || heard.length > 0) return route.continue();
-      // The agent gets it, and the page never gets the answer.
+      // The agent gets the message, but the page never gets the answer.
       await route.fetch();
       arrived.open();
     });
@@ -318,7 +318,7 @@ describe("useConversation()", () => {
     expect(noise).toEqual([]);
   });
 
-  test("continues when the agent's process dies in mid-stream", async () => {
+  test("continues after the agent's process dies mid-stream", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-react-"));
     const path = join(folder, "tasks.db");
     await writeFile(`${path}.lives`, "0");
@@ -349,7 +349,7 @@ describe("useConversation()", () => {
 });
 
 describe("useAgentCard()", () => {
-  test("throws to the error boundary while the agent cannot be reached, and connects again", async () => {
+  test("throws to the error boundary while the agent is unreachable, and reconnects", async () => {
     const url = await serving(() => {});
     let isAway = true;
     const prepare = async (page: Page): Promise<void> => {

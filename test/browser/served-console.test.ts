@@ -4,7 +4,7 @@ import { defineAgent, memoryStore, serve, text, type ServeOptions, type Server }
 import type { AgentMount } from "@parley/server";
 import { flaws, loaded, open, say, shot, show } from "./console-page.ts";
 
-/* The console as `serve(agent, { console: true })` mounts it, in a real browser. */
+/* The console of `serve(agent, { console: true })`, in a real browser. */
 
 const named = (name: string) =>
   defineAgent({
@@ -28,7 +28,7 @@ const secret = "s3cret-of-ada";
 const user = { subject: "ada" };
 const hash = await hashPassword(secret);
 
-test("the page of the agent links to the console, which talks to the agent and records the wire in the browser", async () => {
+test("the agent's page links to the console, which talks to the agent and records the wire in the browser", async () => {
   const server = await serving();
   const { page, noise } = await open(`${server.url}/`, { ready: "text=Talk to this agent" });
   await page.click("text=Talk to this agent");
@@ -50,7 +50,7 @@ test("the page of the agent links to the console, which talks to the agent and r
   expect(noise).toEqual([]);
 });
 
-test("shows the agents that are mounted now", async () => {
+test("shows the currently mounted agents", async () => {
   const server = await serving({}, [
     { agent: named("Alice"), path: "/alice" },
     { agent: named("Bob"), path: "/bob" },
@@ -69,7 +69,7 @@ describe("behind an authenticator", () => {
     ["a bearer token", "Bearer token", bearer({ [secret]: user })],
     ["an API key", "API key (x-my-key)", apiKey({ [secret]: user }, { header: "x-my-key" })],
     ["a password", "User and password", basic({ ada: { password: hash } })],
-  ])("asks for %s, and uses it for its data and the agents", async (_, scheme, authenticator) => {
+  ])("asks for %s, and uses it for its own data and the agents", async (_, scheme, authenticator) => {
     const other = bearer({ "another-token-of-eve": { subject: "eve" } }, { name: "other" });
     const server = await serving({ authenticator: anyOf(authenticator, other) });
     expect((await fetch(`${server.url}/console/api/session`)).status).toBe(401);

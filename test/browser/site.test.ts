@@ -9,7 +9,7 @@ import { chromium, type Browser, type Locator, type Page } from "playwright-core
 import { blocksOf } from "../docs/pages.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** The documentation site as `npm run docs` builds it, in a browser. It is built here if it is missing. */
+/** The documentation site of `npm run docs` in a browser. The test builds it if it is missing. */
 
 const root = join(import.meta.dirname, "../..");
 const dist = join(root, "site/dist");
@@ -28,7 +28,7 @@ let page: Page;
 /** Requests to other hosts, and errors of pages. */
 let problems: string[];
 
-/** Answers as hosts of static files do: `/client` is `client.html`. */
+/** Serves files like a static host: `/client` is `client.html`. */
 function serveFiles(): Server {
   return createServer((request, response) => {
     const path = join(dist, decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname));
@@ -84,7 +84,7 @@ test.each([
   "/packaged-extensions/x402",
   "/api/",
   "/api/node/functions/defineAgent",
-])("%s asks no other host for anything, and fits into a narrow window", async (path) => {
+])("%s requests nothing from other hosts, and fits into a narrow window", async (path) => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(origin + path, { waitUntil: "networkidle" });
   expect(await page.locator("h1").first().textContent()).not.toBe("");
@@ -92,7 +92,7 @@ test.each([
   expect(width).toBeLessThanOrEqual(390);
 });
 
-/** Opens the search. The page listens for the shortcut only once its scripts have run. */
+/** Opens the search. Retries the shortcut, because the page listens only after its scripts have run. */
 async function openSearch(): Promise<Locator> {
   const box = page.locator(".VPLocalSearchBox input");
   await expect
@@ -104,7 +104,7 @@ async function openSearch(): Promise<Locator> {
   return box;
 }
 
-test("search finds an option of the reference and a section of a guide, and opens it", async () => {
+test("search finds and opens an option in the reference and a section in a guide", async () => {
   await page.goto(`${origin}/`, { waitUntil: "networkidle" });
   const box = await openSearch();
   await box.fill("stallTimeout");
@@ -113,7 +113,7 @@ test("search finds an option of the reference and a section of a guide, and open
   await expect.poll(async () => (await results.allTextContents()).join("\n")).toContain("stallTimeout");
 
   await box.fill("TaskNotCancelable");
-  // Results of the word before stay until those of this one are there.
+  // The results of the previous query stay until the new ones arrive.
   const wanted = results.filter({ hasText: /^#?\s*Errors[\s\S]*TaskNotCancelable/ }).first();
   await wanted.click();
   await expect.poll(() => page.url()).toContain("/errors#tasknotcancelable");
@@ -128,14 +128,14 @@ test.each([
   ["api key", "/credentials#credentials-of-a-client"],
   ["upload file", "/files#options"],
   ["retry", "/client#retry-and-reconnect"],
-])("search for “%s” finds the page that says how first: %s", async (query, found) => {
+])("search for “%s” ranks the page that explains it first: %s", async (query, found) => {
   await page.goto(`${origin}/`, { waitUntil: "networkidle" });
   await (await openSearch()).fill(query);
   const first = page.locator(".VPLocalSearchBox a.result").first();
   await expect.poll(() => first.getAttribute("href")).toBe(found);
 });
 
-test("the first page shows the first programs of the README, as it has them", async () => {
+test("the home page shows the first programs of the README unchanged", async () => {
   const readme = (await blocksOf("README.md")).map(({ code }) => code.trim());
   await page.goto(`${origin}/`, { waitUntil: "networkidle" });
   const shown = (await page.locator(".vp-doc pre code").allTextContents()).map((code) => code.trim());
@@ -143,7 +143,7 @@ test("the first page shows the first programs of the README, as it has them", as
   expect(shown).toEqual(readme.slice(0, shown.length));
 });
 
-test("from the first page a newcomer comes to the first agent, and on to the reference", async () => {
+test("the home page leads a newcomer to the first agent, and on to the reference", async () => {
   await page.goto(`${origin}/`, { waitUntil: "networkidle" });
   await page.locator(".VPHero .action a").first().click();
   await page.locator(".VPSidebar").waitFor();
@@ -153,7 +153,7 @@ test("from the first page a newcomer comes to the first agent, and on to the ref
   await page.getByRole("heading", { name: "serve()" }).waitFor();
 });
 
-test("it is dark if the system is, and can be switched", async () => {
+test("it is dark if the system is, and has a switch", async () => {
   await page.emulateMedia({ colorScheme: "dark" });
   await page.goto(`${origin}/client`, { waitUntil: "networkidle" });
   const isDark = (): Promise<unknown> => page.evaluate("document.documentElement.classList.contains('dark')");

@@ -49,8 +49,8 @@ export const endRule: Rule = ({ log }) => {
 };
 
 /**
- * In the order of the log, fences never fall, and each fence is of one process; nor do the attempts of a turn. So what a
- * run stored, it stored before the next one began to.
+ * In log order, fences and the attempts of a turn never decrease, and each fence belongs to one process. So a run stored
+ * all its records before the next run began.
  */
 export const fenceRule: Rule = ({ entries, log }) => {
   const problems: string[] = [];
@@ -78,13 +78,13 @@ export const fenceRule: Rule = ({ entries, log }) => {
   return problems;
 };
 
-/** What becomes of a task whose agent cannot continue: its node was killed, or was stopped and its time was over. */
+/** The final texts of a task whose agent cannot continue, because its node was killed, or was stopped after its grace period. */
 const interrupted: readonly (string | undefined)[] = [
   "The server was interrupted while it worked on this task, and the agent cannot resume it.",
   "The server was stopped while it worked on this task.",
 ];
 
-/** The artifacts are those that the agent makes of its orders: all of them in a completed task, their beginnings in others. */
+/** A completed task has all artifacts that the agent makes from its orders; other tasks have a prefix of them. */
 export const contentRule: Rule = ({ log, orders }) => {
   if (log === undefined) return [];
   const { task } = foldOf(log.records);
@@ -120,7 +120,7 @@ export function resultsIn({ log }: TaskHistory): readonly StepResult[] {
   return parts.flatMap(({ data }) => (data === undefined ? [] : [data as unknown as StepResult]));
 }
 
-/** What a step has returned. */
+/** The result of a step. */
 export interface StepResult {
   readonly key: string;
   readonly call: number;

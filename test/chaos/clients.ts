@@ -292,7 +292,7 @@ export class Crowd {
     const name = way === "plain" ? "plain" : "resumable";
     const known = this.#clients.get(`${name} ${binding}`);
     if (known !== undefined) return known;
-    // An interface that does not answer for a while is no reason to use an older version.
+    // An interface that does not answer for a while is not a reason to use an older version.
     const how = { binding, version: "1.0", retry: patient, reconnect: patient };
     const client = connect(this.#options.cards[name], how);
     this.#clients.set(`${name} ${binding}`, client);

@@ -3,8 +3,8 @@ import { available } from "./available.ts";
 import type { Told } from "./history.ts";
 
 /**
- * A node that reads a task when it is told that it has changed, and at no other time. What it has seen of a task shows whether nodes are told
- * after the commit. Returns a function that ends it.
+ * A node that reads a task only when it is notified of a change. The states that it reads show whether notifications follow the commit. Returns a
+ * function that ends it.
  */
 export async function startWitness(database: string, note: (entry: Told) => void): Promise<() => Promise<void>> {
   const store = await available(() => postgresStore({ database, connections: 4 }));
@@ -13,7 +13,7 @@ export async function startWitness(database: string, note: (entry: Told) => void
     if (head !== undefined) note({ type: "told", at: Date.now(), taskId, seq: head.seq });
   };
   const stop = store.wakeup.subscribe((taskId) => {
-    // While the database is unavailable it sees nothing.
+    // Ignores errors while the database is unavailable.
     if (taskId !== undefined) look(taskId).catch(() => {});
   });
   return async () => {

@@ -5,7 +5,7 @@ import { Counting, messageOf, startCounter, type Answer } from "./counters.ts";
 
 /*
  * A node that its clients reach, and whose packets to the database are lost: it rejects, and does not invent (A2A 1.0 §3.1, §11.6). It knows what is
- * under way, and must not report it: another node has moved on.
+ * in progress, and must not report it: another node has moved on.
  */
 
 const database = useDatabase();

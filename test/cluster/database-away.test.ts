@@ -70,7 +70,7 @@ const harms: readonly (readonly [what: string, leave: () => Promise<void>, comeB
     async () => void (proxy.isSilent = true),
     async () => {
       proxy.isSilent = false;
-      // What was under way when the packets were lost gets no answer any more.
+      // What was in progress when the packets were lost gets no answer.
       proxy.forget();
     },
   ],

@@ -31,7 +31,7 @@ export interface NodeProcess {
 
 const worker = compiled(fileURLToPath(new URL("worker.ts", import.meta.url)));
 
-/** Starts a node of a cluster. It is killed when the test is over. `atEnd`: for those that start while a test is under way. `execArgv`: options of Node. */
+/** Starts a node of a cluster. It is killed when the test is over. `atEnd`: for those that start while a test is in progress. `execArgv`: options of Node. */
 export async function startNode(
   database: string,
   schema: string,

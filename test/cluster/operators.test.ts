@@ -74,7 +74,7 @@ describe("an operator at one node", () => {
     const canceled = await two.ops("/acts/cancel", { agent: "/", taskId: id, reason: "runs away" });
     expect(canceled).toMatchObject({ status: 200, body: { task: { state: "TASK_STATE_CANCELED" } } });
     expect(await one.stateOf(id)).toBe("TASK_STATE_CANCELED");
-    // Its run on the other node has ended, too: it would stay busy for ever.
+    // Its run on the other node has ended, too: it would stay busy forever.
     await vi.waitFor(async () => expect((await one.ops(`/tasks?node=${one.name}`)).body["tasks"]).toEqual([]));
   });
 

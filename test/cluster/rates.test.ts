@@ -8,7 +8,7 @@ import { useDatabase } from "../postgres/database.ts";
 import { startProxy } from "../postgres/proxy.ts";
 import { figure } from "./node-process.ts";
 
-/* Limits of callers over several nodes on PostgreSQL (docs/decisions/rate-limits.md). A budget comes back in a day, so nothing does here. */
+/* Rate limits of callers across several nodes on PostgreSQL (docs/decisions/rate-limits.md). Budgets refill in a day, so not during a test. */
 
 const database = useDatabase();
 const day = 24 * 60 * 60_000;
@@ -62,7 +62,7 @@ async function nodes(count: number, rate: RateLimits): Promise<readonly Node[]> 
   return Promise.all(Array.from({ length: count }, () => node(schema, rate)));
 }
 
-/** How many of the concurrent requests have this status, at the nodes in turn. */
+/** Sends concurrent requests to the nodes in turn, and counts those with this status. */
 async function count(all: readonly Node[], requests: number, status: number, credential?: string): Promise<number> {
   const statuses = await Promise.all(
     Array.from({ length: requests }, (_, at) => (all[at % all.length] as Node).list(credential)),
@@ -71,13 +71,13 @@ async function count(all: readonly Node[], requests: number, status: number, cre
 }
 
 describe("a limit of 100 requests, at two nodes", () => {
-  test("holds for a caller who uses both at once, except for two requests for each", async () => {
+  test("holds for a caller who uses both in parallel, except for two extra requests per node", async () => {
     const both = await nodes(2, { principal: hundred });
     const allowed = await count(both, 300, 200);
     expect(allowed).toBeGreaterThanOrEqual(100);
     expect(allowed).toBeLessThanOrEqual(104);
     expect(await count(both, 20, 429)).toBe(20);
-    // A node that comes later knows it by its third request.
+    // A node that joins later knows the usage by its third request.
     const [first] = both as [Node];
     const rows = await database().run(`SELECT count(*)::int AS n FROM rates_${schemas}.rates`);
     expect(rows.rows).toEqual([{ n: 1 }]);
@@ -93,7 +93,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(allowed).toBeLessThanOrEqual(104);
   });
 
-  test("stops guesses at both, and with them valid credentials of that address", async () => {
+  test("stops guesses at both nodes, and then also valid credentials from that address", async () => {
     const both = await nodes(2, { failures: hundred });
     const checked = await count(both, 400, 401, "wrong");
     expect(checked).toBeGreaterThanOrEqual(100);
@@ -101,7 +101,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(await count(both, 20, 429)).toBe(20);
   });
 
-  test("is that of each node while the database is unavailable, and that of both when it is back", async () => {
+  test("applies to each node alone while the database is unavailable, and to both together when it is back", async () => {
     const schema = newSchema();
     const url = new URL(database().url);
     const proxy = await startProxy(Number(url.port));
@@ -112,7 +112,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(await away.list()).toBe(200);
     proxy.onRequest = () => "cut";
     proxy.cut();
-    // What needs the database fails; what is beyond the limit is still rejected.
+    // Requests that need the database fail, but those beyond the limit are still rejected.
     const statuses = await Promise.all(Array.from({ length: 150 }, () => away.list()));
     expect(statuses.filter((status) => status === 429)).toHaveLength(51);
     expect(statuses).not.toContain(200);
@@ -142,6 +142,6 @@ test("the cost of a limit: a local answer, and a call of the database", async ()
   const [one, many] = [await timed(50, 1), await timed(5, 500)];
   figure(`a call with one budget: ${one.toFixed(2)} ms; with 500: ${many.toFixed(1)} ms`);
   const [row] = await rates.take([{ key: "k0", requests: 1_000, per: day, used: 0, wanted: 0 }]);
-  // Two in each of the 60 calls.
+  // Two requests in each of the 60 calls.
   expect(Math.round(((row?.back ?? NaN) / day) * 1_000)).toBe(120);
 });

@@ -196,7 +196,7 @@ test("a node that starts sends no burst to a receiver that others know to be dow
   await expect.poll(() => rows(putOff), { timeout: 60_000 }).toBe(20);
   expect(down.got.length).toBeLessThanOrEqual(failures + 1);
 
-  // The other one does not answer any more: it gets as many requests as it took before, and not one.
+  // The other one no longer answers: it gets as many requests as it took before, and not one.
   isHeld = true;
   await send(fresh, `${up.url}/fresh`, 20);
   await expect.poll(() => up.state.all, { timeout: 60_000 }).toBe(8);

@@ -4,12 +4,12 @@ import { connect } from "@parley/a2a";
 import { serve } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 
-// The server that delegates while it is killed: node delegation-server.ts FILE PORT [before|after COUNT]. With the last two it kills
-// itself just before or just after that append to its store. The address of the other agent is in FILE.other. Prints "ready" once it listens.
+// The delegating server, which the test kills: node delegation-server.ts FILE PORT [before|after COUNT]. With the last two arguments it
+// kills itself just before or after append number COUNT. FILE.other has the URL of the other agent. Prints "ready" once it listens.
 
 const [path = "", port, moment, count] = process.argv.slice(2);
 
-// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+// Each process runs one minute ahead of the previous one, so that the leases of a killed process have expired.
 const lives = `${path}.lives`;
 const life = Number(readFileSync(lives, "utf8")) + 1;
 writeFileSync(lives, String(life));

@@ -69,7 +69,7 @@ describe("a turn that waits for an authorization (A2A 1.0 §7.6)", () => {
     expect(supervisor.complaints).toEqual([]);
   }, 120_000);
 
-  test(`never waits for ever, and never continues without the credential: ${kills} kills at an append`, async () => {
+  test(`never waits forever, and never continues without the credential: ${kills} kills at an append`, async () => {
     for (let kill = 0; kill < kills; kill += 1) {
       // A task is made with append 1, its row is stored with the next, its link after that; then comes the answer, and the end.
       let life = await supervisor.start({ moment: kill % 2 === 0 ? "before" : "after", append: 2 + (kill % 12) });

@@ -51,7 +51,7 @@ async function headOf(taskId: string): Promise<TaskHead | undefined> {
   }
 }
 
-/** Waits until the agent was called again, or is not called any more. */
+/** Waits until the agent was called again, or is no longer called. */
 async function called(taskId: string, attempt: number): Promise<void> {
   await vi.waitFor(async () => {
     const { attempt: now = 0, suspended } = (await headOf(taskId))?.run ?? {};

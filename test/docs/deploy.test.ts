@@ -62,7 +62,7 @@ describe("the server of docs/deploy.md, behind nginx", () => {
       const code = (codesOf("ts")[0] ?? "")
         .replace("port: 4000", `port: ${upstream}, grpc: true`)
         .replace("https://agents.example.com", url)
-        // After the first event nothing comes any more, so nothing can push it through the proxy.
+        // After the first event nothing else arrives, so nothing can push it through the proxy.
         .replace("setTimeout(resolve, 1000)", "setTimeout(resolve, 3_600_000)");
       await start(`deployment-${port}.mts`, code, await mkdtemp(join(room, "deployed-")));
       const ca = await nginx(upstream, port);

@@ -82,7 +82,8 @@ describe("the lines of the examples", () => {
 
   test("are in docs/mcp.md", () => {
     const page = readFileSync(join(root, "docs/mcp.md"), "utf8");
-    const [, mine, theirs] = /takes\s(\d+)\slines,\sand\s(\d+)\swith\sthe\sofficial\sSDKs/.exec(page) ?? [];
+    const [, mine, theirs] =
+      /takes\s(\d+)\slines\.\sWith\sthe\sofficial\sA2A\sand\sMCP\sSDKs\sit\stakes\s(\d+)/.exec(page) ?? [];
     expect([mine, theirs]).toEqual([withMcp.ours, withMcp.official].map((paths) => String(linesOf(paths))));
   });
 

@@ -32,8 +32,11 @@ async function play(name: Example, killAt: readonly number[]) {
 }
 
 describe.each(examples)("%s", (name) => {
-  /** Whether each event is expected. How much a planner sees of the progress of others depends on when they report it. */
-  const isExact = name !== "travel-planner";
+  /**
+   * Whether the number of events is always the same. How much progress of others a planner sees depends on when they report it, and how many
+   * pieces of text are one event depends on how fast the model writes them (`maxDelay` of `turn.writer()`).
+   */
+  const isExact = name !== "travel-planner" && name !== "ai-sdk";
 
   it(`gets the same answer when its process is killed at ${kills} moments, seed ${seed}`, async () => {
     const undisturbed = await play(name, []);

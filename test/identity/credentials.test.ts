@@ -210,7 +210,7 @@ describe("clientCredentials()", () => {
     await expect(client.sendMessage("Who am I?")).rejects.toMatchObject({ code: "Unauthenticated" });
   });
 
-  it("binds tokens to its key (DPoP, RFC 9449), also if the server requires a nonce", async () => {
+  it("binds tokens to its key (DPoP, RFC 9449), even if the server requires a nonce", async () => {
     for (const dpopNonce of [false, true]) {
       const provider = await started({ dpopNonce });
       const { issuer } = provider;

@@ -125,7 +125,7 @@ describe("a token that is bound to a key (DPoP)", () => {
     expect((await refusal(show(authenticator(), two))).says).toContain("not one JWT");
   });
 
-  it("is rejected with a used proof, also after a backward clock jump", async () => {
+  it("is rejected with a used proof, even after a backward clock jump", async () => {
     const subject = authenticator();
     const used = await proof();
     expect((await show(subject, used)).subject).toBe("bound");

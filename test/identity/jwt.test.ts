@@ -140,7 +140,7 @@ describe("an invalid JWT", () => {
     ["is not valid yet", { times: { nbf: 60 } }, "claims"],
     ["is of the future", { times: { iat: 60 } }, "future"],
     ["names nobody", { claims: { sub: undefined } }, "no subject"],
-    ["names somebody whose name is too long", { claims: { sub: "a".repeat(1025) } }, "too long"],
+    ["names someone whose name is too long", { claims: { sub: "a".repeat(1025) } }, "too long"],
     ["has no audience", { claims: { aud: undefined } }, "another audience"],
     [
       "is for the same name on another host",

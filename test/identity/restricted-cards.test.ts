@@ -113,7 +113,7 @@ describe.each([
     const stranger = await site.get(card);
     expect(stranger.status).toBe(401);
     expect(stranger.headers.get("www-authenticate")).toContain("Bearer");
-    // The other agent is for everybody, and so is the list, without this one.
+    // The other agent is for everyone, and so is the list, without this one.
     expect((await site.get("/weather/.well-known/agent-card.json")).status).toBe(200);
     const list = async (headers: Record<string, string>) => (await site.get("/", { ...html, ...headers })).text();
     expect(await list({})).not.toContain("Payroll");

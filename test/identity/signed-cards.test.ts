@@ -199,7 +199,7 @@ describe("the extended card (§3.1.11, §3.3.4)", () => {
   };
 
   test.each(interfaces)(
-    "is only for authenticated callers if the agent is for everybody, over $binding $version",
+    "is only for authenticated callers if the agent is for everyone, over $binding $version",
     async (at) => {
       const { url: open } = await served({ authenticator: anyOf(people, anyone()) }, { extendedCard });
       const stranger = await connect(open, { ...at, retry: false });

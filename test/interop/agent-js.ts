@@ -5,9 +5,9 @@ import { AgentEvent, type AgentExecutor, type ExecutionEventBus, type RequestCon
 import { agentCardHandler } from "@a2a-js/sdk/server/express";
 import express, { type Express } from "express";
 
-/* What the programs on the official SDK of JavaScript share. */
+/* Shared code of the programs on the official JavaScript SDK. */
 
-/** The parts of a message or an artifact with this text. */
+/** The parts of a message or artifact with this text. */
 export const partsOf = (value: string): Part[] => [
   { content: { $case: "text", value }, mediaType: "text/plain", filename: "", metadata: {} },
 ];
@@ -17,7 +17,7 @@ export function artifactOf(name: string, text: string): Artifact {
   return { artifactId, name, description: "", parts: partsOf(text), extensions: [], metadata: {} };
 }
 
-/** A request with a message of the user. */
+/** A request with a user message. */
 export function requestOf(text: string): SendMessageRequest {
   return {
     tenant: "",
@@ -36,7 +36,7 @@ export function requestOf(text: string): SendMessageRequest {
   };
 }
 
-/** The event that begins a task. */
+/** The first event of a task. */
 export function submittedOf({ taskId: id, contextId, userMessage }: RequestContext) {
   const status = {
     state: TaskState.TASK_STATE_SUBMITTED,
@@ -89,7 +89,7 @@ export interface Listening {
   stop(): Promise<void>;
 }
 
-/** An application of Express that listens on a port of its own. */
+/** An Express application that listens on its own port. */
 export async function listening(): Promise<Listening> {
   const app = express();
   const server: Server = app.listen(0, "127.0.0.1");

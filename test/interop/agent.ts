@@ -1,7 +1,7 @@
 import { defineAgent, text } from "@parley/server";
 import type { Authenticator } from "@parley/a2a/auth";
 
-/** The agent that every peer is, in its own language, and that we are for them: what a message says is what happens. */
+/** The agent that each peer implements in its own language, and that we implement for them. It does what the message says. */
 export const agent = defineAgent({
   name: "Parley",
   description: "Does what it is told",
@@ -23,7 +23,7 @@ export const agent = defineAgent({
   },
 });
 
-/** Lets anyone in, with a name: the extended card is only for who has one. */
+/** Accepts anyone, with a name: the extended card requires one. */
 export const anyone: Authenticator = {
   authenticate: () => ({ subject: "anyone" }),
   securitySchemes: {},

@@ -1,11 +1,11 @@
 import type { PeerProgram } from "./peer.ts";
 
-/** What a person says in a test: a text, or a file. */
+/** The content of a user message in a test: a text, or a file. */
 export type Saying = string | { readonly raw: string; readonly mediaType: string };
 
-/** A client of others that a person talks through. It is run with a URL and conversations, and says what it showed for each message. */
+/** A third-party client. It runs with a URL and conversations, and reports what it showed for each message. */
 export interface Caller extends PeerProgram {
-  /** What ends the names of its steps: nothing where it waits for an answer, " stream" where it asks for a stream. */
+  /** Suffixes of its step names: none if it waits for an answer, " stream" if it requests a stream. */
   readonly ways: readonly string[];
 }
 
@@ -58,7 +58,7 @@ export const javaScriptSdk: Caller = {
   ways: ["", " stream"],
 };
 
-/** It is called as a person calls it: `runCommand(goCommand, ["send", url, text])`. */
+/** Run it like a user: `runCommand(goCommand, ["send", url, text])`. */
 export const goCommand: PeerProgram = {
   name: "the command line of the Go SDK 2.3.1",
   environment: "go",

@@ -16,7 +16,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { describePeer, printed, type PeerProgram } from "./peer.ts";
 
-/** Cards that are signed here are verified by the SDKs of other languages, and the reverse (A2A 1.0 §8.4). */
+/** The SDKs of other languages verify cards that we sign, and the reverse (A2A 1.0 §8.4). */
 
 const full = {
   name: "Météo \u{1f326}",
@@ -50,7 +50,7 @@ const full = {
 };
 const cards: readonly (readonly [string, object])[] = [
   [
-    "with all that has a value",
+    "with all optional members",
     {
       ...full,
       capabilities: {
@@ -60,7 +60,7 @@ const cards: readonly (readonly [string, object])[] = [
     },
   ],
   [
-    "with empty values at every place",
+    "with empty values everywhere",
     { ...full, description: "", iconUrl: "", skills: [{ ...full.skills[0], tags: [], examples: [] }] },
   ],
   [
@@ -131,7 +131,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What signs and verifies cards with another SDK. */
+/** Signs and verifies cards with another SDK. */
 interface Signer {
   sign(card: object, key: PrivateCardKey): Promise<object>;
   /** Whether it verifies a card. */
@@ -165,7 +165,7 @@ const changed = (card: object): object => ({ ...card, name: "Changed" });
 
 function exchange(signer: Signer, given: readonly (readonly [string, object])[]): void {
   describe.each(algorithms)("%s", (algorithm) => {
-    test.each(given)("verifies a card of ours %s", async (_name, card) => {
+    test.each(given)("verifies our card %s", async (_name, card) => {
       const [key, published] = pair(algorithm);
       const signed = await signCard(card, key);
       expect(await signer.accepts(signed, published)).toBe(true);
@@ -173,7 +173,7 @@ function exchange(signer: Signer, given: readonly (readonly [string, object])[])
     });
   });
 
-  // The others have a requirement without scopes, which these SDKs leave out of what they sign.
+  // The others have a requirement without scopes, which these SDKs omit when they sign.
   test.each(given.slice(0, 2))("signs a card %s, and we verify it", async (_name, card) => {
     const [key, published] = pair("ES256");
     const signed = await signer.sign(card, key);
@@ -183,7 +183,7 @@ function exchange(signer: Signer, given: readonly (readonly [string, object])[])
 }
 
 function unsafe(signer: Signer, card: object | undefined): void {
-  it("leaves a requirement without scopes out of what it signs, so we do not trust its signature", async () => {
+  it("omits a requirement without scopes when it signs, so we do not trust its signature", async () => {
     const [key, published] = pair("ES256");
     const verdict = await verifyCard(await signer.sign(card ?? {}, key), { keys: [published] });
     expect(verdict).toMatchObject({ trusted: false, signatures: [{ outcome: "unsupported" }] });
@@ -217,7 +217,7 @@ describePeer(python03, () => {
   exchange(python(python03), [
     ["of 0.3", old],
     [
-      "of 0.3 with other words",
+      "of 0.3 with different values",
       { ...old, protocolVersion: "0.3.1", preferredTransport: "HTTP+JSON", description: "ß" },
     ],
     ["of 0.3 with a requirement without scopes", needsKey],

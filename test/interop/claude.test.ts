@@ -10,7 +10,7 @@ import { reservePort, Supervisor, type Life } from "../crash/supervisor.ts";
 import { diskFolder } from "../temporary.ts";
 import { startApi, type Asked, type Block } from "./claude/api.ts";
 
-/* The Claude Agent SDK with its own program, whose model is scripted on loopback, in a server that is killed. */
+/* The real Claude Agent SDK and its program, with a scripted model on loopback, in a server that the test kills. */
 
 const made = inject("environments").claude;
 if ("missing" in made) throw new Error(made.missing);
@@ -22,9 +22,9 @@ const path = join(folder, "tasks.db");
 
 /** Calls of the model and of tools, in order. */
 let calls: string[];
-/** What the model was asked. */
+/** The prompts of the model. */
 const all: Asked[] = [];
-/** The server is killed when such a call is made for the first time; it gets no answer. */
+/** The first time such a call is made, the server is killed and the call gets no answer. */
 let deadly: Set<string>;
 /** This call gets no answer. */
 let silent: string;
@@ -34,7 +34,7 @@ let restarted: Promise<void> | undefined;
 const contentsOf = ({ messages }: Asked) =>
   messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
 
-/** The last prompt, and what the model answers it: it looks something up, pays, and says so. */
+/** The model's answer to the last prompt: it looks something up, pays, and reports that. */
 function answerTo(asked: Asked): { readonly call: string; readonly blocks: readonly Block[] } {
   const use = (name: string): Block => ({
     type: "tool_use",
@@ -147,7 +147,7 @@ fromClaude(query, { ...card, options: () => ({ permissionMode: "nonsense" }) });
 fromClaude({ query }, card);
 `;
 
-test("the SDK's own types are taken, and wrong options do not compile", async () => {
+test("accepts the SDK's own types, and wrong options do not compile", async () => {
   const project = await mkdtemp(join(sdk, ".types-"));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
   const compilerOptions = {
@@ -164,7 +164,7 @@ test("the SDK's own types are taken, and wrong options do not compile", async ()
   expect(stdout).toBe("");
 });
 
-test("a project of parley init compiles, and asks Claude with AI_MODEL", async () => {
+test("a project of parley init compiles, and calls Claude with AI_MODEL", async () => {
   const project = await mkdtemp(join(sdk, ".project-"));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
   await cp(template, project, { recursive: true });
@@ -201,7 +201,7 @@ test("a project of parley init compiles, and asks Claude with AI_MODEL", async (
 
 const open = (): Promise<Client> => connect(`${supervisor.url}/claude`, { retry: false, reconnect: false });
 
-/** Sends a message again and again, until its task asks or ends: a repeated message joins its task. */
+/** Retries a message until its task asks or ends. A repeated message joins its task. */
 async function send(text: string, to: Partial<Message> = {}): Promise<Task> {
   const message = { messageId: crypto.randomUUID(), parts: [{ text }], ...to };
   return vi.waitFor(
@@ -225,7 +225,7 @@ test("a conversation is a session, on any node", async () => {
   const first = await send("Hello");
   expect(textsOf(first)).toEqual(["You said Hello"]);
   await restart();
-  // Another node has another disk.
+  // Another node does not share the disk.
   await rm(join(folder, "home"), { recursive: true, maxRetries: 20 });
   await mkdir(join(folder, "home"));
   const second = await send("Again", { contextId: first.contextId ?? "" });
@@ -234,7 +234,7 @@ test("a conversation is a session, on any node", async () => {
   expect(calls).toEqual(["Hello", "Again"]);
 });
 
-test("names of files and commands in a message are text", async () => {
+test("file names and commands in a message are plain text", async () => {
   await writeFile(join(folder, "home", "secret.txt"), "TOP SECRET");
   const task = await send("Hello @secret.txt");
   expect(textsOf(task)).toEqual(["You said Hello @secret.txt"]);
@@ -242,7 +242,7 @@ test("names of files and commands in a message are text", async () => {
   expect(JSON.stringify(all)).not.toContain("TOP SECRET");
 });
 
-test("a question of the model is one to the user", async () => {
+test("a question from the model is passed to the user", async () => {
   const asked = await send("Ask");
   expect(asked.status.message?.parts[0]?.text).toBe("Where to?\n- Basel\n- Bern");
   const done = await send("Basel", answerOf(asked));
@@ -250,7 +250,7 @@ test("a question of the model is one to the user", async () => {
   expect(calls).toEqual(["ask", "answered"]);
 });
 
-test("a server that is killed in a call of the model, in a tool and in a question repeats no stored call", async () => {
+test("a server killed during a model call, a tool call and a question repeats no stored call", async () => {
   deadly = new Set(["model 1", "look", "model 2", "pay", "model 4"]);
   let task = await send("Pay");
   let questions = 0;
@@ -263,12 +263,12 @@ test("a server that is killed in a call of the model, in a tool and in a questio
   expect(task.status.state).toBe("TASK_STATE_COMPLETED");
   expect(textsOf(task)).toEqual(["Looking it up.", "I would pay.", "I have paid it."]);
   expect(deadly).toEqual(new Set());
-  // The call in whose middle the server was killed has used its approval up.
+  // The call during which the server was killed had already consumed its approval.
   expect(questions).toBe(2);
   expect(calls.join()).toBe(
     "model 1,model 1,look,model 1,look,model 2,model 2,model 3,pay,model 3,model 3,pay,model 4,model 4",
   );
-  // The programs of the SDK have ended with their servers.
+  // The SDK's programs ended with their servers.
   await Promise.all(api.left);
 });
 

@@ -16,22 +16,22 @@ import {
   type Version,
 } from "./steps.ts";
 
-/** Our server, called by the SDKs of other languages: every operation, stream and error, in the clear and over TLS. */
+/** The SDKs of other languages call our server: every operation, stream and error, in plain text and over TLS. */
 
 interface ClientProgram extends PeerProgram {
   readonly speaks: Readonly<Partial<Record<Version, readonly BindingName[]>>>;
-  /** Whether it is an SDK of 0.3 alone. */
+  /** Whether it supports only 0.3. */
   readonly old: boolean;
-  /** Whether errors have no names in it, but codes. */
+  /** Whether it reports errors by code instead of name. */
   readonly codes?: boolean;
-  /** Steps that it does in a way of its own. */
+  /** Steps with results of its own. */
   readonly peculiar: readonly Peculiarity[];
 }
 
 const all: readonly BindingName[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 const missing: Outcome = { error: "NotImplemented" };
 
-/** What our agent is given is base64 twice over. */
+/** Our agent receives doubly encoded base64. */
 const base64AsBytes: Peculiarity = {
   why: "it sends the base64 of a file as its bytes",
   version: "0.3",
@@ -42,7 +42,7 @@ const go2: ClientProgram = {
   name: "Go SDK 2.3.1",
   environment: "go",
   program: "client-v2",
-  // For its REST of 0.3 see below.
+  // Its REST for 0.3 is tested below.
   speaks: { "1.0": all, "0.3": ["JSONRPC", "GRPC"] },
   old: false,
   peculiar: [
@@ -53,13 +53,13 @@ const go2: ClientProgram = {
       steps: { tasks: { error: "UnsupportedOperation" } },
     },
     {
-      why: "the proto of 0.3 has no list",
+      why: "the 0.3 proto has no list operation",
       version: "0.3",
       binding: "GRPC",
       steps: { tasks: { error: "MethodNotFound" } },
     },
     {
-      why: "it expects the statuses of 1.0, which no server of 0.3 has",
+      why: "it expects 1.0 status codes, which 0.3 servers do not send",
       version: "0.3",
       binding: "GRPC",
       steps: {
@@ -83,9 +83,9 @@ const clients: readonly ClientProgram[] = [
     peculiar: [
       { ...base64AsBytes, binding: "HTTP+JSON" },
       { ...base64AsBytes, binding: "GRPC" },
-      { why: "it lists none over 0.3", version: "0.3", steps: { tasks: missing } },
+      { why: "it does not list tasks over 0.3", version: "0.3", steps: { tasks: missing } },
       {
-        why: "its 0.3 has no such request",
+        why: "its 0.3 support lacks this request",
         version: "0.3",
         binding: "HTTP+JSON",
         steps: { "push-list": missing, "push-delete": missing },
@@ -102,9 +102,9 @@ const clients: readonly ClientProgram[] = [
     peculiar: [
       { ...base64AsBytes, binding: "HTTP+JSON" },
       { ...base64AsBytes, binding: "GRPC" },
-      { why: "it has no such method", steps: { "push-list": "absent", "push-delete": "absent" } },
+      { why: "it lacks this method", steps: { "push-list": "absent", "push-delete": "absent" } },
       {
-        why: "it looks at the media type before the status",
+        why: "it checks the media type before the status",
         binding: "HTTP+JSON",
         steps: { "subscribe-unknown": { error: "400" } },
       },
@@ -115,13 +115,13 @@ const clients: readonly ClientProgram[] = [
     name: "Go SDK 0.3.15",
     environment: "go",
     program: "client-v03",
-    // It has no REST.
+    // It does not support REST.
     speaks: { "0.3": ["JSONRPC", "GRPC"] },
     old: true,
     peculiar: [
       { ...base64AsBytes, binding: "GRPC" },
       {
-        why: "it goes by the status of gRPC, which several errors have",
+        why: "it uses the gRPC status, which several errors share",
         binding: "GRPC",
         steps: {
           "media-type": { error: "InvalidParams" },
@@ -177,7 +177,7 @@ for (const client of clients) {
           : runClient(client, [clear.url, binding, version]));
       });
 
-      it("takes these steps and no others", () => {
+      it("reports exactly the expected steps", () => {
         const steps = expected.filter(({ outcome }) => outcome !== "absent").map(({ step }) => step);
         expect(new Set(said.keys())).toEqual(new Set(steps));
       });
@@ -191,7 +191,7 @@ for (const client of clients) {
 }
 
 describePeer({ ...go2, name: "Go SDK 2.3.1 over REST of 0.3" }, () => {
-  it("is a dialect, with the paths of 1.0, that no other SDK of 0.3 understands", async () => {
+  it("is a dialect with 1.0 paths, which no other 0.3 SDK understands", async () => {
     const said = await runClient(go2, [clear.url, "HTTP+JSON", "0.3"]);
     expect(said.get("send-and-wait")).toMatchObject({ error: "Internal", text: "Nothing is served at this path" });
   });

@@ -10,18 +10,18 @@ import { expect, it } from "vitest";
 import { a2aV03, a2aV1 } from "../../packages/grpc/src/descriptors.ts";
 import { describePeer, printed } from "./peer.ts";
 
-/** Our .proto files, which are written here, beside those that the SDKs carry along: bytes of one are bytes of the other. */
+/** Our handwritten .proto files, compared with those that the SDKs include: they must encode the same bytes. */
 
 const files = [
   {
-    name: "lf.a2a.v1, beside the Python SDK 1.3.0",
+    name: "lf.a2a.v1, compared with the Python SDK 1.3.0",
     environment: "python1",
     program: "descriptors.py",
     module: "a2a.types.a2a_pb2",
     ours: a2aV1,
   },
   {
-    name: "a2a.v1, beside the Python SDK 0.3.26",
+    name: "a2a.v1, compared with the Python SDK 0.3.26",
     environment: "python03",
     program: "descriptors.py",
     module: "a2a.grpc.a2a_pb2",
@@ -29,7 +29,7 @@ const files = [
   },
 ] as const;
 
-/** A line for each thing that peers must agree on, whatever its order in the file. */
+/** A line for each property that peers must agree on, independent of the order in the file. */
 function linesOf(file: FileDescriptorProto): string[] {
   const lines: string[] = [];
   const enumeration = (scope: string, { name, value }: EnumDescriptorProto): void => {
@@ -65,7 +65,7 @@ function fieldOf(field: FieldDescriptorProto, { oneofDecl }: DescriptorProto): s
   ].join(", ");
 }
 
-/** Where a file leaves it out, as protoc writes it. */
+/** The default JSON name, as protoc derives it. */
 function jsonNameOf(name: string): string {
   return name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 
-/** What the peers need to run. They are made beside the modules of npm, and stay until what they are made of changes. */
+/** The peers' environments. They are installed below node_modules, and reused until their inputs change. */
 
 const root = join(import.meta.dirname, "../..");
 const cache = join(root, "node_modules/.cache/parley-interop");
 export const peers = join(import.meta.dirname, "peers");
 
-/** A folder of programs, or why there is none. */
+/** A folder with programs, or why it is missing. */
 export type Environment = { readonly programs: string } | { readonly missing: string };
 
 export interface Environments {
@@ -23,9 +23,9 @@ export interface Environments {
   readonly strands: Environment;
   readonly crewai: Environment;
   readonly langgraph: Environment;
-  /** Its programs are those of Node 22, which Mastra needs; the frameworks are in `peers/node`. */
+  /** Has Node 22, which Mastra requires. The frameworks are in `peers/node`. */
   readonly node: Environment;
-  /** Its folder has the Claude Agent SDK and its program. */
+  /** Has the Claude Agent SDK and its program. */
   readonly claude: Environment;
 }
 
@@ -37,11 +37,11 @@ declare module "vitest" {
 
 const windows = process.platform === "win32";
 
-/** Nine installs run at once, beside other suites. */
+/** Nine installs run in parallel, alongside other suites. */
 const timeout = 15 * 60_000;
 
 async function run(file: string, args: readonly string[], cwd = root): Promise<string> {
-  // Debian's Go otherwise stays with its own version.
+  // Otherwise Debian's Go does not switch toolchains.
   const env = { ...process.env, GOTOOLCHAIN: "auto" };
   const options = { cwd, env, timeout, maxBuffer: 64 << 20 };
   const { stdout } = await promisify(execFile)(file, [...args], options);
@@ -62,7 +62,7 @@ async function python(name: string): Promise<string> {
   if (existsSync(done)) return programs;
   await rm(folder, { recursive: true, force: true });
   await run(system, ["-m", "venv", folder]);
-  // Each file names all that is needed.
+  // Each file lists all transitive dependencies.
   const options = ["--quiet", "--disable-pip-version-check", "--no-deps"];
   const install = ["-m", "pip", "install", ...options, "--requirement", requirements];
   await run(join(programs, "python"), install);
@@ -70,17 +70,17 @@ async function python(name: string): Promise<string> {
   return programs;
 }
 
-/** The Go programs are built each time: Go knows on its own what has changed. */
+/** Builds the Go programs each time, because Go itself rebuilds only what changed. */
 async function go(): Promise<string> {
   const programs = join(cache, "go");
   await mkdir(programs, { recursive: true });
-  // The command line of the SDK is a tool of go.mod.
+  // The SDK's command line is a tool in go.mod.
   const all = ["./...", "github.com/a2aproject/a2a-go/v2/cmd/a2a"];
   await run(await findGo(), ["build", "-o", `${programs}/`, ...all], join(peers, "go"));
   return programs;
 }
 
-/** Installs a package apart from the workspace, unless it is as its lockfile says. */
+/** Installs a package outside of the workspace, unless it matches its lockfile. */
 async function install(folder: string, ...options: readonly string[]): Promise<string> {
   const lock = await readFile(join(folder, "package-lock.json"));
   const digest = createHash("sha256").update(lock).digest("hex");
@@ -93,16 +93,15 @@ async function install(folder: string, ...options: readonly string[]): Promise<s
   return folder;
 }
 
-/** The frameworks for JavaScript, and Node 22 with them. */
+/** The JavaScript frameworks, with Node 22. */
 async function node(): Promise<string> {
   const folder = await install(join(peers, "node"));
   const programs = join(folder, "node_modules", `node-22-${process.platform}-${process.arch}`, "bin");
-  if (!existsSync(programs))
-    throw new Error(`npm has no Node 22 for ${process.platform} on ${process.arch} that is named`);
+  if (!existsSync(programs)) throw new Error(`the lockfile has no Node 22 for ${process.platform} on ${process.arch}`);
   return programs;
 }
 
-/** Since 1.21 Go fetches the toolchain that go.mod asks for on its own; before, that is a module like any other, unpacked. */
+/** Finds Go with the required toolchain. Go 1.21 and newer fetches it automatically; for older versions, downloads it as a module. */
 async function findGo(): Promise<string> {
   const [version = "", os, arch] = (await run("go", ["env", "GOVERSION", "GOOS", "GOARCH"])).split(/\s+/);
   if (Number(/^go1\.(\d+)/.exec(version)?.[1] ?? 0) >= 21) return "go";
@@ -128,7 +127,7 @@ async function attempt(what: string, make: () => Promise<string>): Promise<Envir
   }
 }
 
-/** Vitest calls it once, before the tests of this project. */
+/** Vitest calls this once, before the tests of the project. */
 export default async function setup(project: TestProject): Promise<void> {
   const [python1, python03, golang, adk, strands, crewai, langgraph, frameworks, claudeSdk] = await Promise.all([
     attempt("Python, the SDK 1.3.0", () => python("requirements-1.txt")),

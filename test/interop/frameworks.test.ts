@@ -17,7 +17,7 @@ import {
 import { describePeer, runClient, runCommand, type Said } from "./peer.ts";
 import { command, startProject, type Project } from "./project.ts";
 
-/* What clients of others show to a person who talks to an agent of ours. docs/frameworks.md has the table. */
+/* How third-party clients show our agent to their users. docs/frameworks.md has the table. */
 
 const conversations: Readonly<Record<string, readonly Saying[]>> = {
   hello: ["hello"],
@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => project?.stop());
 const url = (): string => project?.url ?? "";
 
-/** What was shown for a message: its answer, or its error. */
+/** The text shown for a message: its answer, or its error. */
 const shown = (said: ReadonlyMap<string, Said>, step: string): string => {
   const { result, text } = said.get(step) ?? {};
   return typeof result === "string" ? result : (text ?? "");
@@ -50,7 +50,7 @@ const shown = (said: ReadonlyMap<string, Said>, step: string): string => {
 const doctor = (asked: Project | undefined) =>
   promisify(execFile)(process.execPath, [command, "doctor", asked?.url ?? ""]);
 
-/** What each client shows. */
+/** The exact text that each client shows. */
 const usual: Readonly<Record<string, string>> = {
   "hello.0": "Hello, Ada!",
   "tell.0": story,
@@ -60,30 +60,30 @@ const usual: Readonly<Record<string, string>> = {
   "photo.0": "I see a photo.",
 };
 
-/** What each client shows with something around it: the name of an error, or the JSON Schema of the form. */
+/** Text that each client shows with additions, such as the name of an error or the JSON Schema of a form. */
 const contained: Readonly<Record<string, string>> = {
   "order.0": question,
   "refuse.0": "There are no anchovies",
   "video.0": "This agent does not read video/mp4",
 };
 
-/** What a client shows differently, by its own behaviour. */
+/** Deviating texts of a client. */
 type Own = Readonly<Record<string, string>>;
 
 const callers: readonly (Caller & { readonly own: Own })[] = [
   { ...adkForPython, own: {} },
   {
     ...adkForJavaScript,
-    // It gives no names of files.
+    // It does not show file names.
     own: { "show.0": "[undefined: a pizza]" },
   },
   {
     ...mastra,
     own: {
-      // Its streams have the text of artifacts alone, no messages of a status and no files.
+      // Its streams have only artifact text, without status messages and files.
       "fail.0 stream": "",
       "show.0 stream": "",
-      // It sends no files, but a line in place of each.
+      // It sends a line of text instead of each file.
       "video.0": question,
       "video.0 stream": question,
       "photo.0": question,
@@ -93,9 +93,9 @@ const callers: readonly (Caller & { readonly own: Own })[] = [
   {
     ...strands,
     own: {
-      // Its SDK collects what is streamed as one part for each piece, and it joins parts by line breaks.
+      // Its SDK collects a stream as one part per piece, and it joins parts with line breaks.
       "tell.0": pieces,
-      // It reads and sends no files.
+      // It neither reads nor sends files.
       "show.0": "",
       "video.0": "message.parts must hold at least one part",
       "photo.0":
@@ -105,11 +105,11 @@ const callers: readonly (Caller & { readonly own: Own })[] = [
   {
     ...crewai,
     own: {
-      // It reads a task after its end, and shows the last message of its history before the artifacts.
+      // It reads a task after the end, and shows the last history message before the artifacts.
       "order.1": `${question} One pizza of size 3.`,
-      // It joins what is streamed by spaces.
+      // It joins the pieces of a stream with spaces.
       "tell.0 stream": story.replaceAll(" ", "  "),
-      // It shows no files, and sends none without a further package.
+      // It does not show files, and sends them only with an additional package.
       "show.0": "",
       "show.0 stream": "",
       "video.0": question,
@@ -136,7 +136,7 @@ for (const { own, ...caller } of callers) {
       expect(shown(said, step)).toBe(own[step] ?? text);
     });
 
-    it.each(stepsOf(contained))("shows a question, or why a message was rejected: %s", (step, text) => {
+    it.each(stepsOf(contained))("shows a question, or the reason for a rejection: %s", (step, text) => {
       expect(shown(said, step)).toContain(own[step] ?? text);
     });
   });
@@ -149,7 +149,7 @@ describePeer({ ...adkForPython, name: `${adkForPython.name}, and a card that lis
   });
   afterAll(() => served?.stop());
 
-  it("rejects it, as `parley doctor` says with the fix, and the Python SDK does not", async () => {
+  it("rejects it, as `parley doctor` warns with a fix, but the Python SDK accepts it", async () => {
     const args = [served?.url ?? "", JSON.stringify({ hello: conversations["hello"] })];
     const grpc = (served?.url ?? "").replace("http://", "");
     const refused = shown(await runClient(adkForPython, args), "hello.0");
@@ -160,7 +160,7 @@ describePeer({ ...adkForPython, name: `${adkForPython.name}, and a card that lis
     expect(shown(await runClient(pythonSdk, args), "hello.0")).toBe("Hello, Ada!");
   });
 
-  it("accepts the card without gRPC, as `parley doctor` says", async () => {
+  it("accepts the card without gRPC, as `parley doctor` confirms", async () => {
     expect((await doctor(project)).stdout).toContain("ADK for Python accepts this card");
   });
 });
@@ -186,19 +186,19 @@ describePeer(goCommand, () => {
     expect(pieces.join("")).toBe(story);
   });
 
-  it.each(ways)("shows what the agent rejected, and fails: $way", async ({ way }) => {
+  it.each(ways)("shows why the agent rejected a message, and fails: $way", async ({ way }) => {
     const { code, printed } = await send(...way, "refuse");
     expect(printed).toContain("There are no anchovies");
     expect(code).toBe(1);
   });
 
-  it.each(ways)("shows what the server rejected, and fails: $way", async ({ way }) => {
+  it.each(ways)("shows why the server rejected a message, and fails: $way", async ({ way }) => {
     const { code, printed } = await send(...way, "--parts", partOf("video/mp4"));
     expect(printed).toContain("This agent does not read video/mp4");
     expect(code).toBe(1);
   });
 
-  it("shows that there is a file, and sends one", async () => {
+  it("shows that the answer has a file, and sends a file", async () => {
     expect((await send("show")).printed).toContain("[menu.png] [binary 7 bytes]\n");
     expect((await send("--stream", "show")).printed).toContain("[artifact] [binary 7 bytes]\n");
     expect((await send("--parts", partOf("image/png"))).printed).toBe("[agent] I see a photo.\n");

@@ -3,7 +3,7 @@ import { connect } from "@parley/node";
 import { expect, it } from "vitest";
 import type { BindingName, Version } from "./steps.ts";
 
-/** Our client at a guarded server of an SDK: its card wants a token and an API key together (A2A 1.0 §4.5.1, §7.3). */
+/** Our client with a guarded server on another SDK, whose card requires both a token and an API key (A2A 1.0 §4.5.1, §7.3). */
 
 const token = bearerToken("token-of-a-peer");
 const key = apiKeyCredential("key-of-a-peer");
@@ -11,9 +11,9 @@ const key = apiKeyCredential("key-of-a-peer");
 /**
  * Tests of one guarded server.
  *
- * @param start - Starts it, and gives its URL.
+ * @param start - Starts it, and returns its URL.
  * @param speaks - The bindings of each version.
- * @param word - What its agent answers with a message.
+ * @param word - A text that its agent answers with a message.
  */
 export function itAuthenticates(
   start: () => Promise<string>,
@@ -24,11 +24,11 @@ export function itAuthenticates(
     bindings.map((binding) => [version, binding] as const),
   );
   it.each(interfaces)(
-    "version %s over %s: with what the card requires, and with nothing else",
+    "version %s over %s: sends exactly the credentials that the card requires",
     async (version, binding) => {
       const url = await start();
       const { card } = await connect(url);
-      // Its gRPC has a port of its own, which only the card names.
+      // Its gRPC has a separate port, which only the card declares.
       const credentialOrigins = card.supportedInterfaces.map((one) =>
         one.url.includes("://") ? one.url : `http://${one.url}`,
       );
@@ -36,7 +36,7 @@ export function itAuthenticates(
       const client = await connect(url, { ...choice, credentials: [key, token] });
       expect((await client.sendMessage(word)).message?.parts[0]?.text).toBe(reply);
       for await (const { message } of client.sendStreamingMessage(word)) expect(message?.parts[0]?.text).toBe(reply);
-      // The extended card takes the place of the card (A2A 1.0 §3.1.11). That of Go leaves out the schemes in 0.3.
+      // The extended card replaces the card (A2A 1.0 §3.1.11). Go's card omits the schemes in 0.3.
       expect(await client.getExtendedAgentCard()).toBe(client.card);
       expect((await client.sendMessage(word)).message?.parts[0]?.text).toBe(reply);
       for (const credentials of [[token], [key], [key, bearerToken("another")]]) {

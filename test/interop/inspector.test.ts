@@ -10,7 +10,7 @@ import { start } from "../../packages/cli/test/support/parley.ts";
 import { peers } from "./environments.ts";
 import { command } from "./project.ts";
 
-/* The command line of MCP's inspector, against `parley mcp` over both transports and in both eras. */
+/* The command line of MCP's inspector with `parley mcp`, over both transports and in both MCP versions. */
 
 const agent = defineAgent({
   name: "Echo",
@@ -26,7 +26,7 @@ const agent = defineAgent({
   },
 });
 
-/** Operations of A2A that the bridge has called. */
+/** A2A operations that the bridge called. */
 let operations: string[] = [];
 const noted: Interceptor = (next) => ({
   call(operation, asked, context) {
@@ -42,14 +42,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Runs the inspector. Returns what it prints for programs. */
+/** Runs the inspector. Returns its JSON output. */
 async function inspect(target: readonly string[], ...options: string[]): Promise<unknown> {
   const made = inject("environments").node;
   if ("missing" in made) throw new Error(made.missing);
   const inspector = join(peers, "node/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
-  // Nothing of this machine's settings.
+  // Isolated from the settings of this machine.
   const env = { PATH: process.env["PATH"] ?? "", HOME: await mkdtemp(join(tmpdir(), "inspector-")) };
-  // On a busy machine `parley mcp` may take longer to start than the inspector waits by default.
+  // On a busy machine, `parley mcp` may start more slowly than the inspector's default timeout.
   const args = [inspector, "--cli", ...target, "--quiet", "--connect-timeout", "100000", ...options];
   const { stdout } = await promisify(execFile)(join(made.programs, "node"), args, { env });
   return JSON.parse(stdout);
@@ -76,7 +76,7 @@ describe.each(Object.keys(targets))("over %s", (transport) => {
     });
     const call = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=hello"];
     expect(await ask(...call)).toMatchObject({ content: [{ type: "text", text: "hello" }, {}] });
-    // In 2026-07-28 the inspector takes the handle of a task, and polls it: the tasks extension.
+    // In 2026-07-28 the inspector uses the tasks extension: it gets a task handle, and polls it.
     operations = [];
     const slow = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=slow"];
     expect(await ask(...slow)).toMatchObject({ content: [{ type: "text", text: "Done" }, {}] });

@@ -9,7 +9,7 @@ import { reservePort } from "../crash/supervisor.ts";
 import { peers } from "./environments.ts";
 import { describePeer, type PeerProgram } from "./peer.ts";
 
-/* Our client calls LangGraph's own A2A server, offline, with a scripted model. Its card says 1.0, and its answers have the `kind` of 0.3. */
+/* Our client calls LangGraph's own A2A server, offline, with a scripted model. Its card declares 1.0, but its answers have the `kind` of 0.3. */
 
 const langgraph: PeerProgram = { name: "LangGraph's server 0.16.7", environment: "langgraph", program: "langgraph" };
 
@@ -18,7 +18,7 @@ interface Served {
   stop(): Promise<void>;
 }
 
-/** Serves an agent below `peers/python` as its developers do, and says where its card is. */
+/** Serves an agent in `peers/python` like its developers would, and returns the URL of its card. */
 async function serveGraph(name: string): Promise<Served> {
   const made = inject("environments").langgraph;
   if ("missing" in made) throw new Error(made.missing);
@@ -61,7 +61,7 @@ describePeer(langgraph, () => {
   });
   afterAll(() => Promise.all([server?.stop(), bursar?.stop()]));
 
-  it.each([{}, { version: "0.2.5" }])("is called by our client with %j: an answer, and a stream", async (options) => {
+  it.each([{}, { version: "0.2.5" }])("answers our client with %j, as a whole and as a stream", async (options) => {
     const client = await connect(server?.card ?? "", options);
     const { task } = await client.sendMessage("the hills");
     expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
@@ -76,7 +76,7 @@ describePeer(langgraph, () => {
     expect(last).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("asks our client before it pays, as docs/frameworks.md says", async () => {
+  it("asks our client before it pays, as docs/frameworks.md states", async () => {
     const conversation = (await connect(bursar?.card ?? "")).conversation();
     const { task: asked } = await conversation.send("Pay invoice 7");
     expect(asked?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");

@@ -6,7 +6,7 @@ import { startProvider, type TestProvider } from "../identity/provider.ts";
 import { describePeer, runClient, type PeerProgram, type Said } from "./peer.ts";
 import type { BindingName, Version } from "./steps.ts";
 
-/** The SDKs of other languages find our schemes on our cards, and authenticate by them (A2A 1.0 §7.3). */
+/** The SDKs of other languages find the schemes on our cards, and authenticate with them (A2A 1.0 §7.3). */
 
 const agent = defineAgent({
   name: "Mirror",
@@ -19,7 +19,7 @@ const agent = defineAgent({
 const secret = "secret-of-ada-0123456789";
 const ada = { [secret]: { subject: "ada" } };
 
-/** The schemes that the SDKs can satisfy, by their names on the card. */
+/** The schemes that the SDKs support, by their names on the card. */
 const schemes: Readonly<Record<string, (issuer: string) => Authenticator>> = {
   apiKey: () => apiKey(ada),
   bearer: () => bearer(ada),
@@ -35,9 +35,9 @@ const schemes: Readonly<Record<string, (issuer: string) => Authenticator>> = {
 
 interface LoginProgram extends PeerProgram {
   readonly speaks: Readonly<Partial<Record<Version, readonly BindingName[]>>>;
-  /** Schemes that it does not know what to send for. */
+  /** Schemes for which it sends no credentials. */
   readonly lacks: readonly string[];
-  /** Why it cannot read a card of 1.0 with requirements. It is given the card of 0.3 then. */
+  /** Why it cannot read a 1.0 card with requirements. It then gets the 0.3 card. */
   readonly unreadable?: string;
 }
 
@@ -55,7 +55,7 @@ const clients: readonly LoginProgram[] = [
     name: "Python SDK 0.3.26",
     environment: "python03",
     program: "login_v03.py",
-    // Over REST and gRPC it calls no interceptors, and so sends no credentials.
+    // Over REST and gRPC it does not call interceptors, so it sends no credentials.
     speaks: { "0.3": ["JSONRPC"] },
     lacks: [],
   },
@@ -65,7 +65,7 @@ const clients: readonly LoginProgram[] = [
     program: "login-v2",
     speaks: { "1.0": all, "0.3": ["JSONRPC", "GRPC"] },
     lacks: ["openIdConnect"],
-    // It expects a list of scopes where the proto has a message with a list.
+    // It expects a list of scopes, but the proto has a message with a list.
     unreadable: "cannot unmarshal object into Go struct field agentCardCompat.securityRequirements.schemes",
   },
 ];
@@ -100,13 +100,13 @@ for (const client of clients) {
         said = await runClient(client, [binding, version, ...each]);
       });
 
-      it("reads our cards, as far as it can", () => {
+      it("reads our cards, or fails as expected", () => {
         const unread = [...said].filter(([step]) => step.endsWith(" card")).map(([, { text }]) => text);
         const why = expect.stringContaining(client.unreadable ?? "") as unknown;
         expect(unread).toEqual(client.unreadable === undefined ? [] : Object.keys(schemes).map(() => why));
       });
 
-      it.each(Object.keys(schemes))("accepts only the right credentials by %s", (name) => {
+      it.each(Object.keys(schemes))("is accepted only with the right credentials: %s", (name) => {
         const subject = name === "apiKey" || name === "bearer" ? "ada" : "service";
         for (const step of ["none", "wrong"]) {
           const refused = said.get(`${name} ${step}`);

@@ -16,8 +16,8 @@ import {
 import { describePeer, runClient, runCommand } from "./peer.ts";
 
 /*
- * A first project, made as the README says from the packages as they are published, and served by `npm start`: no option is set, at the
- * agent or at a client. Only the port is a free one.
+ * A first project, created from the packed packages as in the README, and served by `npm start` without any options of the agent or the
+ * clients, except for a free port.
  */
 
 let published: Published | undefined;
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => published?.close());
 
-it("names the address of its card, because clients may require the same origin", async () => {
+it("documents the origin that its card has, because clients may require the same origin", async () => {
   const folder = join(published?.home ?? "", "my-agent");
   const named = new URL(url);
   named.port = "4000";
@@ -45,7 +45,7 @@ const rolled = /\d+ \+ \d+ = \d+/;
 
 for (const caller of [adkForPython, crewai, adkForJavaScript, mastra, strands, pythonSdk, javaScriptSdk]) {
   describePeer(caller, () => {
-    it("rolls the dice, and is asked which", async () => {
+    it("rolls the dice, and asks which", async () => {
       const conversations = { roll: ["roll 2d6"], ask: ["roll", "2d6"] };
       const said = await runClient(caller, [url, JSON.stringify(conversations)]);
       for (const way of caller.ways) {
@@ -58,7 +58,7 @@ for (const caller of [adkForPython, crewai, adkForJavaScript, mastra, strands, p
 }
 
 describePeer(goCommand, () => {
-  it.each([{ way: [] }, { way: ["--stream"] }])("rolls the dice, and is asked which: $way", async ({ way }) => {
+  it.each([{ way: [] }, { way: ["--stream"] }])("rolls the dice, and asks which: $way", async ({ way }) => {
     const send = async (...args: readonly string[]): Promise<string> => {
       const { code, printed } = await runCommand(goCommand, ["send", url, ...way, ...args]);
       expect(code).toBe(0);

@@ -5,12 +5,12 @@ import * as old from "@a2a-js/sdk-0.3/client";
 import { GrpcTransportFactory as OldGrpcTransportFactory } from "@a2a-js/sdk-0.3/client/grpc";
 import type { BindingName } from "./steps.ts";
 
-/** The official SDKs of JavaScript: two readers of a task that says nothing for a while. */
+/** The official JavaScript SDKs: two readers of a task that is silent for a while. */
 
 export interface Heard {
   /** The first event of the subscription. */
   readonly first: string;
-  /** Its others, and those of the stream that made the task. */
+  /** Its other events, and those of the stream that created the task. */
   readonly rest: readonly string[];
   readonly other: readonly string[];
 }
@@ -55,7 +55,7 @@ export async function quietV03(url: string, binding: BindingName, listening: () 
   );
 }
 
-/** Reads the stream of a message until its task works, then beside it a subscription, and both to their end. */
+/** Reads the stream of a message until its task works, then also a subscription, and both to the end. */
 async function twoReaders<E>(
   stream: AsyncGenerator<E, void>,
   subscribe: (id: string) => AsyncGenerator<E, void>,

@@ -2,7 +2,7 @@ import { anonymous, type Message, type Part, type Task } from "@parley/server";
 import type { CallContext } from "@parley/a2a/protocol";
 import type { Client, SendInput, StreamResponse } from "@parley/a2a";
 
-/** Our client, step by step as those of the peers go: `stepsOf` has the expected result of each. */
+/** Our client, with the same steps as the peers' clients. `stepsOf` has the expected results. */
 
 function textsOf(parts: readonly Part[] = []): string {
   return parts.map((part) => part.text ?? "").join("");
@@ -20,7 +20,7 @@ function glance({ task, message, statusUpdate, artifactUpdate }: StreamResponse)
 
 type Events = AsyncIterator<StreamResponse, void>;
 
-/** What a stream gives up to its end or, from a peer that may never say it, up to a silence of `patience` milliseconds. */
+/** The events of a stream up to its end, or up to `patience` milliseconds of silence from a peer that never ends it. */
 async function all(events: Events, patience?: number): Promise<string[]> {
   const seen: string[] = [];
   for (;;) {
@@ -48,7 +48,7 @@ function to(ids: Pick<Message, "taskId" | "contextId">, words = "echo"): SendInp
   return { parts: [{ text: words }], ...ids };
 }
 
-/** A stream whose next event was asked for already. */
+/** A stream whose next event was already requested. */
 function prefixed(first: ReturnType<Events["next"]>, rest: Events): Events {
   let asked: typeof first | undefined = first;
   return {
@@ -157,7 +157,7 @@ export const ourSteps: Readonly<Record<string, (client: Client, patience?: numbe
     const video = { url: "https://example.com/a.mp4", mediaType: "video/mp4" };
     return glance(await client.sendMessage([{ text: "echo" }, video]));
   },
-  // Below the client, which itself refuses what the card does not declare.
+  // Calls the service directly, because the client itself rejects operations that the card does not declare.
   "push-create": (client) =>
     client.service.call(
       "CreateTaskPushNotificationConfig",

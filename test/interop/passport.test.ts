@@ -11,9 +11,9 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { describePeer, runClient, startServer, type PeerProgram } from "./peer.ts";
 
 /*
- * Secure Passport with a peer in Python that reads and writes passports as the public sample does (a2aproject/a2a-samples,
- * extensions/secure-passport): the same four members and no others, in the same place. Our signatures are checked and made there with
- * another library, from what the README says about them.
+ * Secure Passport with a Python peer that reads and writes passports like the public sample (a2aproject/a2a-samples,
+ * extensions/secure-passport): the same four members, in the same place. It verifies and makes our signatures with another library, based
+ * on the README alone.
  */
 
 const python: PeerProgram = { name: "Python SDK 1.3.0", environment: "python1", program: "passport_v1.py" };
@@ -24,7 +24,7 @@ const context = { clientId: theirs, sessionId: "session-123", state: { currency:
 
 describePeer(python, () => {
   describe("calls our agent", () => {
-    it("which reads its passports: unsigned, with the signature of the sample, with ours, and malformed ones", async () => {
+    it("which reads its passports: unsigned, signed like the sample, signed like ours, and malformed", async () => {
       const trust = passportKeys({ [theirs]: await passportKeySet([key]) });
       const passport = securePassport({ trust });
       const agent = defineAgent({
@@ -68,7 +68,7 @@ describePeer(python, () => {
       }
     };
 
-    it("whose passport it reads, with the keys that it understands, and verifies", async () => {
+    it("whose passport it reads and verifies, with only the members that it understands", async () => {
       const state = { currency: "USD", tier: "silver", phone: "none of its business" };
       expect(await heardOf({ key, sessionId: "session-123", state })).toEqual({
         ...context,
@@ -89,7 +89,7 @@ describePeer(python, () => {
       });
     });
 
-    it("and gets none if there is none", async () => {
+    it("and receives no passport if the message has none", async () => {
       expect(await heardOf({ state: () => undefined })).toBeNull();
     });
   });

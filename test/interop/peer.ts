@@ -6,19 +6,19 @@ import { createInterface } from "node:readline";
 import { describe, inject, it } from "vitest";
 import { peers, type Environments } from "./environments.ts";
 
-/** What a peer says of a step, in a line of JSON. */
+/** A peer's report on a step, as a line of JSON. */
 export interface Said {
   readonly step: string;
   readonly result?: unknown;
   /** The name of the error. */
   readonly error?: string;
-  /** Its words. */
+  /** The message of the error. */
   readonly text?: string;
 }
 
 /** A program in another language. */
 export interface PeerProgram {
-  /** As tests name it. */
+  /** Its name in test titles. */
   readonly name: string;
   readonly environment: keyof Environments;
   /** A script of `peers/python` or `peers/node`, or a folder of `peers/go`. */
@@ -27,12 +27,12 @@ export interface PeerProgram {
 
 const trace = process.env["INTEROP_TRACE"];
 const traced = trace === undefined ? {} : { INTEROP_TRACE: trace };
-/** Nothing of this machine's settings, proxies least of all, but what programs need to start. */
+/** Only the variables that programs need to start: no settings of this machine, and no proxies. */
 const env = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), PYTHONDONTWRITEBYTECODE: "1", ...traced };
 
 interface Settings {
   readonly env?: NodeJS.ProcessEnv;
-  /** Whether its log is of no interest. */
+  /** Whether to discard its log. */
   readonly quiet?: boolean;
 }
 
@@ -57,13 +57,13 @@ async function* linesOf(child: ChildProcess): AsyncGenerator<Said> {
 }
 
 export interface ClientRun {
-  /** A file with the certificate of a server that speaks TLS. */
+  /** A file with the certificate of a TLS server. */
   readonly certificate?: string;
-  /** Is called for each line. */
+  /** Called with each line. */
   readonly heard?: (said: Said) => void;
 }
 
-/** Runs a client to its end, and gives what it said of its steps. */
+/** Runs a client to the end, and returns its reports by step. */
 export async function runClient(
   program: PeerProgram,
   args: readonly string[],
@@ -90,9 +90,9 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server, and waits until it says where it listens. `push`: with webhooks. */
+/** Starts a server, and waits until it reports its URL. `push`: with webhooks. */
 export async function startServer(program: PeerProgram, args: readonly string[] = []): Promise<RunningServer> {
-  // They log each error that they answer with. INTEROP_TRACE shows that, and where clients fail.
+  // They log each error that they return. INTEROP_TRACE shows these, and where clients fail.
   const child = start(program, args, { quiet: trace === undefined });
   const ended = once(child, "exit");
   const stop = async (): Promise<void> => {
@@ -107,11 +107,11 @@ export async function startServer(program: PeerProgram, args: readonly string[] 
 }
 
 export interface RunningReceiver extends RunningServer {
-  /** What it said of each webhook, so far. */
+  /** Its reports on webhooks so far. */
   readonly heard: readonly Said[];
 }
 
-/** Starts a receiver of webhooks that have this token. */
+/** Starts a receiver for webhooks with this token. */
 export async function startReceiver(program: PeerProgram, token: string): Promise<RunningReceiver> {
   const child = start(program, [token]);
   const ended = once(child, "exit");
@@ -126,7 +126,7 @@ export async function startReceiver(program: PeerProgram, token: string): Promis
         if (said.step === "ready") resolve(String(said.result));
         else heard.push(said);
       }
-      // That is of interest only before it is ready.
+      // Its end matters only before it is ready.
       throw new Error(`${program.name} ended`);
     };
     reading().catch(reject);
@@ -134,7 +134,7 @@ export async function startReceiver(program: PeerProgram, token: string): Promis
   return { url, heard, stop };
 }
 
-/** The tests of a peer; where it could not be made, one that fails and says why. */
+/** Declares the tests of a peer. If its setup failed, declares one test that fails with the reason. */
 export function describePeer(program: PeerProgram, tests: () => void): void {
   describe(`${program.name}`, () => {
     const made = inject("environments")[program.environment];
@@ -145,7 +145,7 @@ export function describePeer(program: PeerProgram, tests: () => void): void {
   });
 }
 
-/** What a program prints, and how it ends. */
+/** The output and the exit code of a program. */
 export async function runCommand(
   program: PeerProgram,
   args: readonly string[],
@@ -159,7 +159,7 @@ export async function runCommand(
   return { code, printed: text };
 }
 
-/** What a program prints. */
+/** The output of a program. */
 export async function printed(program: PeerProgram, args: readonly string[]): Promise<string> {
   const child = start(program, args);
   let text = "";

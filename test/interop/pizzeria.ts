@@ -1,7 +1,7 @@
 import { defineAgent, MessageRefused } from "@parley/server";
 import * as z from "zod";
 
-/* The agent.ts of a project of `parley init`, after a user has changed it: it streams, fails, refuses, asks with a form, and takes and gives files. */
+/* The agent.ts of a `parley init` project after changes by a user: it streams, fails, rejects, asks with a form, and accepts and returns files. */
 
 const Order = z.object({ size: z.number().int() });
 

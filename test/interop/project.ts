@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { reservePort } from "../crash/supervisor.ts";
 
 const root = join(import.meta.dirname, "../..");
-/** PARLEY_ROOT: another checkout that is built, to see what clients meet there. */
+/** PARLEY_ROOT: another built checkout, to run the clients with its version. */
 const checkout = process.env["PARLEY_ROOT"] ?? root;
 /** The command line of that checkout. */
 export const command = join(checkout, "packages/cli/dist/main.js");
@@ -17,7 +17,7 @@ export interface Project {
   stop(): Promise<void>;
 }
 
-/** Makes a project with `parley init`, puts an agent in the place of its own, and serves it as its `npm start` does, at a free port. */
+/** Makes a project with `parley init`, replaces its agent, and serves it like `npm start`, on a free port. */
 export async function startProject(agent: string, options: readonly string[] = []): Promise<Project> {
   // Below node_modules, where the project finds the packages as if they were installed.
   const projects = join(checkout, "node_modules/.cache/parley-projects");

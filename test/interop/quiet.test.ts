@@ -5,20 +5,20 @@ import { describePeer, runClient, type PeerProgram, type Said } from "./peer.ts"
 import type { BindingName, Version } from "./steps.ts";
 
 /**
- * A task that says nothing for a minute, as an agent does that waits for a person: every SDK reads it by two streams, the
- * one of its message and a subscription, and hears the end on both. They all wait at the same time.
+ * A task that is silent for a minute, like one whose agent waits for a person. Every SDK reads it with two streams, that of its message
+ * and a subscription, and must get the end on both. All SDKs wait in parallel.
  */
 
-/** How many of our keep-alives pass, which go out every 15 seconds by default. */
+/** Number of keep-alives to wait for. By default we send one every 15 seconds. */
 const keepAlives = 4;
 
 interface Reader {
   readonly name: string;
   readonly version: Version;
   readonly binding: BindingName;
-  /** Whether its SDK knows `final`. */
+  /** Whether its SDK supports `final`. */
   readonly old: boolean;
-  /** What it is, where it runs as a program of its own. */
+  /** Its program, if it runs in a separate process. */
   readonly program?: PeerProgram;
   read(url: string, listening: () => void): Promise<unknown>;
 }
@@ -76,7 +76,7 @@ let end = (): void => {};
 const ended = new Promise<void>((resolve) => (end = resolve));
 const agent = defineAgent({
   name: "Quiet",
-  description: "Says nothing for a while",
+  description: "Is silent for a while",
   version: "1.0.0",
   skills: [],
   mayReplyDirectly: false,
@@ -87,7 +87,7 @@ const agent = defineAgent({
   },
 });
 
-/** Resolves when so many comments have come on a stream of a task of our own, after that stream has begun. */
+/** Resolves after `count` comments on the stream of another task. */
 async function comments(url: string, count: number): Promise<void> {
   const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "quiet" }] };
   const response = await fetch(`${url}/message:stream`, {
@@ -112,7 +112,7 @@ beforeAll(async () => {
     (reader) =>
       new Promise<void>((resolve) => {
         const outcome = reader.read(server.url, resolve);
-        // A reader that fails must not hold up the others.
+        // A failing reader must not block the others.
         outcome.then(
           () => resolve(),
           () => resolve(),
@@ -127,11 +127,11 @@ beforeAll(async () => {
 }, 400_000);
 afterAll(() => server.close({ grace: 0 }));
 
-describe("a stream that is quiet for a minute", () => {
+describe("a stream that is silent for a minute", () => {
   for (const reader of readers) {
     const { name, version, binding, old, program } = reader;
     const test = (): void =>
-      it(`is heard to its end by the ${name}, over ${version}, ${binding}`, async () => {
+      it(`is read to the end by the ${name}, over ${version}, ${binding}`, async () => {
         const rest = ["artifact at last", `status COMPLETED${old ? ", final" : ""}`];
         expect(await outcomes.get(reader)).toEqual({ result: { first: "task WORKING", rest, other: rest } });
       });

@@ -4,7 +4,7 @@ import express from "express";
 import { listening } from "./agent-js.ts";
 import type { RunningReceiver, Said } from "./peer.ts";
 
-/* The official SDK of JavaScript reads webhooks, on Express as in its guide: it says of each what other peers say. */
+/* The official JavaScript SDK reads webhooks, on Express as in its guide. It reports the same as other peers. */
 
 const readers: Readonly<Record<"1.0" | "0.3", (body: unknown) => StreamResponse>> = {
   "1.0": (body) => StreamResponse.fromJSON(body),
@@ -14,7 +14,7 @@ const readers: Readonly<Record<"1.0" | "0.3", (body: unknown) => StreamResponse>
 export async function startJavaScriptReceiver(version: "1.0" | "0.3", token: string): Promise<RunningReceiver> {
   const heard: Said[] = [];
   const { app, url, stop } = await listening();
-  // Its guide names both: Express on its own reads the first alone.
+  // Both are in its guide; by default, Express reads only the first.
   app.use(express.text({ type: ["application/json", "application/a2a+json"] }));
   app.post("/hook", (request, response) => {
     if (request.header("X-A2A-Notification-Token") !== token) {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { describePeer, startReceiver, type PeerProgram, type RunningReceiver } from "./peer.ts";
 import { startJavaScriptReceiver } from "./receiver-js.ts";
 
-/** Our webhooks, at receivers with the SDKs of other languages: what they read, they write again as it was sent. */
+/** Receivers on the SDKs of other languages read our webhooks: their serialized values must equal the sent ones. */
 
 type Version = "1.0" | "0.3";
 
@@ -13,7 +13,7 @@ interface Receiver {
   readonly version: Version;
   /** Absent: it runs in this process. */
   readonly program?: PeerProgram;
-  /** What it reads a task of 0.3 as. Default: as that. */
+  /** The version as which it reads a 0.3 task. Default: 0.3. */
   readonly reads?: "1.0";
 }
 
@@ -42,12 +42,12 @@ const receivers: readonly Receiver[] = [
   },
 ];
 
-/** Lets the agent continue: what waits for a receiver of 0.3 is one webhook. */
+/** Lets the agent continue. It waits because pending webhooks for a 0.3 receiver are merged into one. */
 let goOn = (): void => {};
 let begun = Promise.resolve();
 const agent = defineAgent({
   name: "Reporter",
-  description: "Reports what it does",
+  description: "Reports its activity",
   version: "1.0.0",
   skills: [],
   async *onMessage(turn) {
@@ -119,7 +119,7 @@ async function post(policy: Policy, path: string, version: Version, body: unknow
   return response.text();
 }
 
-/** The events of a task, each as its stream has it, up to its end. */
+/** The events of a task's stream, up to the end. */
 async function streamed(policy: Policy, known = token): Promise<string[]> {
   const stream = await post(policy, "/message:stream", "1.0", {
     message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "Report" }] },
@@ -128,7 +128,7 @@ async function streamed(policy: Policy, known = token): Promise<string[]> {
   return stream.split("\n").flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trim()] : []));
 }
 
-/** The finished task, as 0.3 answers its message. */
+/** The finished task in 0.3's answer to the message. */
 async function answered(policy: Policy, known = token): Promise<Task> {
   const message = {
     kind: "message",
@@ -149,7 +149,7 @@ async function taskOf(policy: Policy, id: string | undefined): Promise<Task> {
   return (await (await fetch(`${servers[policy]?.url}/tasks/${id}`, { headers })).json()) as Task;
 }
 
-/** What is sent of an event where artifacts are sent once they are complete. */
+/** The webhooks for an event if artifacts are sent only when complete. */
 function completed(event: Event, whole: NonNullable<Task["artifacts"]>): Event[] {
   if (event.artifactUpdate === undefined) return [event];
   const { append: _, artifact, lastChunk, ...ids } = event.artifactUpdate;
@@ -157,14 +157,14 @@ function completed(event: Event, whole: NonNullable<Task["artifacts"]>): Event[]
   return lastChunk !== true || found === undefined ? [] : [{ artifactUpdate: { ...ids, artifact: found, lastChunk } }];
 }
 
-/** Times may be written with fewer digits: `.500Z` as `.5Z`. */
+/** Normalizes times, which may have fewer digits: `.5Z` for `.500Z`. */
 function normal(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (name, each: unknown) =>
     name === "timestamp" ? new Date(String(each)).toJSON() : each,
   );
 }
 
-/** Starts it for each test. Where it could not be made, a test says why. */
+/** Starts the receiver for each test. If its setup failed, a test fails with the reason. */
 function describeReceiver(receiver: Receiver, tests: () => void): void {
   const { name, version, program } = receiver;
   const begin = (): void => {
@@ -191,7 +191,7 @@ function webhooks(): Webhook[] {
   });
 }
 
-/** What came up to the end of the task. The agent continues when it has begun to come. */
+/** The webhooks up to the end of the task. The agent continues after the first one arrives. */
 async function received(state: string): Promise<Webhook[]> {
   await expect.poll(() => webhooks().length).toBeGreaterThan(0);
   goOn();
@@ -199,7 +199,7 @@ async function received(state: string): Promise<Webhook[]> {
   return webhooks();
 }
 
-/** A receiver that knows another token, at our server. */
+/** Sends to a receiver that expects another token. */
 async function refused(send: typeof streamed | typeof answered): Promise<void> {
   goOn();
   await send("changes", "guessed");
@@ -211,7 +211,7 @@ const parsed = ({ body }: Webhook): unknown => JSON.parse(body);
 
 for (const receiver of receivers.filter(({ version }) => version === "1.0")) {
   describeReceiver(receiver, () => {
-    it("reads each event, of the same bytes as in the stream", async () => {
+    it("reads each event, with the same bytes as in the stream", async () => {
       const [events, sent] = await Promise.all([streamed("all"), received("TASK_STATE_COMPLETED")]);
       expect(sent.map(({ body }) => body)).toEqual(events);
       expect(sent.map(({ read }) => normal(read))).toEqual(normal(sent.map(parsed)));
@@ -235,7 +235,7 @@ for (const receiver of receivers.filter(({ version }) => version === "1.0")) {
 
 for (const receiver of receivers.filter(({ version }) => version === "0.3")) {
   describeReceiver(receiver, () => {
-    it("reads the task up to its end", async () => {
+    it("reads the task up to the end", async () => {
       const [task, sent] = await Promise.all([answered("changes"), received("completed")]);
       const tasks = sent.map(parsed) as Task[];
       expect(tasks.at(-1)).toEqual(task);

@@ -4,36 +4,36 @@ import { ourSteps } from "./ours.ts";
 import { describePeer, startServer, type PeerProgram, type RunningServer } from "./peer.ts";
 import { expectedSteps, type BindingName, type Outcome, type Peculiarity, type Version } from "./steps.ts";
 
-/** Our client, calling servers on the SDKs of other languages: every operation, stream and error. */
+/** Our client calls servers on the SDKs of other languages: every operation, stream and error. */
 
 interface ServerProgram extends PeerProgram {
-  /** What its card says. */
+  /** The name on its card. */
   readonly agent: string;
   readonly speaks: Readonly<Partial<Record<Version, readonly BindingName[]>>>;
   readonly peculiar: readonly Peculiarity[];
-  /** How long to wait while its streams are silent, in milliseconds, if it leaves them open. Default: for ever. */
+  /** Maximum silence of its streams, in milliseconds, if it leaves them open. Default: no limit. */
   readonly patience?: number;
 }
 
 const all: readonly BindingName[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
 const anyMedia: Peculiarity = {
-  why: "it does not look at media types",
+  why: "it does not check media types",
   steps: { "media-type": { result: "task COMPLETED" } },
 };
 const bytesAsText: Peculiarity = {
-  why: "it takes the bytes of a file for base64",
+  why: "it decodes the bytes of a file as base64",
   version: "0.3",
   steps: { parts: { error: "InternalError" }, "bytes-of-file": { error: "InternalError" } },
 };
 const brokenOff: Peculiarity = {
-  why: "it breaks off where a stream begins with an error",
+  why: "it disconnects if a stream starts with an error",
   version: "0.3",
   binding: "HTTP+JSON",
   steps: { "subscribe-unknown": { error: "ConnectionLost" }, "stream-to-unknown": { error: "ConnectionLost" } },
 };
 const questionLast: Peculiarity = {
-  why: "it puts a question into the history after its answer",
+  why: "it adds a question to the history after its answer",
   steps: {
     question: {
       result: {
@@ -53,7 +53,7 @@ const go2: ServerProgram = {
   agent: "Go 2",
   environment: "go",
   program: "server-v2",
-  // For its REST of 0.3 see below.
+  // Its REST for 0.3 is tested below.
   speaks: { "1.0": all, "0.3": ["JSONRPC", "GRPC"] },
   peculiar: [anyMedia, questionLast],
 };
@@ -71,7 +71,7 @@ const servers: readonly ServerProgram[] = [
       { ...bytesAsText, binding: "GRPC" },
       brokenOff,
       {
-        why: "its REST of 0.3 has no such route",
+        why: "its 0.3 REST lacks this route",
         version: "0.3",
         binding: "HTTP+JSON",
         steps: { "push-delete": { error: "InvalidResponse" } },
@@ -90,14 +90,14 @@ const servers: readonly ServerProgram[] = [
       { ...bytesAsText, binding: "GRPC" },
       brokenOff,
       {
-        why: "a cancel leaves streams open, and a subscription begins with the next event",
+        why: "a cancel leaves streams open, and a subscription starts with the next event",
         steps: {
           cancel: { result: { state: "CANCELED", rest: ["silence"] } },
           subscribe: { result: { first: "nothing", rest: ["silence"], other: ["silence"] } },
         },
       },
       {
-        why: "it says it with another code",
+        why: "it uses another code",
         binding: "JSONRPC",
         steps: {
           "push-create": internal,
@@ -107,12 +107,12 @@ const servers: readonly ServerProgram[] = [
         },
       },
       {
-        why: "it says it with another status",
+        why: "it uses another status",
         binding: "HTTP+JSON",
         steps: { "push-get": unsupported, "push-list": internal, "push-delete": { error: "MethodNotAllowed" } },
       },
       {
-        why: "it says it with another status",
+        why: "it uses another status",
         binding: "GRPC",
         steps: {
           "push-create": internal,
@@ -122,7 +122,7 @@ const servers: readonly ServerProgram[] = [
         },
       },
       {
-        why: "its gRPC has one card alone",
+        why: "its gRPC has only one card",
         binding: "GRPC",
         steps: { "extended-card": { result: "Does what it is told" } },
       },
@@ -135,18 +135,18 @@ const servers: readonly ServerProgram[] = [
     agent: "Go 0.3",
     environment: "go",
     program: "server-v03",
-    // It has no REST.
+    // It does not support REST.
     speaks: { "0.3": ["JSONRPC", "GRPC"] },
     peculiar: [
       anyMedia,
       questionLast,
       {
-        why: "it takes the bytes of a file for base64",
+        why: "it decodes the bytes of a file as base64",
         binding: "GRPC",
         steps: { "bytes-of-file": { result: ["message illegal base64 data at input byte 0"] } },
       },
       {
-        why: "a subscription begins with the next event, in whose place our client puts the task",
+        why: "a subscription starts with the next event, which our client replaces by the task",
         steps: {
           subscribe: { result: { first: "nothing", rest: ["task CANCELED"], other: ["status CANCELED"] } },
         },
@@ -185,7 +185,7 @@ for (const program of servers) {
       const ours: readonly Peculiarity[] = [
         { why: "its own name", steps: { card: { result: { name: program.agent, skills: ["echo"] } } } },
         {
-          why: "our client gives its last state",
+          why: "our client returns its last state",
           steps: { "subscribe-to-finished": { result: ["task COMPLETED"] } },
         },
       ];
@@ -199,7 +199,7 @@ for (const program of servers) {
 }
 
 describePeer({ ...go2, name: "Go SDK 2.3.1 over REST of 0.3" }, () => {
-  it("is a dialect, with the paths of 1.0, that no other SDK of 0.3 understands", async () => {
+  it("is a dialect with 1.0 paths, which no other 0.3 SDK understands", async () => {
     const server = await startServer(go2);
     try {
       const client = await connect(server.url, { version: "0.3", binding: "HTTP+JSON" });

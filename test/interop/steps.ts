@@ -1,17 +1,17 @@
 import { expect } from "vitest";
 
-/** What the steps of a client end in: the same for each, but for how its SDK shows versions, parts and errors. */
+/** The expected results of a client's steps. They depend only on how its SDK presents versions, parts and errors. */
 
 export type Version = "1.0" | "0.3";
 export type BindingName = "JSONRPC" | "HTTP+JSON" | "GRPC";
 
 export type Outcome = { readonly result: unknown } | { readonly error: string };
 
-/** What a client shows as it came over the wire. */
+/** How a client presents values from the wire. */
 export interface Dialect {
-  /** Whether it is an SDK of 0.3: it knows `final` and the parts of that version. */
+  /** Whether it is a 0.3 SDK, with `final` and that version's parts. */
   readonly old: boolean;
-  /** How it names an error of the protocol. */
+  /** Its name for a protocol error. */
   error(name: ErrorName): string;
 }
 
@@ -28,7 +28,7 @@ export type ErrorName = keyof typeof errors;
 
 const bindings: readonly BindingName[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
-/** The code, the HTTP status or that of gRPC: clients of 0.3 have no names for errors. */
+/** The code, or the HTTP or gRPC status, because 0.3 clients have no error names. */
 export function wireError(name: ErrorName, binding: BindingName): string {
   return errors[name][bindings.indexOf(binding)] ?? name;
 }
@@ -47,7 +47,7 @@ const oldParts = [
   { kind: "data", data },
 ];
 
-/** The steps of a client that calls our agent, by their names. */
+/** The steps of a client that calls our agent, by name. */
 function stepsOf(version: Version, { old, error }: Dialect): Readonly<Record<string, Outcome>> {
   const final = old ? ", final" : "";
   const fails = (name: ErrorName): Outcome => ({ error: error(name) });
@@ -68,7 +68,7 @@ function stepsOf(version: Version, { old, error }: Dialect): Readonly<Record<str
       },
     },
     "question-streamed": { result: ["task SUBMITTED", `status INPUT_REQUIRED${final}`] },
-    // 0.3 has no list but over REST, and no SDK of it asks for one.
+    // 0.3 lists tasks only over REST, and no 0.3 SDK supports it.
     ...(version === "1.0" && { tasks: { result: { pages: [2, 1], total: 3, more: [true, false] } } }),
     cancel: { result: { state: "CANCELED", rest: [`status CANCELED${final}`] } },
     subscribe: {
@@ -94,23 +94,23 @@ function stepsOf(version: Version, { old, error }: Dialect): Readonly<Record<str
   };
 }
 
-/** Steps that a peer takes in a way of its own. */
+/** Steps for which a peer has its own results. */
 export interface Peculiarity {
   readonly why: string;
   readonly version?: Version;
   readonly binding?: BindingName;
-  /** The results of steps; `absent`: it has no such step. */
+  /** The results of steps. `absent` if it does not have the step. */
   readonly steps: Readonly<Record<string, Outcome | "absent">>;
 }
 
 export interface ExpectedStep {
   readonly step: string;
-  /** The step, and why it is not what it is elsewhere. */
+  /** The step, and why its result differs. */
   readonly name: string;
   readonly outcome: Outcome | "absent";
 }
 
-/** The steps over one version and binding, with what is peculiar there. */
+/** The steps for one version and binding, with the peer's own results. */
 export function expectedSteps(
   version: Version,
   binding: BindingName,

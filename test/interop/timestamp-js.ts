@@ -20,7 +20,7 @@ import { jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import { artifactOf, cardOf, JsAgent, listening, partsOf, requestOf, serveCard, submittedOf } from "./agent-js.ts";
 import type { RunningServer } from "./peer.ts";
 
-/* The Timestamp extension as the JavaScript sample does it, on the official SDK. */
+/* The Timestamp extension, implemented like the JavaScript sample, on the official SDK. */
 
 const path = "github.com/a2aproject/a2a-samples/extensions/timestamp/v1";
 const uri = `https://${path}`;
@@ -36,7 +36,7 @@ function stamp(things: readonly (Stamped | undefined)[], time: string): void {
   }
 }
 
-/** What the agent has made in an event. */
+/** The agent's messages and artifacts in an event. */
 function saidIn({ kind, data }: AgentExecutionEvent): readonly (Stamped | undefined)[] {
   switch (kind) {
     case "message":
@@ -50,7 +50,7 @@ function saidIn({ kind, data }: AgentExecutionEvent): readonly (Stamped | undefi
   }
 }
 
-/** Says how the message was stamped, and stamps its answer where asked. */
+/** Reports the stamp of the message, and stamps its answer on request. */
 class Stamper extends JsAgent {
   readonly #time: string;
 
@@ -94,7 +94,7 @@ class Stamper extends JsAgent {
   }
 }
 
-/** Starts the agent. `seconds`: what its clock says. */
+/** Starts the agent. `seconds`: the time of its clock. */
 export async function startJsServer(seconds: number): Promise<RunningServer> {
   const { app, url, stop } = await listening();
   const extension = {
@@ -117,7 +117,7 @@ export interface Stamps {
   readonly texts: readonly (string | undefined)[];
 }
 
-/** Calls an agent, and stamps the message. `seconds`: what the clock of the client says. */
+/** Calls an agent, and stamps the message. `seconds`: the time of the client's clock. */
 export async function callFromJs(url: string, seconds: number): Promise<Stamps> {
   const stamping: CallInterceptor = {
     before(args: BeforeArgs) {

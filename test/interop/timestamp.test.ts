@@ -6,18 +6,18 @@ import { describePeer, runClient, startServer, type PeerProgram, type RunningSer
 import { callFromJs, startJsServer, type Stamps } from "./timestamp-js.ts";
 
 /*
- * The Timestamp extension with peers that do on the wire what its public samples do (a2aproject/a2a-samples, samples/{python,js,go}/
- * extensions/timestamp), on the SDKs of their languages: their clients and our server, our client and their servers.
+ * The Timestamp extension with peers that behave like its public samples on the wire (a2aproject/a2a-samples, samples/{python,js,go}/
+ * extensions/timestamp), on the SDKs of their languages: their clients with our server, and our client with their servers.
  */
 
 const key = "github.com/a2aproject/a2a-samples/extensions/timestamp/v1/timestamp";
-/** What the clocks say: ours, and that of the peers. */
+/** The times of our clock and the peers' clock. */
 const ours = 1_800_000_000;
 const theirs = 1_700_000_000;
 
 const timestamp = timestampExtension({ now: () => ours * 1000 });
 
-/** Does what the agents of the peers do, and knows nothing of stamps but what it was sent. */
+/** Behaves like the peers' agents, but sees only the stamps that it receives. */
 const agent = defineAgent({
   name: "Parley stamps",
   description: "Stamps what it says",
@@ -31,7 +31,7 @@ const agent = defineAgent({
 });
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
-/** Every form of RFC 3339 in UTC that the samples write. */
+/** All UTC formats of RFC 3339 that the samples write. */
 const formsOf = (seconds: number): unknown =>
   expect.toBeOneOf([iso(seconds), iso(seconds).replace(".000Z", "+00:00"), iso(seconds).replace(".000Z", "Z")]);
 
@@ -69,7 +69,7 @@ function testsOf(peer: Peer): void {
     });
     afterAll(() => server.close({ grace: 0 }));
 
-    it("and finds our stamp on each status message and artifact; its own has reached the agent", async () => {
+    it("and finds our stamp on each status message and artifact; the agent received its stamp", async () => {
       const { stamps, texts } = await peer.call(server.url);
       expect(stamps).toEqual([iso(ours), iso(ours), iso(ours)]);
       const [working, heard = "", done] = texts;
@@ -86,7 +86,7 @@ function testsOf(peer: Peer): void {
     });
     afterAll(() => server.stop());
 
-    it("which stamps its message, and reads the stamps of messages and artifacts", async () => {
+    it("which stamps its message, and reads the stamps on messages and artifacts", async () => {
       const stamps: (string | undefined)[] = [];
       let heard: string | undefined;
       for await (const event of client.sendStreamingMessage("hi")) {
@@ -98,7 +98,7 @@ function testsOf(peer: Peer): void {
       expect(stamps).toEqual([formsOf(theirs), formsOf(theirs), formsOf(theirs)]);
     });
 
-    it("and that gets no stamps without asking for them (A2A 1.0 §4.6)", async () => {
+    it("which gets no stamps without requesting them (A2A 1.0 §4.6)", async () => {
       const plain = await connect(server.url);
       const { task } = await plain.sendMessage("hi");
       expect(JSON.stringify(task)).not.toContain(key);

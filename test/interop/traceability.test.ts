@@ -5,13 +5,13 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { describePeer, runClient, startServer, type PeerProgram } from "./peer.ts";
 
 /*
- * The Traceability extension with peers that do on the wire what its public samples do (a2aproject/a2a-samples, samples/python:
- * extensions/traceability, agents/adk_currency_agent and its evaluation, hosts/a2a_multiagent_host), on the SDK that those use.
+ * The Traceability extension with peers that behave like its public samples on the wire (a2aproject/a2a-samples, samples/python:
+ * extensions/traceability, agents/adk_currency_agent and its evaluation, hosts/a2a_multiagent_host), on the same SDK.
  */
 
 const python: PeerProgram = { name: "Python SDK 0.3.26", environment: "python03", program: "traceability_v03.py" };
 
-/** Gives the rate that it has from a tool. */
+/** Returns a rate that it gets from a tool. */
 const agent = defineAgent({
   name: "Parley traces",
   description: "Knows a rate",
@@ -31,7 +31,7 @@ describePeer(python, () => {
     onTestFinished(() => server.close({ grace: 0 }));
     const { result, text } = (await runClient(python, ["call", server.url])).get("trajectory") ?? {};
     expect(result, text).toMatchObject({ tools: [["get_rate", { base: "USD" }]] });
-    // Each member that the sample has, and no other.
+    // Exactly the members of the sample.
     const { trace } = result as { trace: { steps: readonly object[] } };
     expect(Object.keys(trace.steps[0] ?? {}).sort()).toEqual([
       "additional_attributes",
@@ -53,9 +53,9 @@ describePeer(python, () => {
   });
 
   describe.each([
-    ["in metadata of its last status, as the currency agent has it", "METADATA"],
-    ["as a text of its artifact, as the host of several agents has it", "ARTIFACT"],
-  ])("gives its trace %s", (_, place) => {
+    ["in metadata of its last status, like the currency agent", "METADATA"],
+    ["as text of its artifact, like the multi-agent host", "ARTIFACT"],
+  ])("returns its trace %s", (_, place) => {
     it("which our client reads from events and from the task", async () => {
       const server = await startServer(python, ["serve", place]);
       onTestFinished(() => server.stop());
@@ -75,7 +75,7 @@ describePeer(python, () => {
       }
     });
 
-    it("which becomes a part of the trace of our agent that delegates to it", async () => {
+    it("which becomes part of our agent's trace when it delegates", async () => {
       const other = await startServer(python, ["serve", place]);
       onTestFinished(() => other.stop());
       const rates = await connect(other.url);

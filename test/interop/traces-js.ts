@@ -13,15 +13,15 @@ import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { artifactOf, cardOf, JsAgent, listening, requestOf, serveCard, submittedOf } from "./agent-js.ts";
 import type { RunningServer } from "./peer.ts";
 
-/* An agent on the official SDK of JavaScript, which knows nothing of traces: it calls another agent without a traceparent. */
+/* An agent on the official JavaScript SDK, which does not support traces: it calls another agent without a traceparent. */
 
-/** The header, as the SDK gives its agents those of a request. */
+/** The request's header, as the SDK passes it to agents. */
 function traceparentOf(headers: unknown): string {
   const value = typeof headers === "object" && headers !== null && "traceparent" in headers && headers.traceparent;
   return String(value);
 }
 
-/** Answers with the `traceparent` that it has received, after it has called the agent behind it. */
+/** Calls the agent behind it, then answers with the `traceparent` that it received. */
 class Caller extends JsAgent {
   readonly #behind: string;
 
@@ -46,7 +46,7 @@ class Caller extends JsAgent {
   }
 }
 
-/** Starts the agent, over each binding. `behind`: the URL of the agent that it calls. */
+/** Starts the agent with all bindings. `behind`: the URL of the agent that it calls. */
 export async function startJsServer(behind: string): Promise<RunningServer> {
   const { app, url, stop } = await listening();
   const rpc = new Server();
@@ -56,7 +56,7 @@ export async function startJsServer(behind: string): Promise<RunningServer> {
     ),
   );
   const urls = { JSONRPC: `${url}/rpc`, "HTTP+JSON": `${url}/rest`, GRPC: `127.0.0.1:${port}` };
-  const card = cardOf("JavaScript", "Says which trace it is in", urls);
+  const card = cardOf("JavaScript", "Returns its traceparent", urls);
   const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Caller(behind));
   const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
   serveCard(app, card);

@@ -8,8 +8,8 @@ import type { BindingName } from "./steps.ts";
 import { startJsServer } from "./traces-js.ts";
 
 /**
- * One message that goes through our agent to agents on the official SDKs of three languages. Each answers with the `traceparent` that it has
- * received. None of these SDKs hands it on: the agent of ours behind the one in JavaScript begins a trace of its own.
+ * One message goes through our agent to agents on the official SDKs of three languages. Each answers with the `traceparent` that it
+ * received. None of these SDKs propagates it, so our agent behind the JavaScript agent starts a new trace.
  */
 
 registered();
@@ -19,7 +19,7 @@ const go: PeerProgram = { name: "Go SDK 2.3.1", environment: "go", program: "ser
 
 const bindings: readonly BindingName[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
-/** Kind and name of each span, below its parent. */
+/** The kind and name of each span, indented below its parent. */
 const golden = [
   "CLIENT SendMessage",
   "  SERVER SendMessage",
@@ -37,7 +37,7 @@ type ReadableSpan = Spans["finished"][number];
 
 const kinds = ["INTERNAL", "SERVER", "CLIENT"];
 
-/** The spans of a trace as a tree, siblings by their names. */
+/** The spans of a trace as a tree, with siblings sorted by name. */
 function treeOf(spans: readonly ReadableSpan[]): readonly string[] {
   const below = (parent: string | undefined, depth: number): readonly string[] =>
     spans
@@ -54,7 +54,7 @@ const traceOf = (span: ReadableSpan): string => span.spanContext().traceId;
 const traceparentOf = (span: ReadableSpan | undefined): string =>
   `00-${span?.spanContext().traceId ?? ""}-${span?.spanContext().spanId ?? ""}-01`;
 
-/** Serves our agents, `onMessage` as the guide, and sends it a message. */
+/** Serves our agents, and sends a message to the guide. */
 async function traced(urls: readonly string[], binding: BindingName, spans: Spans): Promise<Map<string, string>> {
   const observer = telemetry({ tracerProvider: spans.provider });
   const options = { observer, interceptors: [observeRequests(observer)] };
@@ -110,30 +110,33 @@ describePeer(python, () =>
       for (const each of running.reverse()) await each.stop();
     });
 
-    test.each(bindings)("over %s each of the three receives the traceparent of its request", async (binding) => {
-      spans.exporter.reset();
-      const received = await traced(
-        running.slice(1).map(({ url }) => url),
-        binding,
-        spans,
-      );
-      await vi.waitFor(() => expect(spans.finished).toHaveLength(golden.length + goldenBehind.length));
-      const [root] = spans.finished.filter(
-        ({ kind, name, parentSpanContext }) =>
-          kinds[kind] === "CLIENT" && name === "SendMessage" && parentSpanContext === undefined,
-      );
-      const trace = root === undefined ? "" : traceOf(root);
-      const within = spans.finished.filter((span) => traceOf(span) === trace);
-      const others = spans.finished.filter((span) => traceOf(span) !== trace);
-      expect(treeOf(within)).toEqual(golden);
-      expect(treeOf(others)).toEqual(goldenBehind);
-      for (const name of ["Python 1", "Go 2", "JavaScript"]) {
-        const delegation = within.find((span) => span.name === `invoke_agent ${name}`);
-        const request = within.find(
-          ({ parentSpanContext }) => parentSpanContext?.spanId === delegation?.spanContext().spanId,
+    test.each(bindings)(
+      "over %s, each of the three agents receives the traceparent of its request",
+      async (binding) => {
+        spans.exporter.reset();
+        const received = await traced(
+          running.slice(1).map(({ url }) => url),
+          binding,
+          spans,
         );
-        expect([name, received.get(name)]).toEqual([name, traceparentOf(request)]);
-      }
-    });
+        await vi.waitFor(() => expect(spans.finished).toHaveLength(golden.length + goldenBehind.length));
+        const [root] = spans.finished.filter(
+          ({ kind, name, parentSpanContext }) =>
+            kinds[kind] === "CLIENT" && name === "SendMessage" && parentSpanContext === undefined,
+        );
+        const trace = root === undefined ? "" : traceOf(root);
+        const within = spans.finished.filter((span) => traceOf(span) === trace);
+        const others = spans.finished.filter((span) => traceOf(span) !== trace);
+        expect(treeOf(within)).toEqual(golden);
+        expect(treeOf(others)).toEqual(goldenBehind);
+        for (const name of ["Python 1", "Go 2", "JavaScript"]) {
+          const delegation = within.find((span) => span.name === `invoke_agent ${name}`);
+          const request = within.find(
+            ({ parentSpanContext }) => parentSpanContext?.spanId === delegation?.spanContext().spanId,
+          );
+          expect([name, received.get(name)]).toEqual([name, traceparentOf(request)]);
+        }
+      },
+    );
   }),
 );

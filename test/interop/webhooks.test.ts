@@ -3,11 +3,11 @@ import { connect } from "@parley/node";
 import { listenForWebhooks, type Listening } from "../e2e/webhook-listener.ts";
 import { describePeer, startServer, type PeerProgram, type RunningServer } from "./peer.ts";
 
-/** Webhooks that the SDKs of other languages send, at our receiver. The bodies are compared as they came over the wire. */
+/** Our receiver reads webhooks from the SDKs of other languages. The tests compare the raw bodies. */
 
 interface Sender extends PeerProgram {
   readonly version: "1.0" | "0.3";
-  /** The beginning of each body, and its media type. */
+  /** Matches the start of each body. */
   readonly begins: RegExp;
   readonly authorization?: string;
 }
@@ -25,7 +25,7 @@ const senders: readonly Sender[] = [
     authorization: "Bearer abc",
   },
   {
-    // It sends no Authorization.
+    // It does not send Authorization.
     name: "Python SDK 0.3.26",
     environment: "python03",
     program: "server_v03.py",
@@ -50,7 +50,7 @@ const senders: readonly Sender[] = [
   },
 ];
 
-/** Our model has times in milliseconds. */
+/** Truncates times to milliseconds, like our model. */
 function inMilliseconds(name: string, value: unknown): unknown {
   return name === "timestamp" ? new Date(String(value)).toJSON() : value;
 }

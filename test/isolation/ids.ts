@@ -10,7 +10,7 @@ export interface Got {
   readonly token?: string | undefined;
 }
 
-/** Whether a context was named by a caller: everybody can know it, without having seen it. */
+/** Whether a context was named by a caller: everyone can know it, without having seen it. */
 export function isNamed(contextId: string): boolean {
   return /^c\d$/.test(contextId);
 }

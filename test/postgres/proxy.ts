@@ -22,9 +22,9 @@ export interface Proxy {
   target: number;
   /** Called with each piece that the client sends. */
   onRequest: (text: string) => Harm | undefined;
-  /** Whether nothing passes any more, while connections stay open. */
+  /** Whether nothing passes, while connections stay open. */
   isSilent: boolean;
-  /** Lets nothing pass any more on the connections that there are, and leaves them open, as a NAT does that has forgotten them. New ones work. */
+  /** Blocks all traffic on the connections that there are, and leaves them open, as a NAT does that has forgotten them. New ones work. */
   forget(): void;
   /** Ends the connections of clients, and not those to the server. */
   cut(): void;

@@ -12,21 +12,21 @@ const exec = promisify(execFile);
 export interface Published {
   /** Address of the registry. */
   readonly url: string;
-  /** Manifest of a version, as it was published; empty if it was not. */
+  /** The published manifest of a version. Empty if it was not published. */
   manifest(name: string, version: string): Promise<Readonly<Record<string, unknown>>>;
-  /** An empty folder. Programs in its folder `bin` are found by the shell. */
+  /** An empty folder. The shell finds programs in its `bin` folder. */
   readonly home: string;
-  /** What a line prints in a shell, as a user types it. */
+  /** Runs a command line in a shell. Returns its output. */
   shell(line: string, cwd: string): Promise<string>;
-  /** Starts a line that serves, and resolves to what it has printed once a match is there. */
+  /** Starts a server by a command line. Once its output matches, resolves to the first group of the match, or to all output. */
   serving(line: string, cwd: string, pattern: RegExp): Promise<string>;
-  /** Ends what serves. */
+  /** Ends the servers. */
   kill(): Promise<void>;
-  /** Ends what serves, and removes the folder. */
+  /** Ends the servers, and removes the folder. */
   close(): Promise<void>;
 }
 
-/** What a test file has of the packages. */
+/** Gives a test file access to the published packages. */
 export async function openPublished(): Promise<Published> {
   const { url, env: own } = inject("registry");
   const home = await mkdtemp(join(tmpdir(), "parley-tarballs-"));
@@ -34,14 +34,14 @@ export async function openPublished(): Promise<Published> {
   const environment = (): NodeJS.ProcessEnv => {
     const { NO_COLOR: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...rest } = process.env;
     const bin = join(home, "bin");
-    // No answer to a question of npx: what is not installed is an error.
+    // npx must not install missing packages: they are an error.
     return { ...rest, ...own, PATH: `${bin}${delimiter}${rest["PATH"]}`, npm_config_yes: "false" };
   };
   async function kill(): Promise<void> {
     for (const child of children.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const gone = once(child, "exit");
-      // With what it has started: npx runs the program in a process of its own.
+      // Kills the process group, because npx runs the program in a child process.
       process.kill(-(child.pid as number), "SIGKILL");
       await gone;
     }

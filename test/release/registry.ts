@@ -24,7 +24,7 @@ export interface Registry {
   breakAt(name?: string): void;
   /** Rejects all connections. `env` still points here, and to no other registry. */
   readonly env: NodeJS.ProcessEnv;
-  /** Answers nobody any more. `env` still leads here, and to no other registry. */
+  /** Stops answering. `env` still leads here, and to no other registry. */
   stop(): Promise<void>;
   close(): Promise<void>;
 }

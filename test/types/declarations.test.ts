@@ -8,7 +8,7 @@ import { entriesOf } from "../../scripts/entries.mjs";
 import { publishedPackages } from "../../scripts/tarballs.mjs";
 import { openPublished, type Published } from "../release/published.ts";
 
-/** The declarations of all packages, compiled by their users: `skipLibCheck` is off, so every error in any of them counts. */
+/** Compiles the declarations of all packages like a user, without `skipLibCheck`, so that every error in them fails. */
 
 const exec = promisify(execFile);
 const folder = fileURLToPath(new URL(".", import.meta.url));
@@ -19,15 +19,15 @@ const compilers = ["5.0", "5.9", "7"] as const;
 /** Versions of `@types/node`. */
 const nodes = ["20", "22", "24", "latest"] as const;
 
-/** Packages whose declarations have types of frameworks, which ask for a newer compiler and for `skipLibCheck`. */
+/** Packages whose declarations use types of frameworks, which require a newer compiler and `skipLibCheck`. */
 const ofFrameworks: readonly string[] = ["@parley/frameworks", "@parley/mcp"];
-/** The oldest compiler that the pages of those promise. */
+/** The oldest compiler that their READMEs promise. */
 const oldestOfFrameworks = "5.9";
 
 type Compiler = (typeof compilers)[number];
 type NodeTypes = (typeof nodes)[number];
 
-/** What is compiled beside the entry points. */
+/** Programs to compile in addition to the entry points. */
 const programs = ["extensions.ts", "use.ts", "values.ts"];
 
 let published: Published;
@@ -60,12 +60,12 @@ beforeAll(async () => {
 });
 afterAll(() => published.close());
 
-/** Optional peers of others, whose types are in declarations. */
+/** Third-party peer dependencies, whose types the declarations use. */
 function strangers(peers: Readonly<Record<string, string>> = {}): readonly string[] {
   return Object.entries(peers).flatMap(([name, range]) => (name.startsWith("@parley/") ? [] : [`'${name}@${range}'`]));
 }
 
-/** Imports of every entry point with types, so that each of its declarations is checked. */
+/** Re-exports every entry point with types, so that all its declarations are checked. */
 function everyEntry(of: (name: string) => boolean): string {
   return publishedPackages()
     .filter(({ manifest }) => of(manifest.name))
@@ -80,11 +80,11 @@ interface Project {
   readonly files: readonly string[];
   readonly compiler: Compiler;
   readonly node: NodeTypes;
-  /** Options besides those that each project has. */
+  /** Options in addition to the common ones. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** What the compiler prints. */
+/** Runs the compiler. Returns its output. */
 async function compile({ files, compiler, node, options }: Project): Promise<string> {
   const name = `tsconfig.${[compiler, node, ...Object.values(options), files.length].join("-").replaceAll(/[^\w.]+/g, "-")}.json`;
   const checks = { noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
@@ -97,7 +97,7 @@ async function compile({ files, compiler, node, options }: Project): Promise<str
   );
 }
 
-test("5.0 is the compiler that the pages name, and every package is compiled", async () => {
+test("the READMEs name 5.0 as the oldest compiler, and every package is compiled", async () => {
   const { version } = JSON.parse(await readFile(join(project, "node_modules/typescript-5.0/package.json"), "utf8")) as {
     version: string;
   };
@@ -111,12 +111,12 @@ test("5.0 is the compiler that the pages name, and every package is compiled", a
   }
 });
 
-/** esnext has the types of explicit resource management. */
+/** esnext includes the types of explicit resource management. */
 const targets = ["es2022", "esnext"] as const;
 
 /**
- * All for the newest compiler. The others take ten times as long: each of them meets each target, and the oldest and the newest types of Node
- * that it can read. `@types/node` 24 and newer needs TypeScript 5.6.
+ * All combinations for the newest compiler. The others take ten times as long, so each gets only both targets, with the oldest and the newest
+ * `@types/node` that it supports. `@types/node` 24 and newer requires TypeScript 5.6.
  */
 const cases: readonly (readonly [Compiler, NodeTypes, (typeof targets)[number]])[] = [
   ["5.0", "20", "es2022"],
@@ -126,7 +126,7 @@ const cases: readonly (readonly [Compiler, NodeTypes, (typeof targets)[number]])
   ...nodes.flatMap((node) => targets.map((target) => ["7", node, target] as const)),
 ];
 
-// As programs for Node are compiled.
+// With the options of a Node program.
 test.concurrent.each(cases)(
   "TypeScript %s with @types/node %s compiles programs and every declaration, for %s",
   async (compiler, node, target) => {
@@ -135,7 +135,7 @@ test.concurrent.each(cases)(
   },
 );
 
-// As bundlers compile programs for a browser too, and without exactOptionalPropertyTypes: both values are common.
+// With the options of a bundler, including for browsers, and without exactOptionalPropertyTypes, because both settings are common.
 test.concurrent.each(compilers)(
   "TypeScript %s compiles programs and every declaration, for a bundler",
   async (compiler) => {

@@ -1,4 +1,4 @@
-// Extensions are typed from end to end: what is not on, and what does not match, does not compile.
+// Extensions are typed from end to end: inactive extensions and mismatched values do not compile.
 import { createHandler, defineAgent, memoryStore, text, type AgentEvent, type Turn } from "@parley/server";
 import type { StandardSchema } from "@parley/a2a/internal/model/index";
 import { connect, connectJsonRpc, type Client, type ConnectOptions } from "@parley/a2a";
@@ -49,7 +49,7 @@ const find = search.methods?.["notes/search"];
 if (find !== undefined) defineExtension({ uri: "urn:example:named", methods: { "notes/find": find } });
 // @ts-expect-error the name of a method has a slash
 if (find !== undefined) defineExtension({ uri: "urn:example:unnamed", methods: { find } });
-// @ts-expect-error a method says where it is over HTTP+JSON
+// @ts-expect-error a method must declare its HTTP+JSON route
 extensionMethod({ request: query, response: found, grpc: "/example.v1.Notes/Search" });
 
 // An agent.
@@ -152,7 +152,7 @@ export async function read(): Promise<readonly unknown[]> {
     const forms: readonly { amount: number }[] | undefined = event.ext(stamp)?.data.form;
     const five: number | undefined = event.ext(trace);
     const state: string | undefined = event.ext(search)?.state;
-    // The union of the events stays one: each member narrows.
+    // The events remain a union, so each member narrows it.
     if (event.statusUpdate) seen.push(event.statusUpdate.status.state);
     else if (event.task) seen.push(event.task.status.state, event.task.ext(stamp)?.task.by);
     else if (event.message) seen.push(event.message.parts, event.message.ext(trace));

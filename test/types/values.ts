@@ -1,5 +1,5 @@
-// What may be passed where JSON is asked for, and what is refused. A line that is refused has an expected error: where the compiler
-// does not find one, the test fails.
+// Values that are accepted as JSON, and values that are rejected. A rejected line has an expected error, and the test fails if the
+// compiler does not report it.
 import { artifact, data, message, type JsonLike, type JsonObject, type JsonValue } from "@parley/a2a/model";
 import { defineAgent, file, text, type Turn } from "@parley/server";
 
@@ -101,7 +101,7 @@ export function generic<Narrow extends JsonValue, Wide extends JsonLike<Wide>>(
   return [data(narrow), data({ narrow }), data([narrow]), data(wide), data({ wide }), data([wide]), data(page)];
 }
 
-// What is read back is any JSON.
+// Data that is read back has the type of any JSON.
 export const read: JsonValue = data(city).data;
 // @ts-expect-error It has no type of its own.
 export const typed: City = data(city).data;

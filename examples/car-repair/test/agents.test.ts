@@ -13,11 +13,11 @@ import { serveTools, warehouseTools, workshopTools, type OnCall, type ToolCall }
 
 const part = "#12345";
 
-/** A video of a car, as a camera without compression makes it. */
+/** An uncompressed video of a car. */
 const video = (scene: Scene = { knocks: 5, leaks: true }) =>
   file(film(scene), { filename: "noise.avi", mediaType: "video/x-msvideo" });
 
-/** The tools of both, over MCP. */
+/** The tools of the mechanic and the supplier, over MCP. */
 async function tools(stock: Map<string, number>, onCall: OnCall) {
   const workshop = await serveTools(workshopTools(onCall));
   const warehouse = await serveTools(warehouseTools(stock));
@@ -64,7 +64,7 @@ const question = ({ status }: Task) => {
   return status.message?.parts[0]?.text;
 };
 
-/** The conversation with the manager, up to its end. */
+/** Runs the whole conversation with the manager. */
 async function talk(conversation: Conversation): Promise<Task> {
   await conversation.send("My car is making a rattling noise");
   await conversation.send({ message: { parts: [video()] } });
@@ -80,7 +80,7 @@ function signal() {
   return { given, give: () => give() };
 }
 
-/** The texts of each side, in the languages of the guide "A2A and MCP" and of its translation. */
+/** The texts of both sides, in the languages of the guide "A2A and MCP" and its translation. */
 const stories = [
   {
     language: "English",
@@ -150,7 +150,7 @@ it("describes what it finds in the video, and asks for another one if it finds n
   expect(question(loud.task!)).toBe("I hear it knock 4 times a second. How long has this been happening?");
 });
 
-it("makes AVI files, and reads its own", () => {
+it("writes AVI files, and reads them", () => {
   const scene = film({ knocks: 8, leaks: true });
   const read = fromAvi(scene);
   expect(read).toMatchObject({ width: 48, height: 32, rate: 5, sampleRate: 8000 });
@@ -163,12 +163,12 @@ it("makes AVI files, and reads its own", () => {
   expect([String.fromCharCode(...timeless.subarray(24, 28)), watch(timeless)]).toEqual(["avih", undefined]);
 });
 
-it("speaks the newest version of MCP with its tools", async () => {
+it("uses the newest version of MCP with its tools", async () => {
   const { workshop } = await given();
   expect(workshop.getNegotiatedProtocolVersion()).toBe("2026-07-28");
 });
 
-it("says that a part is out of stock, and orders nothing", async () => {
+it("reports that a part is out of stock, and orders nothing", async () => {
   const { conversation, supplier } = await given({ stock: 0 });
   const { status } = await talk(conversation);
   expect(status.state).toBe("TASK_STATE_FAILED");
@@ -176,7 +176,7 @@ it("says that a part is out of stock, and orders nothing", async () => {
   expect((await supplier.listTasks()).tasks).toEqual([]);
 });
 
-it("ends a job whose model does not finish, and passes errors of tools to the model", async () => {
+it("ends a job whose model never finishes, and passes tool errors to the model", async () => {
   const results: string[] = [];
   const { conversation, called } = await given({
     thinks: async (_job, done) => {
@@ -192,7 +192,7 @@ it("ends a job whose model does not finish, and passes errors of tools to the mo
   expect(results[1]).toBe("The manual has no P9999.");
 });
 
-it("repeats only the call that was under way when the mechanic crashed, and takes one part", async () => {
+it("repeats only the call in progress when the mechanic crashed, and takes one part", async () => {
   const parts = new Map([[part, 2]]);
   const called: string[] = [];
   const [begun, crashed] = [signal(), signal()];

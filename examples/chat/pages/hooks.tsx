@@ -5,7 +5,7 @@ import { Page, show } from "./page.tsx";
 const agent = new RemoteAgent(location.origin);
 
 function Chat(): ReactNode {
-  // The storage has the ids, so a reload shows the same conversation.
+  // The storage keeps the ids, so a reload shows the same conversation.
   const chat = useConversation({ agent, storage: sessionStorage });
   return (
     <Page {...chat} send={(text) => void chat.sendMessage(text)} stop={() => void chat.stop()}>

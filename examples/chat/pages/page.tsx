@@ -9,7 +9,7 @@ interface PageProps {
   readonly children: ReactNode;
 }
 
-/** What both front ends have around their messages. */
+/** The layout around the messages, shared by both front ends. */
 export function Page({ status, error, send, stop, children }: PageProps): ReactNode {
   const [input, setInput] = useState("");
   return (

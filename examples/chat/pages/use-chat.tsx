@@ -3,7 +3,7 @@ import { A2AChatTransport, type A2AUIMessage } from "@parley/frameworks/chat";
 import type { ReactNode } from "react";
 import { Page, show } from "./page.tsx";
 
-// The address has the id of the chat, so a reload shows the same one.
+// The URL has the chat id, so a reload shows the same chat.
 location.hash ||= crypto.randomUUID();
 const id = location.hash.slice(1);
 const transport = new A2AChatTransport({ agent: location.origin });

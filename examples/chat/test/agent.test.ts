@@ -4,7 +4,7 @@ import { createAgent } from "../agent.ts";
 
 /* test/browser/example-chat.test.ts opens the pages. */
 
-it("asks for the city, and plans three days in it", async () => {
+it("asks for a city, and plans three days there", async () => {
   const { client, close } = await testAgent(createAgent(1));
   onTestFinished(close);
   const conversation = client.conversation();

@@ -110,7 +110,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("over %s", (binding) => {
 });
 
 describe("a conversation", () => {
-  it("remembers the table for later questions, also after a restart of the server", async () => {
+  it("remembers the table for later questions, even after a restart of the server", async () => {
     const path = join(await folder(), "store.db");
     const first = await start({ path });
     const { contextId } = await send(await connect(first.url), [csvPart("weather.csv")]);

@@ -33,7 +33,7 @@ async function running(name: string, dies: readonly string[] = []) {
     started.on("exit", () => {
       if (over) return;
       deaths += 1;
-      // A program that cannot start is not retried for ever: its clients report it.
+      // A program that cannot start is not retried forever: its clients report it.
       if (deaths < 5) void start([]);
     });
     await Promise.race([once(createInterface(started.stdout), "line"), once(started, "exit")]);

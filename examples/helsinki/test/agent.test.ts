@@ -87,7 +87,7 @@ it("books independent parts at the same time", async () => {
       });
     }
   });
-  // Neither of the two ends before both have begun: in sequence, they would wait for ever.
+  // Neither of the two ends before both have begun: in sequence, they would wait forever.
   const { client } = await given(async (service, on) => {
     begun.get(service)?.();
     if (service === "hotel" || service === "snowmobiling") await both;

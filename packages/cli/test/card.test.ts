@@ -107,7 +107,7 @@ describe("parley card sign and verify", () => {
     expect(err).toContain(said);
   });
 
-  test("do not show a file that is not JSON: it may be a key", async () => {
+  test("do not show a file that is not JSON, because it may be a key", async () => {
     await writeFile(join(folder, "bad.json"), '{"d":"s3cret-of-the-test"');
     const { err } = await run(["sign", "card.json", "--key", "bad.json", "--verbose"]);
     expect(err).not.toContain("s3cret");
@@ -162,7 +162,7 @@ describe("parley card verify, for an agent", () => {
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     await makeKey("mine");
     keys = await readFile(join(folder, "mine-keys.json"), "utf8");
-    // An unknown member is signed too, and must be kept.
+    // The signature covers an unknown member, which must be kept.
     await writeFile(join(folder, "served.json"), JSON.stringify({ ...card(url), ofTheFuture: [""] }));
     text = await signed("mine", "served.json");
   });
@@ -171,7 +171,7 @@ describe("parley card verify, for an agent", () => {
     server.close();
   });
 
-  test("reads the card as it is served, and the keys from a file or from the URL of the user", async () => {
+  test("reads the served card, and the keys from a file or from the user's URL", async () => {
     for (const place of ["mine-keys.json", `${url}/keys.json`]) {
       expect(await run(["verify", url, "--keys", place])).toMatchObject({ code: 0, err: "" });
     }

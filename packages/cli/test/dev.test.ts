@@ -111,7 +111,7 @@ const gone = (pid: number): Promise<void> =>
 /** Never yields, so its process handles nothing. */
 const loop = 'console.log("pid " + process.pid + "."); for (;;);';
 
-test("says why nothing is served, and leaves no process if it is killed while a module loops for ever", async () => {
+test("says why nothing is served, and leaves no process if it is killed while a module loops forever", async () => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;

@@ -335,7 +335,7 @@ describe("parley doctor", () => {
   });
 });
 
-test("a clock is judged by the precision of the header: whole seconds, written while the request was under way", () => {
+test("a clock is judged by the precision of the header: whole seconds, written while the request was in progress", () => {
   const verdict = (said: number): string => checkClock({ said, asked: 100_000, answered: 103_000 }).verdict;
   expect(verdict(99_000)).toBe("ok");
   expect(verdict(103_000)).toBe("ok");

@@ -175,7 +175,7 @@ describe("parley watch", () => {
     return / --task (\S+) /.exec(err)?.[1] ?? "";
   }
 
-  // A waiting task's stream stays open, because somebody else may answer.
+  // A waiting task's stream stays open, because someone else may answer.
   test.each([true, false])("fills the form that a task waits for (the agent streams: %s)", async (streams) => {
     const at = streams ? server.url : polled.url;
     const { code, questions, left, out, err } = await typed(["watch", at, await waitingTask(at)], answers);

@@ -151,7 +151,7 @@ describe("parley serve", () => {
     expect(off).toBe("Stopping; press Ctrl-C again to stop at once.\n");
   });
 
-  test("continues when nothing reads its standard error any more", async () => {
+  test("continues when nothing reads its standard error", async () => {
     const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
     running.child.stderr.destroy();
     for (const words of ["throw", "throw"]) expect((await parleyHere(["send", urls[0] ?? "", words])).code).toBe(1);

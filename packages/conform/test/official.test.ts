@@ -9,7 +9,7 @@ import { conform, idsOf, type Outcome } from "./support.ts";
 const everywhere = [
   // A conditional request gets the whole card (§8.6.2).
   "CARD-CACHE-103",
-  // It does not check parts: none, an empty one, one with two contents, text instead of the list (§3.3.2, §5.7).
+  // It accepts invalid parts: an empty list, an empty part, a part with two contents, and text instead of a list (§3.3.2, §5.7).
   "CORE-VALID-101",
   "CORE-VALID-104",
   "CORE-VALID-105",

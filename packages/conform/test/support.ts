@@ -6,11 +6,11 @@ import { work as wait } from "./work.ts";
 
 export interface Outcome {
   readonly report: Report;
-  /** The tests by binding, and by version for other versions than 1.0, such as `jsonrpc 0.3`. */
+  /** The tests by binding, followed by the version if it is not 1.0, such as `jsonrpc 0.3`. */
   readonly bindings: Readonly<Record<string, readonly TestReport[]>>;
 }
 
-/** How long the agent works, in milliseconds: a test has to find it working. */
+/** How long the agent works, in milliseconds. Long enough for a test to observe it. */
 const defaultWork = 6_000;
 
 /** Runs tests, many at a time, and sorts the results by binding. */
@@ -40,7 +40,7 @@ export type Configuration = "plain" | "silent" | "guarded" | "open" | "required"
 
 const requiredExtension = "https://example.com/required/v1";
 
-/** Servers of ours: one has each capability, and another lacks it. */
+/** Starts one of our servers. For each capability, one configuration has it and another lacks it. */
 export async function startParley(configuration: Configuration, work: number = defaultWork): Promise<Server> {
   const agents: Readonly<Record<Configuration, Agent>> = {
     plain: actsAgent({ work, wait }),

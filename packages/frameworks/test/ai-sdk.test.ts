@@ -42,7 +42,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect(prompt.map(({ role }) => role)).toEqual(["system", "user"]);
   });
 
-  test("runs tools, and gives the model their results", async () => {
+  test("runs tools, and passes their results to the model", async () => {
     const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Paid"));
     const inputs: unknown[] = [];
     const tools = pay(async (input: unknown) => {
@@ -58,7 +58,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain("receipt");
   });
 
-  test("turns errors of tools, unknown tools and invalid arguments into results that the model reads", async () => {
+  test("turns tool errors, unknown tools and invalid arguments into results that the model reads", async () => {
     const model = new Scripted(
       calls(["c1", "pay", { amount: 5 }], ["c2", "steal", {}], ["c3", "pay", '{"amount":']),
       says("Sorry"),
@@ -75,7 +75,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("Sorry");
   });
 
-  test("passes on preliminary results of a generator", async () => {
+  test("forwards preliminary results of a generator", async () => {
     const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Done"));
     async function* execute(): AsyncGenerator<string> {
       yield "half";
@@ -108,7 +108,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
       return { model, paid, conversation, parts, approvals };
     };
 
-    test("asks with tool, arguments, digest and form, and runs the tool after yes", async () => {
+    test("asks with the tool, arguments, digest and form, and runs the tool after yes", async () => {
       const { model, paid, conversation, parts, approvals } = await paying(5);
       expect(parts[0]?.text).toBe('Approve pay {"amount":5}?');
       expect(approvals).toMatchObject([{ toolCallId: "c1", toolName: "pay", input: { amount: 5 } }]);
@@ -123,7 +123,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
       expect(model.calls).toHaveLength(2);
     });
 
-    test("asks again for another digest and for another text, and never runs the tool", async () => {
+    test("asks again after another digest or another text, and never runs the tool", async () => {
       const { paid, conversation } = await paying(5);
       for (const answer of [[{ data: { approved: true, digest: "00" } }], [{ text: "What is it for?" }]]) {
         const { task } = await conversation.send({ parts: answer });
@@ -133,7 +133,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
       expect(paid).toEqual([]);
     });
 
-    test("takes several decisions at once, and gives the model the reason of a denial", async () => {
+    test("accepts several decisions at once, and tells the model the reason for a denial", async () => {
       const { model, paid, conversation, approvals } = await paying(5, 6);
       const [one, two] = approvals;
       const again = await conversation.send({ parts: [{ data: { approved: true, digest: one?.digest ?? "" } }] });
@@ -149,7 +149,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     });
   });
 
-  test("takes no yes that was sent before the question", async () => {
+  test("ignores a yes that was sent before the question", async () => {
     const wanted = [5, 6].map((amount, at) => calls([`c${at}`, "pay", { amount }]));
     const model = new Scripted(...wanted, says("Thanks"));
     const paid: unknown[] = [];
@@ -182,7 +182,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     await expect.poll(() => paid.length).toBe(2);
   });
 
-  test("stops a model that never ends", async () => {
+  test("stops a model whose answer never ends", async () => {
     const schema = jsonSchema({ type: "object", properties: {} });
     let sent = 0;
     const model = new Scripted(async function* () {
@@ -213,7 +213,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
   });
 
   test.each([true, false])(
-    "shows reasoning as progress if `reasoning` is %s, and never keeps it",
+    "shows reasoning as progress if `reasoning` is %s, and never stores it",
     async (reasoning) => {
       const thought = says("Two ", "and two").map((part) => ({
         ...part,
@@ -233,7 +233,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     },
   );
 
-  test("gives files as artifacts, documents as sources, and the usage of all answers", async () => {
+  test("returns files as artifacts, documents as sources, and the usage of all answers", async () => {
     const document = { type: "source", sourceType: "document", id: "d", mediaType: "text/plain", title: "Notes" };
     const file = { type: "file", mediaType: "image/png" };
     const files = [
@@ -260,7 +260,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     ]);
   });
 
-  test("gives an object as data", async () => {
+  test("returns an object as data", async () => {
     const model = new Scripted(says('{"city":', '"Basel"}'));
     const schema = jsonSchema({ type: "object", properties: { city: { type: "string" } }, required: ["city"] });
     const client = await served(new ToolLoopAgent({ model, output: Output.object({ schema }) }));
@@ -269,10 +269,10 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
   });
 
   test.each([
-    ["length", "COMPLETED", /cut off/],
+    ["length", "COMPLETED", /incomplete/],
     ["content-filter", "FAILED", /withheld/],
     ["error", "FAILED", /The model failed/],
-  ])("names the finish reason %s", async (reason, state, said) => {
+  ])("reports the finish reason %s", async (reason, state, said) => {
     const model = new Scripted([...says("Half").slice(0, -1), finish(reason)]);
     const client = await served(new ToolLoopAgent({ model }));
     const { task } = await client.sendMessage("Hi");
@@ -280,7 +280,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect(task?.status.message?.parts[0]?.text).toMatch(said);
   });
 
-  test("puts parts in order, leaves out unknown ones, and fails for an answer without an end", async () => {
+  test("reorders parts, omits unknown ones, and fails if an answer has no end", async () => {
     const [start, , end, done] = says("x");
     const delta = { type: "text-delta", id: "1", delta: "Late" };
     const nonsense = [delta, start, { type: "telepathy" }, end, end, done, delta].flatMap((part) => part ?? []);
@@ -292,7 +292,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect((await client.sendMessage("Again")).task?.status.state).toBe("TASK_STATE_FAILED");
   });
 
-  test("ends a loop of calls at stopWhen, also if the model repeats an id", async () => {
+  test("ends a loop of calls at stopWhen, even if the model repeats an id", async () => {
     const model = new Scripted(calls(["same", "pay", { amount: 1 }]));
     let paid = 0;
     const client = await served(
@@ -303,7 +303,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect([model.calls.length, paid]).toEqual([4, 4]);
   });
 
-  test("gives the model the conversation and files", async () => {
+  test("passes the conversation and files to the model", async () => {
     const model = new Scripted(says("One"), says("Two"));
     const client = await served(new ToolLoopAgent({ model }));
     const conversation = client.conversation();
@@ -317,7 +317,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
   });
 });
 
-test("makes the agent of a turn, with tools that are steps of the turn", async () => {
+test("creates the agent for a turn, with tools that are already steps", async () => {
   const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Paid"));
   const make: AISDKAgentFactory = async (durable, turn) => {
     const execute = (_: unknown, { toolCallId }: { toolCallId: string }) => turn.step(toolCallId, () => "receipt");
@@ -341,7 +341,7 @@ test("tools that `prepareCall` adds are steps", async () => {
   expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)]);
 });
 
-test("gives files of a V4 model as artifacts", async () => {
+test("returns files of a V4 model as artifacts", async () => {
   const { ToolLoopAgent } = versions.find(({ name }) => name === "ai 7") ?? {};
   if (ToolLoopAgent === undefined) throw new Error("ai 7 is missing");
   const data = { type: "data", data: new TextEncoder().encode("bytes") };
@@ -352,7 +352,7 @@ test("gives files of a V4 model as artifacts", async () => {
   expect(task?.artifacts).toMatchObject([{ parts: [{ raw: btoa("bytes") }] }, { parts: [{ text: "Done" }] }]);
 });
 
-test("refuses what is no agent of AI SDK 6 or 7, and an agent without readable settings", () => {
+test("rejects anything except an agent of AI SDK 6 or 7, and an agent without readable settings", () => {
   const other = { version: "agent-v2", tools: {}, stream: () => Promise.reject(new Error("never")) };
   const opaque = { ...other, version: "agent-v1" as const };
   expect(() => fromAISDK(other as unknown as AISDKAgent, card)).toThrow("needs an agent of ai >=6 <8");
@@ -363,7 +363,7 @@ test.each([
   [undefined, "found no agent"],
   ["openai/gpt-5", "found no agent"],
   [{ version: "agent-v2", stream() {} }, 'found an agent with version "agent-v2"'],
-])("refuses %j in place of an agent", (agent, found) => {
+])("rejects %j instead of an agent", (agent, found) => {
   const make = () => fromAISDK(agent as unknown as AISDKAgent, card);
   expect(make).toThrow("fromAISDK() needs an agent of ai >=6 <8, such as new ToolLoopAgent({ … }), or a function that");
   expect(make).toThrow(found);

@@ -22,9 +22,9 @@ import * as openAI from "./scripted-openai.ts";
 import { calls, says, Scripted } from "./scripted.ts";
 import { versions } from "./versions.ts";
 
-/* What holds for the agents of every adapter. */
+/* The contract of every adapter's agents. */
 
-// The text of the last status is read from the store: time passes between the last event of an agent and the end of its turn.
+// Reads the text of the last status from the store, because a turn ends some time after the agent's last event.
 const card = { name: "Test", description: "A test", version: "1.0.0", skills: [], mirrorArtifactText: true };
 
 let server: Server | undefined;
@@ -38,15 +38,15 @@ async function served(agent: Agent, store: Store = memoryStore()): Promise<Clien
 const textsOf = (task: Task | undefined): unknown =>
   task?.artifacts?.map(({ parts }) => parts.map(({ text }) => text).join(""));
 
-/** An answer: a text, or the names of the tools that it calls. */
+/** An answer: a text, or the names of the tools to call. */
 type Answer = string | readonly string[];
 
 /** A model, and the tool `pay`. */
 interface Script {
-  /** `asked`: what the model reads, as JSON. `call`: how often it was called before. */
+  /** `asked`: the model's input as JSON. `call`: the number of earlier calls. */
   model(call: number, asked: string): Answer | Promise<Answer>;
   pay?(signal?: AbortSignal): unknown;
-  /** Whether a call of the tool needs an approval. */
+  /** Whether a call of the tool needs approval. */
   readonly approves?: boolean;
 }
 
@@ -121,7 +121,7 @@ function claude({ model }: Script): Agent {
 }
 
 describe.each(Object.entries({ ...loops, claude }))("%s", (_, agentOf) => {
-  test("a message that arrives while the model answers is the next turn", async () => {
+  test("a message that arrives while the model answers becomes the next turn", async () => {
     const [begun, held] = [gate(), gate()];
     const read: string[] = [];
     const client = await served(
@@ -146,7 +146,7 @@ describe.each(Object.entries({ ...loops, claude }))("%s", (_, agentOf) => {
   });
 });
 
-/** A memory store, and what is appended to it as JSON. */
+/** A memory store, and its appends as JSON. */
 function recorded(): { readonly store: Store; readonly appends: string[] } {
   const store = memoryStore();
   const appends: string[] = [];
@@ -159,7 +159,7 @@ function recorded(): { readonly store: Store; readonly appends: string[] } {
 }
 
 describe.each(Object.entries(loops))("%s", (_, agentOf) => {
-  test("the end of a turn stores the states that it leaves, so a turn that is lost before it repeats no call", async () => {
+  test("the end of a turn stores its final states, so a turn lost before then repeats no call", async () => {
     const { store, appends } = recorded();
     const pay = (): string => "Paid";
     const model = (_call: number, read: string): Answer => (read.includes("Paid") ? "Done" : ["pay"]);
@@ -179,7 +179,7 @@ const itself: Record<string, unknown> = {};
 itself["itself"] = itself;
 
 describe.each(Object.entries(loops))("%s", (name, agentOf) => {
-  /** What the model reads after it has called tools. */
+  /** The input of the model after its tool calls. */
   async function readAfter(names: readonly string[], pay?: () => unknown): Promise<string> {
     let read = "";
     const model = (call: number, asked: string): Answer => {
@@ -193,25 +193,25 @@ describe.each(Object.entries(loops))("%s", (name, agentOf) => {
 
   test.each<[string, () => unknown, RegExp]>([
     ["of 20 MB is too large", () => "x".repeat(20 << 20), /The result has (more than )?\d+ bytes/],
-    // LangGraph writes such a value.
+    // LangGraph can serialize such a value.
     [
-      "that has itself as a member is not JSON",
+      "with a circular reference is not JSON",
       () => itself,
       name === "langgraph" ? /Circular/ : /nests deeper than 100/,
     ],
-    ["is nothing", () => undefined, /pay/],
+    ["is undefined", () => undefined, /pay/],
   ])("tells the model that a result %s", async (_, result, said) => {
     expect(await readAfter(["pay"], result)).toMatch(said);
   });
 
-  test("tells the model that a tool is unknown, also one that is named like a member of objects", async () => {
-    // Mastra finds members of objects itself, and the task fails.
+  test("tells the model that a tool is unknown, even one with the name of an object member", async () => {
+    // Mastra itself finds object members, and the task fails.
     const names = name === "mastra" ? ["steal"] : ["__proto__", "constructor", "toString"];
     const read = await readAfter(names);
     for (const each of names) expect(read).toContain(each);
   });
 
-  test("aborts the model and a tool that hangs when the task is canceled", async () => {
+  test("aborts the model and a hanging tool when the task is canceled", async () => {
     const [begun, aborted] = [gate(), gate()];
     const pay = (signal?: AbortSignal): Promise<never> => {
       signal?.addEventListener("abort", aborted.open);

@@ -7,7 +7,7 @@ import { Budget } from "../src/shared/budget.ts";
 import { Gate, Results } from "../src/shared/results.ts";
 import { calls, says, Scripted, type ModelCall } from "./scripted.ts";
 
-/** A turn whose steps are stored in a map: a second one with the same map resumes it. */
+/** A turn that stores its steps in a map. A second turn with the same map resumes it. */
 function turnOf(steps: Map<string, unknown>, warnings: unknown[] = []): Turn {
   const { signal } = new AbortController();
   const turn = {
@@ -51,7 +51,7 @@ describe("doGenerate", () => {
     return Reflect.apply(Reflect.get(durable, "doGenerate"), durable, [{ prompt }]);
   };
 
-  test("asks once, and gives the stored answer in a resumed turn, with a warning for other messages", async () => {
+  test("asks once, and returns the stored answer in a resumed turn, with a warning if the messages differ", async () => {
     const steps = new Map<string, unknown>();
     const warnings: unknown[] = [];
     const first = await generate(turnOf(steps, warnings), "Hi");
@@ -64,12 +64,12 @@ describe("doGenerate", () => {
     expect(await generate(turnOf(steps, warnings), "Hi")).toEqual(first);
     expect(warnings).toEqual([]);
     expect(await generate(turnOf(steps, warnings), "Bye")).toEqual(first);
-    expect(warnings).toEqual([["Replaying a model answer to other messages", { number: 1 }]]);
+    expect(warnings).toEqual([["Replaying a model answer to different messages", { number: 1 }]]);
     expect(asked).toHaveLength(1);
   });
 });
 
-test("a retry keeps its number while other calls run, so each call finds its own answer in a resumed turn", async () => {
+test("a retry keeps its number among parallel calls, so each call finds its own answer in a resumed turn", async () => {
   const asked: string[] = [];
   let isDown = true;
   const model = {
@@ -119,7 +119,7 @@ test("a resumed turn streams reasoning, sources, files, calls and usage as the m
     const call = Reflect.apply(Reflect.get(durable, "doStream"), durable, [{ prompt: [] }]);
     const parts: object[] = [];
     for await (const part of ((await call) as { stream: AsyncIterable<{ type: string; id?: string }> }).stream) {
-      // Ids of texts count the blocks in a replay.
+      // In a replay, text ids count the blocks.
       const { id: _, ...text } = part;
       if (part.type !== "stream-start") parts.push(/^(text|reasoning)-/.test(part.type) ? text : part);
     }
@@ -145,7 +145,7 @@ test("a resumed turn streams reasoning, sources, files, calls and usage as the m
   expect(model.calls).toHaveLength(1);
 });
 
-test("a resumed turn has as much room for results as the turn that was lost", async () => {
+test("a resumed turn has as much room for results as the lost turn", async () => {
   const result = "x".repeat(250 << 10);
   const calls = async (turn: Turn, ids: readonly string[], budget = new Budget()): Promise<string[]> => {
     const { big } = durableTools(turn, budget)({ big: { execute: () => result } });
@@ -164,7 +164,7 @@ test("a resumed turn has as much room for results as the turn that was lost", as
   expect(await calls(turnOf(steps), all)).toEqual(whole);
 });
 
-test("durable tools that are made durable again are one step", async () => {
+test("tools that are made durable twice are one step", async () => {
   const steps = new Map<string, unknown>();
   const durable = durableTools(turnOf(steps), new Budget());
   const { look } = durable(durable({ look: { execute: () => "found" } }));
@@ -178,7 +178,7 @@ test("quotes in results are counted once", async () => {
     await expect(Reflect.apply(big.execute, undefined, [{}, { toolCallId }])).resolves.toHaveLength(120 << 10);
 });
 
-test("a result that a gate holds is returned at once, and stored when the gate opens", async () => {
+test("a gated result is returned immediately, and stored when the gate opens", async () => {
   const steps = new Map<string, unknown>();
   const results = new Results(turnOf(steps), new Budget());
   const gate = new Gate();

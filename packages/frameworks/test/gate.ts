@@ -1,4 +1,4 @@
-/** A promise that a test fulfils. */
+/** A promise that the test resolves. */
 export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));

@@ -5,7 +5,7 @@ import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 /** A piece of an answer: text, or a chunk of any other kind. */
 export type Piece = string | (Omit<AIMessageChunkFields, "usage_metadata"> & { readonly usage_metadata?: object });
 
-/** Pieces of an answer, from the messages of the call. */
+/** Makes the pieces of an answer from the messages of the call. */
 export type Script = (messages: readonly BaseMessage[], signal?: AbortSignal) => Iterable<Piece> | AsyncIterable<Piece>;
 
 /** A piece that calls tools: their ids, names and arguments. */
@@ -34,7 +34,7 @@ export class ScriptedChat extends BaseChatModel {
     return "scripted";
   }
 
-  /** Makes another object, as models of LangChain do. */
+  /** Returns another object, as LangChain models do. */
   override bindTools(tools: unknown[]): ReturnType<BaseChatModel["withConfig"]> {
     return Object.assign(new ScriptedChat(...this.#scripts), { calls: this.calls }).withConfig({ tools } as object);
   }

@@ -11,7 +11,7 @@ import { ask, resume } from "../src/langgraph/questions.ts";
 import { calls, ScriptedChat } from "./graphs.ts";
 import { asked, byText, nodeOf, paying, read, served, state, texts } from "./served.ts";
 
-/** A graph whose node asks, and says the answer. */
+/** A graph whose node asks, and outputs the answer. */
 const asking = (asks: () => unknown): LangGraph =>
   nodeOf(() => ({ messages: [{ role: "ai", content: `Got ${JSON.stringify(asks())}` }] }));
 
@@ -19,7 +19,7 @@ const data = (value: JsonValue): { readonly parts: readonly Part[] } => ({ parts
 const formOf = (parts: readonly Part[]): unknown =>
   parts.find(({ mediaType }) => mediaType === "application/schema+json")?.data;
 
-/** Asks, answers one after the other, and returns the last task. */
+/** Asks, sends the answers in order, and returns the tasks. */
 async function answered(graph: LangGraph, ...answers: readonly (string | { parts: readonly Part[] })[]) {
   const client = await served(graph);
   const conversation = client.conversation();
@@ -33,7 +33,7 @@ async function answered(graph: LangGraph, ...answers: readonly (string | { parts
   return { parts, tasks, task, conversation };
 }
 
-test("an interrupt is a question, and its answer a text or data", async () => {
+test("an interrupt becomes a question, and its answer is text or data", async () => {
   const graph = asking(() => interrupt({ question: "Which city?", near: "Basel" }));
   const { parts, task } = await answered(graph, "Bern");
   expect(parts).toEqual([
@@ -47,7 +47,7 @@ test("an interrupt is a question, and its answer a text or data", async () => {
   expect(texts(tasks[1])).toEqual(['Got {"city":"Bern"}']);
 });
 
-test("a schema is a form, and an answer that does not fit is asked again", async () => {
+test("a schema becomes a form, and an answer that does not fit is asked for again", async () => {
   const responseSchema = z.object({ city: z.string(), days: z.number().max(9) });
   const graph = asking(() => interrupt("Where, and how long?", { responseSchema }));
   const { parts, tasks } = await answered(graph, "Bern", data({ city: "Bern" }), data({ city: "Bern", days: 3 }));
@@ -56,7 +56,7 @@ test("a schema is a form, and an answer that does not fit is asked again", async
   expect(texts(tasks[2])).toEqual(['Got {"city":"Bern","days":3}']);
 });
 
-test("a value that is a schema is a form, and a text may be its JSON", async () => {
+test("a value that is a schema becomes a form, and a text answer may be JSON", async () => {
   const schema = { type: "object", title: "Trip", properties: { city: { type: "string" } }, required: ["city"] };
   const { parts, task } = await answered(
     asking(() => interrupt(schema)),
@@ -67,7 +67,7 @@ test("a value that is a schema is a form, and a text may be its JSON", async () 
   expect(texts(task)).toEqual(['Got {"city":"Bern"}']);
 });
 
-test("an answer that only the graph can refuse is asked again, and what is done stays done", async () => {
+test("an answer that only the graph can reject is asked for again, without repeating completed work", async () => {
   let others = 0;
   const responseSchema = z.string().refine((city) => city !== "Atlantis");
   const graph = new StateGraph(MessagesAnnotation)
@@ -87,7 +87,7 @@ test("an answer that only the graph can refuse is asked again, and what is done 
   expect(others).toBe(1);
 });
 
-test("several interrupts are one question, and all are answered at once", async () => {
+test("several interrupts become one question, and are answered together", async () => {
   const one = (question: string, options?: { responseSchema: z.ZodBoolean }) => () => ({
     messages: [{ role: "ai", content: `${question} ${String(interrupt(question, options))}` }],
   });
@@ -131,7 +131,7 @@ test("a node that asks twice does not call its model again", async () => {
   expect(llm.calls).toHaveLength(1);
 });
 
-test("a tool and a subgraph ask, and the conversation continues behind it", async () => {
+test("a tool and a subgraph ask, and the conversation continues afterwards", async () => {
   const paid: unknown[] = [];
   const pay = paying(({ amount }) => {
     const answer: unknown = interrupt({ message: `Pay ${amount}?` });
@@ -149,7 +149,7 @@ test("a tool and a subgraph ask, and the conversation continues behind it", asyn
   expect(read(llm.calls[2])).toEqual(["Go", "", "yes: paid", "Thanks", "Bye"]);
 });
 
-test("requests of langchain's middleware are approvals with digests", async () => {
+test("requests of langchain's middleware become approvals with digests", async () => {
   const actionRequests = [
     { name: "pay", args: { amount: 5 } },
     { name: "pay", args: { amount: 6 }, description: "Dear" },
@@ -168,7 +168,7 @@ test("requests of langchain's middleware are approvals with digests", async () =
 test.each([
   ["yes", 'Got [{"type":"accept","args":null}]'],
   ["no", 'Got [{"type":"ignore","args":null}]'],
-])("a HumanInterrupt is an approval: %s", async (answer, got) => {
+])("a HumanInterrupt becomes an approval: %s", async (answer, got) => {
   const config = { allow_accept: true, allow_ignore: true, allow_edit: false, allow_respond: false };
   const request = { action_request: { action: "pay", args: { amount: 5 } }, config };
   const { parts, task } = await answered(
@@ -193,7 +193,7 @@ test("a breakpoint asks whether to continue", async () => {
   expect(state((await answered(graph, "no")).task)).toBe("REJECTED");
 });
 
-test("two tasks of a context have threads of their own while one waits", async () => {
+test("two tasks of a context have separate threads while one waits", async () => {
   const llm = new ScriptedChat(["First"], ["Second"]);
   const graph = nodeOf(async ({ messages }) => {
     if (messages.at(-1)?.text === "Ask") interrupt("Sure?");

@@ -24,7 +24,7 @@ test("streams text as an artifact, and continues the conversation", async () => 
   expect(read(llm.calls[1])).toEqual(["Be brief", "Hi", "Hello, world", "And now?"]);
 });
 
-test("runs tools, and gives the model their results, errors, and those of unknown tools and invalid arguments", async () => {
+test("runs tools, and passes their results and errors to the model, even for unknown tools and invalid arguments", async () => {
   const llm = new ScriptedChat(
     [
       calls(
@@ -52,7 +52,7 @@ test("runs tools, and gives the model their results, errors, and those of unknow
   expect(failed).toContain("No funds");
 });
 
-test("shows progress of nodes and tools, and updates if asked for", async () => {
+test("shows progress of nodes and tools, and updates on request", async () => {
   const look = tool(
     async function* look() {
       yield "half";
@@ -84,7 +84,7 @@ test("shows progress of nodes and tools, and updates if asked for", async () => 
   expect(read(llm.calls[1]).at(-1)).toBe("whole");
 });
 
-test("shows a message that no model has streamed, and each message once", async () => {
+test("shows a message that was not streamed, and each message once", async () => {
   const llm = new ScriptedChat([" Hello "], ["Hidden"]);
   const inner = nodeOf(async ({ messages }) => ({
     messages: [await llm.invoke(messages), { role: "ai", content: "Canned" }],
@@ -106,7 +106,7 @@ test("shows a message that no model has streamed, and each message once", async 
   expect(texts((await conversation.send("Hi")).task)).toEqual([" Hello ", "Canned"]);
 });
 
-test("takes a graph without messages: its input and its output, or a text of its values", async () => {
+test("accepts a graph without messages: with its output, or with a text made from its values", async () => {
   const State = Annotation.Root({ question: Annotation<string>, answer: Annotation<string> });
   const graph = new StateGraph({ stateSchema: State, output: Annotation.Root({ answer: Annotation<string> }) } as never)
     .addNode("node", (({ question }: typeof State.State) => ({ answer: `${question}!` })) as never)
@@ -122,7 +122,7 @@ test("takes a graph without messages: its input and its output, or a text of its
   expect(texts((await other.sendMessage("Hi")).task)).toEqual(["It is Hi!"]);
 });
 
-test("makes a graph for each turn, with config of the turn, and files for the model", async () => {
+test("creates a graph for each turn, with the turn's config, and passes files to the model", async () => {
   const llm = new ScriptedChat(["Done"]);
   const seen: unknown[] = [];
   const client = await served(
@@ -143,7 +143,7 @@ test("makes a graph for each turn, with config of the turn, and files for the mo
   ]);
 });
 
-test("ends a loop of calls at the graph's limit, also if the model repeats an id", async () => {
+test("ends a loop of calls at the graph's limit, even if the model repeats an id", async () => {
   let paid = 0;
   const llm = new ScriptedChat([calls(["same", "pay", { amount: 1 }])]);
   const tools = durable.tools([paying(() => `${(paid += 1)}`)]);
@@ -152,11 +152,11 @@ test("ends a loop of calls at the graph's limit, also if the model repeats an id
   });
   const { task } = await client.sendMessage("Hi");
   expect(state(task)).toBe("FAILED");
-  expect(task?.status.message?.parts[0]?.text).toBe("The graph did not end within its limit of steps");
+  expect(task?.status.message?.parts[0]?.text).toBe("The graph exceeded its step limit");
   expect([paid, llm.calls.length]).toEqual([1, 3]);
 });
 
-test("ignores the checkpointer of the graph, and says so", async () => {
+test("ignores the graph's checkpointer, and logs a warning", async () => {
   const warnings: string[] = [];
   const note = (message: string): void => void warnings.push(message);
   const logger = { debug: () => {}, info: () => {}, warn: note, error: note };
@@ -165,18 +165,18 @@ test("ignores the checkpointer of the graph, and says so", async () => {
   const client = await served(graph, { logger });
   await client.sendMessage("Hi");
   await client.sendMessage("Hi");
-  expect(warnings).toEqual(["Ignoring the checkpointer of the graph: the store of the task has its checkpoints"]);
+  expect(warnings).toEqual(["Ignoring the graph's checkpointer; its checkpoints are stored with the task"]);
   expect(own.storage).toEqual({});
 });
 
-test("refuses what is no compiled graph, no chat model", () => {
+test("rejects anything except a compiled graph or a chat model", () => {
   const definition = { name: "A", description: "B", version: "1", skills: [] };
   expect(() => fromLangGraph(new StateGraph(MessagesAnnotation) as never, definition)).toThrow("call compile()");
-  expect(() => durable.model("openai:gpt-5" as never)).toThrow("needs a chat model");
+  expect(() => durable.model("openai:gpt-5" as never)).toThrow("needs a LangChain chat model");
 });
 
 describe("bad models and tools", () => {
-  test("keeps half of a surrogate pair from the store", async () => {
+  test("stores no lone surrogates", async () => {
     const llm = new ScriptedChat(["\ud83d", calls(["c1", "pay", { amount: 5 }])], ["\ude00 end"]);
     const pay = paying(() => "\udfff");
     const client = await served(createReactAgent({ llm: durable.model(llm), tools: durable.tools([pay]) }));
@@ -188,7 +188,7 @@ describe("bad models and tools", () => {
 
   test.each([
     [
-      "an answer without end",
+      "an endless answer",
       async function* () {
         for (;;) yield "x".repeat(10_000);
       },
@@ -206,7 +206,7 @@ describe("bad models and tools", () => {
     expect(state((await client.sendMessage("Hi")).task)).toBe("FAILED");
   });
 
-  test("runs no tool whose arguments the model has not ended", async () => {
+  test("does not run a tool with incomplete arguments", async () => {
     let paid = 0;
     const llm = new ScriptedChat(["I pay", calls(["c1", "pay", '{"amount":'])], ["Done"]);
     const tools = durable.tools([paying(() => `${(paid += 1)}`)]);
@@ -216,7 +216,7 @@ describe("bad models and tools", () => {
   });
 });
 
-test("outside of a turn, durable models and tools are as they were", async () => {
+test("outside of a turn, durable models and tools behave as the originals", async () => {
   const llm = durable.model(new ScriptedChat(["Hi"]));
   const [pay] = durable.tools([paying(({ amount }, config) => `${amount} ${idempotencyOf(config)?.key}`)]);
   expect((await llm.invoke("Hi")).text).toBe("Hi");
@@ -225,8 +225,8 @@ test("outside of a turn, durable models and tools are as they were", async () =>
   expect(llm).toBeInstanceOf(ScriptedChat);
 });
 
-describe("a turn that is resumed", () => {
-  /** Runs a graph whose `stops` never ends, stops the server, and continues in another one. */
+describe("a resumed turn", () => {
+  /** Runs a graph that blocks, stops the server, and continues on another one. */
   async function resumed(make: (block: () => Promise<void>) => LangGraph): Promise<ReturnType<typeof texts>> {
     const store = memoryStore();
     const blocked = gate();
@@ -277,7 +277,7 @@ describe("a turn that is resumed", () => {
     expect(shown.toSorted(byText)).toEqual(["Fast", "One", "Three", "Two"]);
   });
 
-  test("repeats no result within a tool node, and tells tools their keys", async () => {
+  test("repeats no result within a tool node, and passes keys to tools", async () => {
     const llm = new ScriptedChat([calls(["c1", "pay", { amount: 1 }], ["c2", "pay", { amount: 2 }])], ["Done"]);
     const paid: unknown[][] = [];
     const shown = await resumed((block) => {
@@ -304,7 +304,7 @@ describe("a turn that is resumed", () => {
     expect(read(llm.calls[1]).slice(-2)).toEqual(["Paid 1", "Paid 2"]);
   });
 
-  test("repeats no stored call in a subgraph, and none before a retry", async () => {
+  test("repeats no stored call in a subgraph, nor one before a retry", async () => {
     const llm = new ScriptedChat(["One"], ["Two"], ["Three"]);
     const model = durable.model(llm);
     let failures = 0;

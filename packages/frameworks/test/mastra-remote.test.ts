@@ -53,7 +53,7 @@ async function chunksOf(stream: AsyncIterable<object>): Promise<string[]> {
   return found;
 }
 
-test("streams text and progress, and is suspended by a question that any process can answer", async () => {
+test("streams text and progress, and is suspended by a question, which any process can answer", async () => {
   const url = await weather();
   const asked = await remoteMastraAgent(await connect(url)).generate("Weather?");
   expect(asked).toMatchObject({ finishReason: "suspended", suspendPayload: { question: "Where?" } });
@@ -75,7 +75,7 @@ test("streams text and progress, and is suspended by a question that any process
   expect(heard).toEqual(["Weather?", "Basel"]);
 });
 
-test("fails as the remote task does, and with its connection", async () => {
+test("fails if the remote task or its connection fails", async () => {
   const agent = remoteMastraAgent(await weather());
   await expect(agent.generate("fail")).rejects.toThrow("The remote task has failed: No weather");
   const run = await agent.stream("fail");
@@ -94,7 +94,7 @@ test("cancels the task when its call is aborted", async () => {
   await expect.poll(() => canceled).toEqual(["hang"]);
 });
 
-test("stops an agent that never ends", async () => {
+test("stops an agent whose answer never ends", async () => {
   let sent = 0;
   async function* sendStreamingMessage(): AsyncGenerator<object> {
     for (; sent < 100; sent += 1) {
@@ -103,11 +103,11 @@ test("stops an agent that never ends", async () => {
     }
   }
   const client = { sendStreamingMessage, card: { description: "x" } } as unknown as Client;
-  await expect(remoteMastraAgent(client).generate("Hi")).rejects.toThrow("takes more than 33554432 bytes");
+  await expect(remoteMastraAgent(client).generate("Hi")).rejects.toThrow("exceeds 33554432 bytes");
   expect(sent).toBeLessThan(40);
 });
 
-test("is described by its card or its host, and named by the options", async () => {
+test("takes its description from the card or the host, and its name from the options", async () => {
   const url = await weather();
   expect(remoteMastraAgent(await connect(url)).getDescription()).toBe("Tells the weather");
   expect(remoteMastraAgent(url).getDescription()).toBe(`The agent at ${new URL(url).host}`);
@@ -128,7 +128,7 @@ async function planner(model: Scripted): Promise<(host?: object) => Promise<Serv
   };
 }
 
-test("is an agent of an agent, whose question reaches the user and whose answer continues its task", async () => {
+test("works as the subagent of another agent: its question reaches the user, and the answer continues its task", async () => {
   const model = new Scripted(calls(["c1", "agent-weather", { prompt: "Weather?" }]), says("Take a hat"));
   const { url } = await (await planner(model))();
   const conversation = (await connect(url)).conversation();
@@ -140,7 +140,7 @@ test("is an agent of an agent, whose question reaches the user and whose answer 
   expect(heard).toEqual(["Weather?", "Basel"]);
 });
 
-test("is called once by a turn that continues at another server: the call joins its task, and no model is asked again", async () => {
+test("is called once by a turn that continues on another server: the call joins its task, and no model is called again", async () => {
   const model = new Scripted(calls(["c1", "agent-weather", { prompt: "slow" }]), says("Take a hat"));
   const warnings: string[] = [];
   const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { fromMastra, idempotencyOf, remoteMastraAgent, type MastraDefinition } from "../src/mastra/index.ts";
 
-/* What compiles, and what does not: `tsc` checks the lines below each `@ts-expect-error`. */
+/* Tests of types: `tsc` checks that each line below `@ts-expect-error` does not compile. */
 
 const definition: MastraDefinition = { name: "A", description: "A test", version: "1.0.0", skills: [] };
 const stock = { id: "a", name: "A", instructions: "Be brief", model: "openai/gpt-5" };
@@ -17,7 +17,7 @@ const pay = createTool({
   execute: async ({ amount }, context) => ({ amount, key: idempotencyOf(context)?.key }),
 });
 
-test("agents are taken, with tools, outputs and remote agents", () => {
+test("accepts agents with tools, outputs and remote agents", () => {
   expect(fromMastra(new Agent({ ...stock, tools: { pay } }), definition)).toBeDefined();
   const schema = z.object({ amount: z.number() });
   expect(
@@ -27,7 +27,7 @@ test("agents are taken, with tools, outputs and remote agents", () => {
   expect(fromMastra(new Agent({ ...stock, agents: { weather } }), definition)).toBeDefined();
 });
 
-test("what is no agent does not compile", () => {
+test("rejects anything except an agent", () => {
   const agent = new Agent(stock);
   const wrong = (): unknown[] => [
     // @ts-expect-error -- not an agent

@@ -75,7 +75,7 @@ test("streams text as an artifact, and reports usage and sources", async () => {
   });
 });
 
-test("runs tools, with an idempotency key, and gives the model their results", async () => {
+test("runs tools with an idempotency key, and passes their results to the model", async () => {
   const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Paid"));
   const made: unknown[] = [];
   const client = await served(
@@ -92,7 +92,7 @@ test("runs tools, with an idempotency key, and gives the model their results", a
   expect(JSON.stringify(model.calls[1]?.prompt)).toContain("receipt");
 });
 
-test("turns errors of tools, unknown tools and invalid arguments into results that the model reads", async () => {
+test("turns tool errors, unknown tools and invalid arguments into results that the model reads", async () => {
   const model = new Scripted(
     calls(["c1", "pay", { amount: 5 }], ["c2", "steal", {}], ["c3", "pay", '{"amount":']),
     says("Sorry \ud800"),
@@ -125,7 +125,7 @@ describe("approvals", () => {
     return { model, paid, conversation, parts };
   };
 
-  test("ask with tool, arguments, digest and form, and run the tool after yes", async () => {
+  test("ask with the tool, arguments, digest and form, and run the tool after yes", async () => {
     const { model, paid, conversation, parts } = await paying(5);
     expect(parts).toMatchObject([
       { text: 'Approve pay {"amount":5}?' },
@@ -139,7 +139,7 @@ describe("approvals", () => {
     expect(model.calls).toHaveLength(2);
   });
 
-  test("ask again for another digest and for another text", async () => {
+  test("ask again after another digest or another text", async () => {
     const { paid, conversation } = await paying(5);
     for (const parts of [[{ data: { approved: true, digest: "00" } }], [{ text: "What is it for?" }]]) {
       const { task } = await conversation.send({ parts });
@@ -148,7 +148,7 @@ describe("approvals", () => {
     expect(paid).toEqual([]);
   });
 
-  test("ask for one call after the other, and give the model the reason of a denial", async () => {
+  test("ask about one call after the other, and tell the model the reason for a denial", async () => {
     const { model, paid, conversation, parts } = await paying(5, 6);
     const digestIn = ([, part]: typeof parts): string => {
       const { approvals } = (part?.data ?? {}) as { approvals?: { digest: string }[] };
@@ -164,7 +164,7 @@ describe("approvals", () => {
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain("Too dear");
   });
 
-  test("take no yes that was sent before the question", async () => {
+  test("ignore a yes that was sent before the question", async () => {
     const model = new Scripted(...[5, 6].map((amount, at) => calls([`c${at}`, "pay", { amount }])), says("Thanks"));
     const paid: unknown[] = [];
     const held = gate();
@@ -208,7 +208,7 @@ describe("approvals", () => {
     expect(most).toBeLessThan(text.length * 4);
   });
 
-  test("are answered at another server, with the storage of the application left as it was", async () => {
+  test("are answered on another server, and leave the application's storage unchanged", async () => {
     const paid: unknown[] = [];
     const model = new Scripted(calls(["c1", "pay", { amount: 5 }]), says("Thanks"));
     const tools = pay(async (input) => `paid ${paid.push(input)}`, { requireApproval: true });
@@ -231,7 +231,7 @@ describe("approvals", () => {
   });
 });
 
-test("a question of an agent in `agents` is answered at another server", async () => {
+test("a question from an agent in `agents` is answered on another server", async () => {
   const paid: unknown[] = [];
   const inner = new Scripted(calls(["i1", "pay", { amount: 5 }]), says("It is paid"));
   const outer = new Scripted(calls(["c1", "agent-bursar", { prompt: "Pay 5", resourceId: "bob" }]), says("Thanks"));
@@ -251,13 +251,13 @@ test("a question of an agent in `agents` is answered at another server", async (
   const done = await (await served(own(), { store })).conversation(ids).send("yes");
   expect(done.task?.artifacts?.[0]?.parts[0]?.text).toBe("Thanks");
   expect(paid).toEqual([{ amount: 5 }]);
-  // The model has named another resource.
+  // The model named another resource.
   expect(scopes).toEqual([`[null,"anonymous","${ids.contextId}"]-bursar`]);
   expect([inner.calls.length, outer.calls.length]).toEqual([2, 2]);
   expect(JSON.stringify(outer.calls[1]?.prompt)).toContain("It is paid");
 });
 
-test("a question of a workflow is answered at another server", async () => {
+test("a question from a workflow is answered on another server", async () => {
   const model = new Scripted(calls(["c1", "workflow-order", { inputData: { amount: 5 } }]), says("Thanks"));
   const made: unknown[] = [];
   const confirm = createStep({
@@ -308,7 +308,7 @@ describe("a tool that suspends", () => {
   };
   const account = z.object({ account: z.string().regex(/^[a-z]+$/), note: z.string().optional() });
 
-  test("asks with its payload, the arguments and a form, and is resumed with the data", async () => {
+  test("asks with its payload, its arguments and a form, and is resumed with the data", async () => {
     const { model, given, conversation, parts, digest } = await asking(account);
     expect(parts).toMatchObject([
       { text: "pay asks: From which account?" },
@@ -327,14 +327,14 @@ describe("a tool that suspends", () => {
     expect(given).toEqual([{ account: "main" }]);
   });
 
-  test("is resumed with what is no object", async () => {
+  test("is resumed with a value that is not an object", async () => {
     const { given, conversation, digest } = await asking(z.number());
     expect((await conversation.send("five")).task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     await conversation.send({ parts: [{ data: { answer: 5, digest } }] });
     expect(given).toEqual([5]);
   });
 
-  test("is not resumed by the model, which may name the data of the answer too", async () => {
+  test("is not resumed by the model, even if its arguments contain resumeData", async () => {
     const model = new Scripted(calls(["c1", "pay", { amount: 5, resumeData: { account: "main" } }]), says("Thanks"));
     const given: unknown[] = [];
     const execute: Execute = async (_, { agent: { resumeData, suspend } }) =>
@@ -344,7 +344,7 @@ describe("a tool that suspends", () => {
     expect(given).toEqual([]);
   });
 
-  test("asks again for an answer that does not fit, and for one to another question", async () => {
+  test("asks again after an answer that does not fit or answers another question", async () => {
     const { given, conversation, digest } = await asking(account);
     const wrong = await conversation.send({ parts: [{ data: { account: "12", digest } }] });
     expect(wrong.task?.status.message?.parts[0]?.text).toMatch(/^pay asks: .*\nThe answer does not fit: account: /);
@@ -358,13 +358,13 @@ describe("memory", () => {
   const storage = new InMemoryStore();
   const memory = new MockMemory({ storage });
 
-  /** The threads of the memory: whose each is. */
+  /** The owner of each thread in the memory. */
   async function owners(): Promise<Record<string, string>> {
     const { threads = [] } = (await (await storage.getStore("memory"))?.listThreads({})) ?? {};
     return Object.fromEntries(threads.map(({ id, resourceId }) => [id, resourceId]));
   }
 
-  test("is that of the authenticated caller, whatever the message says", async () => {
+  test("belongs to the authenticated caller, whatever the message says", async () => {
     const model = new Scripted(says("One"), says("Two"));
     const authenticator = bearer({ "secret-of-ann": { subject: "ann", organization: "acme" } });
     const credentials = [bearerToken("secret-of-ann")];
@@ -380,14 +380,14 @@ describe("memory", () => {
     expect(prompt.map(({ role }) => role)).toEqual(["system", "user", "assistant", "user"]);
   });
 
-  test("of callers without a name is that of the conversation", async () => {
+  test("of anonymous callers belongs to the conversation", async () => {
     const client = await served(agentOf(new Scripted(says("One")), {}, { memory }));
     const contextId = String((await client.sendMessage("First")).task?.contextId);
     expect(await owners()).toMatchObject({ [contextId]: `[null,"anonymous","${contextId}"]` });
   });
 });
 
-test("gives an object as data, and fails without one", async () => {
+test("returns an object as data, and fails without one", async () => {
   const model = new Scripted(says('{"city":', '"Basel"}'), says("no"));
   const structuredOutput = { schema: z.object({ city: z.string() }), errorStrategy: "warn" };
   const client = await served(agentOf(model, {}, { defaultOptions: { structuredOutput } }));
@@ -397,18 +397,18 @@ test("gives an object as data, and fails without one", async () => {
 });
 
 test.each([
-  ["length", "COMPLETED", /cut off/],
+  ["length", "COMPLETED", /incomplete/],
   ["content-filter", "FAILED", /withheld/],
-  // Mastra makes an error of it, which callers do not see.
+  // Mastra turns it into an error, which callers do not see.
   ["error", "FAILED", /The agent failed/],
-])("names the finish reason %s", async (reason, state, said) => {
+])("reports the finish reason %s", async (reason, state, said) => {
   const client = await served(agentOf(new Scripted([...says("Half").slice(0, -1), finish(reason)])));
   const { task } = await client.sendMessage("Hi");
   expect(task?.status.state).toBe(`TASK_STATE_${state}`);
   expect(task?.status.message?.parts[0]?.text).toMatch(said);
 });
 
-test("puts parts in order, leaves out unknown ones, and fails for an answer without an end", async () => {
+test("reorders parts, omits unknown ones, and fails if an answer has no end", async () => {
   const [start, , end, done] = says("x");
   const delta = { type: "text-delta", id: "1", delta: "Late" };
   const nonsense = [delta, start, { type: "telepathy" }, end, end, done, delta].flatMap((part) => part ?? []);
@@ -419,7 +419,7 @@ test("puts parts in order, leaves out unknown ones, and fails for an answer with
   expect((await client.sendMessage("Again")).task?.status.state).toBe("TASK_STATE_FAILED");
 });
 
-test("ends a loop of calls at maxSteps, also if the model repeats an id", async () => {
+test("ends a loop of calls at maxSteps, even if the model repeats an id", async () => {
   const model = new Scripted(calls(["same", "pay", { amount: 1 }]));
   let paid = 0;
   const tools = pay(async () => (paid += 1));
@@ -429,14 +429,16 @@ test("ends a loop of calls at maxSteps, also if the model repeats an id", async 
   expect([model.calls.length, paid]).toEqual([4, 4]);
 });
 
-test("fails for a tool that nothing runs", async () => {
+test("fails for a tool without execute()", async () => {
   const { pay: tool } = pay(async () => 1) as { pay: object };
   const model = new Scripted(calls(["c1", "pay", { amount: 1 }]));
   const client = await served(agentOf(model, { pay: { ...tool, execute: undefined } }));
-  expect((await client.sendMessage("Hi")).task?.status.message?.parts[0]?.text).toBe("Nothing runs the tool pay");
+  expect((await client.sendMessage("Hi")).task?.status.message?.parts[0]?.text).toBe(
+    "The agent cannot run the tool pay",
+  );
 });
 
-test("gives an agent without a memory the conversation and files", async () => {
+test("passes the conversation and files to an agent without memory", async () => {
   const model = new Scripted(says("One"), says("Two"));
   const conversation = (await served(agentOf(model))).conversation();
   await conversation.send("First");
@@ -448,7 +450,7 @@ test("gives an agent without a memory the conversation and files", async () => {
   expect(JSON.stringify(prompt)).toContain("image/png");
 });
 
-test("refuses what is no agent", () => {
+test("rejects anything except an agent", () => {
   const other = {
     id: "x",
     stream: () => Promise.reject(new Error("never")),

@@ -14,7 +14,7 @@ afterEach(() => server?.close());
 
 type More = Partial<OpenAIAgentDefinition>;
 
-/** What the store of the last server was given, as JSON. */
+/** Everything written to the store of the last server, as JSON. */
 let written: string[] = [];
 
 function recordingStore(): Store {
@@ -38,7 +38,7 @@ async function served<Output extends AgentOutputType>(agent: Agent<unknown, Outp
   return connect(server.url);
 }
 
-/** Texts of the progress and of the states, in order. */
+/** Texts of progress and states, in order. */
 async function saidBy(client: Client, text: string): Promise<readonly (string | undefined)[]> {
   const said: (string | undefined)[] = [];
   for await (const { statusUpdate } of client.sendStreamingMessage(text))
@@ -72,7 +72,7 @@ test("streams text as an artifact, and reports usage", async () => {
   });
 });
 
-test("runs tools, and gives the model their results", async () => {
+test("runs tools, and passes their results to the model", async () => {
   const model = new Scripted(saysAndCalls(["I ", "pay"], ["c1", "pay", { amount: 5 }]), says("Paid"));
   const inputs: unknown[] = [];
   const tools = [pay((input) => ({ receipt: inputs.push(input) }))];
@@ -82,7 +82,7 @@ test("runs tools, and gives the model their results", async () => {
   expect(JSON.stringify(model.requests[1]?.input)).toContain("receipt");
 });
 
-test("turns errors of tools, unknown tools and invalid arguments into results that the model reads", async () => {
+test("turns tool errors, unknown tools and invalid arguments into results that the model reads", async () => {
   const wrong = calls(
     ["c1", "pay", { amount: 5 }],
     ["c2", "steal", {}],
@@ -132,7 +132,7 @@ describe("approvals", () => {
     return { model, paid, conversation, parts, approvals };
   };
 
-  test("asks with tool, arguments, digest and form, and runs the tool after yes", async () => {
+  test("asks with the tool, arguments, digest and form, and runs the tool after yes", async () => {
     const { model, paid, conversation, parts, approvals } = await paying(5);
     expect(parts[0]?.text).toBe('Approve pay {"amount":5}?');
     expect(approvals).toMatchObject([{ toolCallId: "c1", toolName: "pay", input: { amount: 5 } }]);
@@ -147,7 +147,7 @@ describe("approvals", () => {
     expect(model.requests).toHaveLength(2);
   });
 
-  test("asks again for another digest and for another text, and never runs the tool", async () => {
+  test("asks again after another digest or another text, and never runs the tool", async () => {
     const { paid, conversation } = await paying(5);
     for (const answer of [[{ data: { approved: true, digest: "00" } }], [{ text: "What is it for?" }]]) {
       const { task } = await conversation.send({ parts: answer });
@@ -157,7 +157,7 @@ describe("approvals", () => {
     expect(paid).toEqual([]);
   });
 
-  test("takes several decisions at once, and gives the model the reason of a denial", async () => {
+  test("accepts several decisions at once, and tells the model the reason for a denial", async () => {
     const { model, paid, conversation, approvals } = await paying(5, 6);
     const [one, two] = approvals;
     const again = await conversation.send({ parts: [{ data: { approved: true, digest: one?.digest ?? "" } }] });
@@ -174,7 +174,7 @@ describe("approvals", () => {
 });
 
 describe("other agents", () => {
-  test("hands over, to durable agents", async () => {
+  test("hands over to durable agents", async () => {
     const refunds = agentOf(new Scripted(calls(["c2", "pay", { amount: 5 }]), says("Refunded")), {
       name: "Refunds",
       tools: [pay(() => "paid", { needsApproval: true })],
@@ -210,7 +210,7 @@ describe("other agents", () => {
     expect(JSON.stringify(outer.requests[1]?.input)).toContain("Inner is paid");
   });
 
-  test("streams an agent that is a tool, which it hands over to as well", async () => {
+  test("streams an agent used as a tool, and also hands over to it", async () => {
     const inner = new Scripted(says("Looked up"), calls(["i2", "pay", { amount: 5 }]), says("Paid"));
     const helper = agentOf(inner, { name: "Helper", tools: [pay(() => "paid", { needsApproval: true })] });
     const seen: string[] = [];
@@ -227,7 +227,7 @@ describe("other agents", () => {
     expect(inner.requests).toHaveLength(3);
   });
 
-  test("finds models by name, at the provider of the run and at the default one", async () => {
+  test("finds models by name at the run's provider and at the default provider", async () => {
     const model = new Scripted(says("Named"));
     const names: unknown[] = [];
     const modelProvider = { getModel: (name?: string) => (names.push(name), model) };
@@ -243,7 +243,7 @@ describe("other agents", () => {
 });
 
 describe("outcomes", () => {
-  test("gives a structured output as data", async () => {
+  test("returns a structured output as data", async () => {
     const agent = new Agent({
       name: "Test",
       model: new Scripted(says('{"city":', '"Basel"}')),
@@ -257,7 +257,7 @@ describe("outcomes", () => {
   const wrong = new Scripted(says("Half"));
   const repeats = new Scripted(calls(["same", "pay", { amount: 1 }]));
   test.each<[string, object, string]>([
-    ["an input guardrail", { inputGuardrails: [trips] }, "A guardrail refused the message"],
+    ["an input guardrail", { inputGuardrails: [trips] }, "A guardrail rejected the message"],
     ["an output guardrail", { outputGuardrails: [trips] }, "A guardrail withheld the answer"],
     [
       "an output that does not fit",
@@ -267,7 +267,7 @@ describe("outcomes", () => {
     [
       "a model that repeats itself",
       { model: repeats, tools: [pay(() => "paid")] },
-      "The agent stopped: it called its model too often",
+      "The agent exceeded its limit of model calls",
     ],
   ])("fails for %s", async (_, more, said) => {
     const { task } = await (await served(agentOf(wrong, more), { maxTurns: 3 })).sendMessage("Hi");
@@ -276,7 +276,7 @@ describe("outcomes", () => {
     expect(JSON.stringify(task?.artifacts ?? [])).not.toContain("Half");
   });
 
-  test("shows a text that has passed its guardrail, and the result of a tool that ends the run", async () => {
+  test("shows a text after its guardrail, and the result of a tool that ends the run", async () => {
     const passes = { name: "Yes", execute: async () => ({ tripwireTriggered: false, outputInfo: {} }) };
     const guarded = await served(agentOf(new Scripted(says("Fine")), { outputGuardrails: [passes] }));
     expect((await guarded.sendMessage("Hi")).task?.artifacts?.[0]?.parts[0]?.text).toBe("Fine");
@@ -287,7 +287,7 @@ describe("outcomes", () => {
     expect(task?.artifacts?.[0]?.parts[0]?.text).toBe("paid");
   });
 
-  test("shows reasoning, if wanted, and tools of the provider", async () => {
+  test("shows reasoning on request, and provider tools", async () => {
     const [end] = says("Yes").slice(-1);
     const output = end?.type === "response_done" ? end.response.output : [];
     const answer = done(
@@ -301,7 +301,7 @@ describe("outcomes", () => {
 });
 
 describe("bad models", () => {
-  test("stops a model that never ends", async () => {
+  test("stops a model whose answer never ends", async () => {
     let sent = 0;
     const model = new Scripted(async function* () {
       for (; sent < 1000; sent += 1) yield { type: "output_text_delta", delta: "x".repeat(10_000) } as const;
@@ -313,13 +313,13 @@ describe("bad models", () => {
   test.each([
     ["ends without a response", [{ type: "output_text_delta", delta: "Half" }]],
     ["answers nonsense", [{ type: "telepathy" }, { type: "response_done", response: { id: 1, output: "?" } }]],
-    ["says nothing", []],
+    ["has no output", []],
   ])("fails for a model that %s", async (_, events) => {
     const client = await served(agentOf(new Scripted(events as never)), { maxTurns: 2 });
     expect((await client.sendMessage("Hi")).task?.status.state).toBe("TASK_STATE_FAILED");
   });
 
-  test("shows text that was not streamed, keeps what was streamed otherwise, and mends half of a surrogate pair", async () => {
+  test("shows text that was not streamed, keeps streamed text that differs, and replaces lone surrogates", async () => {
     const whole = says("Not streamed").slice(-1);
     const other = [{ type: "output_text_delta", delta: "Streamed" } as const, ...says("Other").slice(-1)];
     const half = says("a\ud83d", "b");
@@ -334,7 +334,7 @@ describe("bad models", () => {
   });
 });
 
-test("gives the model the conversation and files", async () => {
+test("passes the conversation and files to the model", async () => {
   const model = new Scripted(says("One"), says("Two"));
   const client = await served(agentOf(model));
   const conversation = client.conversation();
@@ -355,7 +355,7 @@ test("gives the model the conversation and files", async () => {
   ]);
 });
 
-test("sends no traces, with a key in the environment too", async () => {
+test("sends no traces, even with a key in the environment", async () => {
   const fetched = vi.spyOn(globalThis, "fetch");
   const client = await served(agentOf(new Scripted(says("Hi"))));
   vi.stubEnv("OPENAI_API_KEY", "sk-test");
@@ -368,6 +368,6 @@ test("sends no traces, with a key in the environment too", async () => {
   fetched.mockRestore();
 });
 
-test("refuses what is no agent", () => {
+test("rejects anything except an agent", () => {
   expect(() => fromOpenAIAgent({} as Agent, card)).toThrow("needs an Agent of @openai/agents >=0.17 <0.21");
 });

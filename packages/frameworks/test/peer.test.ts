@@ -9,16 +9,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type * as aiSDK from "../src/ai-sdk/index.ts";
 import { installedVersion } from "../src/shared/peer.ts";
 
-/* Adapters in a project that has another version of their framework. */
+/* Adapters in a project with an unsupported version of their framework. */
 
 let folder = "";
 beforeAll(async () => {
-  // Outside of the repository, whose packages it would find.
+  // Outside of the repository, so that it does not find the repository's packages.
   folder = await mkdtemp(join(tmpdir(), "parley-peer-"));
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** An adapter beside a package that has nothing of what it uses. */
+/** An adapter next to a package without the exports that it uses. */
 async function adapterWith(adapter: string, name: string, version: string): Promise<string> {
   const project = join(folder, adapter, version);
   const installed = join(project, "node_modules", ...name.split("/"));
@@ -35,29 +35,32 @@ async function adapterWith(adapter: string, name: string, version: string): Prom
   return outfile;
 }
 
-test.each(["5.0.1", "4.3.19", "8.0.0", "9.1.0-beta.2"])("refuses ai %s at start, with the range", async (version) => {
-  const { href } = pathToFileURL(await adapterWith("ai-sdk", "ai", version));
-  const { fromAISDK, remoteAgent, a2aTool } = (await import(href)) as typeof aiSDK;
-  const message = `@parley/frameworks/ai-sdk needs ai >=6 <8, found ${version}`;
-  const agent = { version: "agent-v1", tools: {}, stream: () => Promise.reject(new Error("never")) } as const;
-  const client = { conversation: () => undefined } as never;
-  expect(() => fromAISDK(agent, { name: "x", description: "x", version: "1", skills: [] })).toThrow(message);
-  expect(() => remoteAgent(client)).toThrow(message);
-  expect(() => a2aTool(client, { description: "x" })).toThrow(message);
-});
+test.each(["5.0.1", "4.3.19", "8.0.0", "9.1.0-beta.2"])(
+  "rejects ai %s at start, with the supported range",
+  async (version) => {
+    const { href } = pathToFileURL(await adapterWith("ai-sdk", "ai", version));
+    const { fromAISDK, remoteAgent, a2aTool } = (await import(href)) as typeof aiSDK;
+    const message = `@parley/frameworks/ai-sdk needs ai >=6 <8, found ${version}`;
+    const agent = { version: "agent-v1", tools: {}, stream: () => Promise.reject(new Error("never")) } as const;
+    const client = { conversation: () => undefined } as never;
+    expect(() => fromAISDK(agent, { name: "x", description: "x", version: "1", skills: [] })).toThrow(message);
+    expect(() => remoteAgent(client)).toThrow(message);
+    expect(() => a2aTool(client, { description: "x" })).toThrow(message);
+  },
+);
 
 test.each([
   ["openai-agents", "@openai/agents", ">=0.17 <0.21", "0.16.2"],
   ["openai-agents", "@openai/agents", ">=0.17 <0.21", "0.21.0"],
   ["langgraph", "@langchain/langgraph", ">=1 <2", "0.4.9"],
   ["langgraph", "@langchain/langgraph", ">=1 <2", "2.0.0"],
-])("%s refuses %s outside of %s when it is imported: %s", async (adapter, name, range, version) => {
+])("%s rejects %s outside of %s on import: %s", async (adapter, name, range, version) => {
   const message = `@parley/frameworks/${adapter} needs ${name} ${range}, found ${version}`;
   const file = await adapterWith(adapter, name, version);
   await expect(promisify(execFile)(process.execPath, [file])).rejects.toThrow(message);
 });
 
-test("finds the version that is installed here", () => {
+test("finds the installed version", () => {
   expect(installedVersion("ai", import.meta.url)).toMatch(/^7\./);
   expect(installedVersion("not-installed", import.meta.url)).toBeUndefined();
 });

@@ -34,7 +34,7 @@ async function weather(): Promise<string> {
   return server.url;
 }
 
-test("a remote agent streams text and progress, and its question is answered by the next call", async () => {
+test("a remote agent streams text and progress, and the next call answers its question", async () => {
   const agent = remoteAgent(await connect(await weather()));
   expect(agent.version).toBe("agent-v1");
   const asked = await agent.generate({ prompt: "Weather?" });
@@ -49,7 +49,7 @@ test("a remote agent streams text and progress, and its question is answered by 
   expect(heard).toEqual(["Weather?", "Basel"]);
 });
 
-test("a remote agent fails as the remote task does", async () => {
+test("a remote agent fails if the remote task fails", async () => {
   const agent = remoteAgent(await connect(await weather()));
   await expect(agent.generate({ prompt: "fail" })).rejects.toThrow("The remote task has failed: No weather");
 });
@@ -58,7 +58,7 @@ test.each([
   ["ai 6", ToolLoopAgent6],
   ["ai 7", ToolLoopAgent],
 ] as const)(
-  "a remote agent is a tool with preliminary results, whose repeated call joins its task: %s",
+  "a remote agent as a tool has preliminary results, and a repeated call joins its task: %s",
   async (_, Loop) => {
     const tools = { weather: a2aTool(await connect(await weather()), { description: "Weather" }) };
     const options = { toolCallId: "c1", messages: [] };
@@ -90,7 +90,7 @@ test.each([
   },
 );
 
-test("an agent that never ends fails the tool", async () => {
+test("an endless answer fails the tool", async () => {
   let sent = 0;
   async function* sendStreamingMessage(): AsyncGenerator<object> {
     for (; sent < 100; sent += 1) {
@@ -107,11 +107,11 @@ test("an agent that never ends fails the tool", async () => {
   const read = async (): Promise<void> => {
     for await (const result of results as AsyncIterable<object>) expect(result).toHaveProperty("text");
   };
-  await expect(read()).rejects.toThrow("takes more than 33554432 bytes");
+  await expect(read()).rejects.toThrow("exceeds 33554432 bytes");
   expect(sent).toBeLessThan(40);
 });
 
-test("a remote agent's text, message and file are there once, also if the agent repeats its text or the client reconnects", async () => {
+test("a remote agent's text, message and file appear once, even if the agent repeats its text or the client reconnects", async () => {
   const status = (text: string, messageId: string, state: string): object => ({
     status: { state, message: { messageId, role: "ROLE_AGENT", parts: [{ text }] } },
   });

@@ -1,6 +1,6 @@
 import type { Model, ModelRequest, StreamEvent } from "@openai/agents";
 
-/* Models of the OpenAI Agents SDK whose answers are given. */
+/* Scripted models for the OpenAI Agents SDK. */
 
 type Output = Extract<StreamEvent, { readonly type: "response_done" }>["response"]["output"];
 
@@ -22,7 +22,7 @@ const message = (text: string): Output[number] => ({
 const deltas = (pieces: readonly string[]): readonly StreamEvent[] =>
   pieces.map((delta) => ({ type: "output_text_delta", delta }));
 
-/** The events of an answer that is a text, in the given pieces. */
+/** The events of a text answer, streamed in the given pieces. */
 export const says = (...pieces: readonly string[]): readonly StreamEvent[] => [
   ...deltas(pieces),
   done(message(pieces.join(""))),
@@ -38,7 +38,7 @@ const callOf = ([callId, name, input]: Call): Output[number] => ({
   arguments: typeof input === "string" ? input : JSON.stringify(input),
 });
 
-/** The events of an answer that calls tools: names and arguments. */
+/** The events of an answer with tool calls: names and arguments. */
 export const calls = (...of: readonly Call[]): readonly StreamEvent[] => [done(...of.map(callOf))];
 
 /** A text, and then a call. */

@@ -4,7 +4,7 @@ export interface ModelPart {
   readonly [member: string]: unknown;
 }
 
-/** What a model is called with. */
+/** The input of a model call. */
 export interface ModelCall {
   readonly prompt: readonly { readonly role: string; readonly content: unknown }[];
   readonly abortSignal?: AbortSignal;
@@ -20,7 +20,7 @@ export const finish = (unified = "stop"): ModelPart => ({
   usage,
 });
 
-/** The parts of an answer that is a text, in the given pieces. */
+/** The parts of a text answer, streamed in the given pieces. */
 export const says = (...pieces: readonly string[]): readonly ModelPart[] => [
   { type: "text-start", id: "1" },
   ...pieces.map((delta) => ({ type: "text-delta", id: "1", delta })),
@@ -28,7 +28,7 @@ export const says = (...pieces: readonly string[]): readonly ModelPart[] => [
   finish(),
 ];
 
-/** The parts of an answer that calls tools: names and arguments. */
+/** The parts of an answer with tool calls: names and arguments. */
 export const calls = (
   ...of: readonly (readonly [id: string, name: string, input: unknown])[]
 ): readonly ModelPart[] => [

@@ -14,7 +14,7 @@ import {
   type LangGraphFactory,
 } from "../src/langgraph/index.ts";
 
-/* Servers of graphs, and what their tests read. */
+/* Serves graphs, and reads their results. */
 
 const card = { name: "Test", description: "A test", version: "1.0.0", skills: [], defaultInputModes: ["*"] };
 
@@ -46,7 +46,7 @@ export function asked(task: Task | undefined): readonly Part[] {
   return task?.status.message?.parts ?? [];
 }
 
-/** What a model was called with. */
+/** The messages that a model received. */
 export const read = (messages: readonly BaseMessage[] | undefined): readonly string[] =>
   (messages ?? []).map(({ text }) => text);
 

@@ -7,7 +7,7 @@ import { checkPeer, installedVersion } from "../src/shared/peer.ts";
 const itself: Record<string, unknown> = {};
 itself["itself"] = itself;
 
-describe("JSON of frameworks", () => {
+describe("JSON of framework values", () => {
   test("keeps bytes, URLs and dates", () => {
     const value = { a: [new Uint8Array([1, 2])], b: new URL("https://example.com/"), c: new Date(5), d: 1n };
     expect(fromJson(toJson(value))).toEqual({ ...value, d: "1" });
@@ -26,19 +26,19 @@ describe("JSON of frameworks", () => {
     { $plain: { $date: "x" } },
     { deep: [{ $url: "x", other: 1 }] },
     { $plain: "x" },
-  ])("gives back objects that look like its own marks: %j", async (value) => {
+  ])("restores objects that look like its own marks: %j", async (value) => {
     expect(fromJson(toJson(value))).toEqual(value);
     expect(toPlainJson(value)).toEqual(value);
   });
 
-  test("has a digest for marks that nest deep, and for halves of surrogate pairs", async () => {
+  test("has a digest for deeply nested marks, and for lone surrogates", async () => {
     let value: object = {};
     for (let depth = 0; depth < 48; depth += 1) value = { $url: value };
     await expect(digestOf(toJson(value))).resolves.toHaveLength(64);
     await expect(digestOf(toJson(["\ud800\ud800", "\\ud800"]))).resolves.toHaveLength(64);
   });
 
-  test("refuses objects that refer to each other so often that their JSON would fill the memory", () => {
+  test("rejects objects whose shared references would make their JSON exhaust the memory", () => {
     let value: object = {};
     for (let depth = 0; depth < 60; depth += 1) value = { one: value, other: value };
     expect(() => toJson(value)).toThrow("the value is too large");
@@ -50,21 +50,21 @@ describe("JSON of frameworks", () => {
     ]);
   });
 
-  test("reads what toJSON() returns, such as a list", () => {
+  test("converts the result of toJSON(), such as a list", () => {
     expect(toJson({ list: { toJSON: () => [1, new Date(0)] } })).toEqual({
       list: [1, { $date: "1970-01-01T00:00:00.000Z" }],
     });
   });
 });
 
-test("refuses a version of the AI SDK out of its range", () => {
+test("rejects a version of the AI SDK outside the range", () => {
   const range = { adapter: "ai-sdk", name: "ai", min: 6, below: 8 };
   for (const version of ["5.9.9", "8.0.0-beta.1", "nightly"])
     expect(() => checkPeer(range, version)).toThrow(`@parley/frameworks/ai-sdk needs ai >=6 <8, found ${version}`);
   for (const version of ["6.0.0", "7.9.9", undefined]) expect(() => checkPeer(range, version)).not.toThrow();
 });
 
-test("refuses a version before 1.0 by its minor version, and finds the version of a package that hides it", () => {
+test("rejects a version below 1.0 by its minor version, and finds the version of a package that does not export it", () => {
   const range = { adapter: "openai-agents", name: "@openai/agents", min: "0.17", below: "0.21" };
   for (const version of ["0.2.1", "0.16.1", "0.21.0", "1.0.0"])
     expect(() => checkPeer(range, version)).toThrow(
@@ -94,19 +94,19 @@ describe("an approval", () => {
     return { approval, answer: (more: object) => resume({ ...fake, ...more } as unknown as Turn) };
   };
 
-  test("is not given by the message whose turn asked for it, and crashed", async () => {
+  test("is not given by the message of a turn that asked and crashed", async () => {
     const { answer } = await turnOf("yes");
     expect(answer({ attempt: 2 })).toHaveProperty("ask");
     expect(answer({ number: 3 })).toHaveProperty("messages");
   });
 
-  test("is not given by a text beside data that is no answer", async () => {
+  test("is not given by a text next to data that is not an answer", async () => {
     const { answer } = await turnOf("yes");
     const parts = [{ text: "yes" }, { data: { approved: false } }];
     expect(answer({ number: 3, message: { messageId: "n", parts } })).toHaveProperty("ask");
   });
 
-  test("has the digest of the arguments that it shows", async () => {
+  test("has the digest of the shown arguments", async () => {
     const { approval } = await turnOf("yes");
     expect(approval.input).toEqual({ $date: "x" });
     expect(approval.digest).toBe(await digestOf({ toolName: "pay", input: approval.input }));

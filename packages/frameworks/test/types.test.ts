@@ -17,7 +17,7 @@ import {
 import { durable, fromLangGraph, type LangGraphDefinition, type LangGraphFactory } from "../src/langgraph/index.ts";
 import { fromOpenAIAgent, idempotencyOf as openaiStep } from "../src/openai-agents/index.ts";
 
-/* What compiles, and what does not: `tsc` checks the lines below each `@ts-expect-error`. */
+/* Tests of types: `tsc` checks that each line below `@ts-expect-error` does not compile. */
 
 const definition: AISDKDefinition = { name: "A", description: "A test", version: "1.0.0", skills: [] };
 const inputSchema = z.object({ amount: z.number() });
@@ -26,7 +26,7 @@ const model = "openai/gpt-5";
 const pay = tool({ inputSchema, execute: ({ amount }, options) => ({ amount, key: idempotencyOf(options)?.key }) });
 const pay6 = tool6({ inputSchema, execute: ({ amount }, options) => ({ amount, key: idempotencyOf(options)?.key }) });
 
-test("agents of both versions are taken, with tools, outputs and factories", () => {
+test("accepts agents of both versions, with tools, outputs and factories", () => {
   const output = Output.object({ schema: inputSchema });
   const output6 = Output6.object({ schema: inputSchema });
   expect(fromAISDK(new ToolLoopAgent({ model, tools: { pay }, output }), definition)).toBeDefined();
@@ -36,7 +36,7 @@ test("agents of both versions are taken, with tools, outputs and factories", () 
   expect(fromAISDK(factory, definition)).toBeDefined();
 });
 
-test("what is no agent does not compile", () => {
+test("rejects anything except an agent", () => {
   const wrong = (): unknown[] => [
     // @ts-expect-error -- not an agent
     fromAISDK({ version: "agent-v1" }, definition),
@@ -58,7 +58,7 @@ test("what is no agent does not compile", () => {
   expect(wrong).toBeTypeOf("function");
 });
 
-test("agents of the OpenAI Agents SDK are taken, with outputs, handoffs and contexts", () => {
+test("accepts OpenAI Agents SDK agents, with outputs, handoffs and contexts", () => {
   interface User {
     readonly token: string;
   }
@@ -98,7 +98,7 @@ const graphs: LangGraphDefinition = { name: "A", description: "A test", version:
 const chat = new FakeListChatModel({ responses: ["Hi"] });
 const langPay = langTool(({ amount }) => amount, { name: "pay", schema: inputSchema });
 
-test("graphs of LangGraph are taken, with durable models and tools, and factories", () => {
+test("accepts LangGraph graphs, with durable models and tools, and factories", () => {
   const agent = createReactAgent({ llm: durable.model(chat), tools: durable.tools([langPay]) });
   const State = Annotation.Root({ count: Annotation<number> });
   const counter = new StateGraph(State).addNode("more", () => ({ count: 1 })).addEdge(START, "more");
@@ -113,7 +113,7 @@ test("graphs of LangGraph are taken, with durable models and tools, and factorie
   expect<FakeListChatModel>(durable.model(chat)).toBeDefined();
 });
 
-test("what is no graph does not compile", () => {
+test("rejects anything except a graph", () => {
   const agent = createReactAgent({ llm: chat, tools: [] });
   const wrong = (): unknown[] => [
     // @ts-expect-error -- not compiled

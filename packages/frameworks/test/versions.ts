@@ -1,7 +1,7 @@
 import * as ai7 from "ai";
 import * as ai6 from "ai-6";
 
-/** What the tests use of a version. Its own tests of types are in types.test.ts. */
+/** The exports of a version that the tests use. Type tests for each version are in types.test.ts. */
 export interface Version {
   readonly name: string;
   readonly ToolLoopAgent: new (settings: object) => Stock;
@@ -22,7 +22,7 @@ export interface Stock {
   }>;
 }
 
-/** Both versions load on every supported Node, though AI SDK 7 asks for Node 22. */
+/** Both versions load on every supported Node, though AI SDK 7 requires Node 22. */
 export const versions: readonly Version[] = [
   { ...ai6, name: "ai 6" } as unknown as Version,
   { ...ai7, name: "ai 7" } as unknown as Version,

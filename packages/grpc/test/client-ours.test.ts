@@ -203,7 +203,7 @@ describe("gRPC-Web", () => {
     );
   });
 
-  it("rejects a message over the limit without waiting for ever", async () => {
+  it("rejects a message over the limit without waiting forever", async () => {
     await against(
       (_request, response) => void response.writeHead(200, type).end(frameOf(new Uint8Array(100_000))),
       async (client) => expect((await failureOf(client.getTask("t"))).message).toContain("1000 bytes"),

@@ -1,5 +1,5 @@
 /**
- * An A2A agent as an MCP server. `@parley/mcp/tools` is the reverse.
+ * Serves an A2A agent as an MCP server. `@parley/mcp/tools` does the reverse.
  * @packageDocumentation
  */
 export { mcpServer } from "./server/bridge.ts";

@@ -9,7 +9,7 @@ import { expect, onTestFinished } from "vitest";
 import * as z from "zod";
 import { mcpServer, type McpBridge, type McpServerOptions } from "../src/index.ts";
 
-/** An agent that does what its message says. */
+/** An agent that follows the commands in its messages. */
 const scripted: Agent = defineAgent({
   name: "Scripted",
   description: "Does what the message says.",
@@ -73,7 +73,7 @@ export async function bridged(
 export const eras = ["2025-11-25", "2026-07-28"] as const;
 export type Era = (typeof eras)[number];
 
-/** The official client, over the HTTP of a bridge. */
+/** The official client, connected to a bridge over HTTP. */
 export async function officialClient(
   bridge: McpBridge,
   era: Era,
@@ -89,7 +89,7 @@ export async function officialClient(
   return client;
 }
 
-/** Version 1 of the SDK, which most programs use. It knows 2025-11-25. */
+/** Version 1 of the SDK, which most programs use. It supports 2025-11-25. */
 export async function clientOfVersion1(bridge: McpBridge, capabilities: object = {}): Promise<Client1> {
   const client = new Client1({ name: "test", version: "1.0.0" }, { capabilities });
   const fetch = async (url: string | URL, init?: RequestInit): Promise<Response> =>
@@ -99,7 +99,7 @@ export async function clientOfVersion1(bridge: McpBridge, capabilities: object =
   return client;
 }
 
-/** Moves the clock until work is done. */
+/** Advances the clock until the work is done. */
 export async function advancing<T>({ clock }: TestAgent, work: Promise<T>): Promise<T> {
   let isDone = false;
   const done = work.finally(() => (isDone = true)).catch(() => undefined);

@@ -25,13 +25,13 @@ test.each<[string, Artifact]>([
   ["a file name", { artifactId: "a", parts: [{ raw: "AAAA", filename: "n".repeat(1_000_000) }] }],
   ["a media type", { artifactId: "a", parts: [{ raw: "AAAA", mediaType: `image/${"n".repeat(1_000_000)}` }] }],
   ["an id", { artifactId: "i".repeat(1_000_000), parts: [{ raw: "A".repeat(20_000) }] }],
-])("an agent cannot pass the limit of an answer with many or large %s", (_, artifact) => {
+])("an agent cannot exceed the limit of an answer with many or large %s", (_, artifact) => {
   const { content } = taskResult(taskWith(artifact), { taskId: "t" }, limits);
   expect(JSON.stringify(content).length).toBeLessThan(2 * limits.maxBytes);
   expect(content.at(-1)).toEqual({ type: "text", text: "Task completed.\ntaskId: t" });
 });
 
-test("tells of a task that changes all the time once per second, and at once of its end", async () => {
+test("notifies of a task that changes constantly once per second, and of its end immediately", async () => {
   const clock = fakeClock();
   let snapshot: TaskSnapshot = { task: undefined, ended: false };
   const listeners = new Set<() => void>();

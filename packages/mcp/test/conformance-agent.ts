@@ -2,7 +2,7 @@ import { data, file, text, type Part } from "@parley/a2a";
 import type { JsonObject } from "@parley/a2a/model";
 import { defineAgent, type Agent } from "@parley/node";
 
-/** What the scenarios of MCP's conformance suite call, as skills of an agent. */
+/** The tools that the scenarios of MCP's conformance suite call, as skills of an agent. */
 const names = [
   "test_simple_text",
   "test_image_content",
@@ -48,10 +48,10 @@ const forms: Readonly<Record<string, readonly Part[]>> = {
   }),
 };
 
-/** The agent that the scenarios are run against. Its tasks have a text with 123, and a picture. */
+/** The agent under test. Its tasks have a text with 123, and an image. */
 export const conforming: Agent = defineAgent({
   name: "Conformance",
-  description: "Has what the scenarios ask.",
+  description: "Provides what the scenarios need.",
   version: "1.0.0",
   skills: names.map((id) => ({ id, name: id, description: `For the scenario ${id}`, tags: [] })),
   defaultInputModes: ["text/plain", "application/json"],

@@ -6,7 +6,7 @@ import { exportJWK, importPKCS8 } from "jose";
 import * as z from "zod";
 import { mcpPool, mcpTools } from "../src/tools/index.ts";
 
-/* The client for MCP's conformance suite: an agent that calls all tools of the server at the URL in its last argument. */
+/* The client for MCP's conformance suite: an agent that calls all tools of the server whose URL is its last argument. */
 
 const url = process.argv.at(-1) ?? "";
 const scenario = process.env["MCP_CONFORMANCE_SCENARIO"] ?? "";
@@ -17,7 +17,7 @@ const Context = z.object({
 });
 const context = Context.parse(JSON.parse(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}"));
 
-/** A person who agrees to everything. */
+/** A user who agrees to everything. */
 async function open(page: URL): Promise<URL> {
   const { headers } = await fetch(page, { redirect: "manual" });
   return new URL(headers.get("location") ?? "");

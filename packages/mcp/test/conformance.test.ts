@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { mcpServer } from "../src/index.ts";
 import { conforming } from "./conformance-agent.ts";
 
-/** MCP's own conformance suite, against an agent that has what its scenarios ask. docs/decisions/mcp.md has the table. */
+/** MCP's own conformance suite, against an agent that provides what its scenarios need. docs/decisions/mcp.md has the table. */
 
 interface Check {
   readonly id: string;
@@ -23,7 +23,7 @@ async function run(url: string): Promise<Map<string, readonly Check[]>> {
   const results = await mkdtemp(join(tmpdir(), "mcp-conformance-"));
   const hook = join(import.meta.dirname, "glob-sync.mjs");
   const args = ["--import", hook, suite, "server", "--url", url, "--suite", "all", "--output-dir", results];
-  // It fails where a scenario does.
+  // It exits with an error if a scenario fails.
   await new Promise((done) => execFile(process.execPath, args, { cwd: results }, done));
   const checks = new Map<string, readonly Check[]>();
   for (const folder of await readdir(results)) {
@@ -33,14 +33,14 @@ async function run(url: string): Promise<Map<string, readonly Check[]>> {
   return checks;
 }
 
-/** The table of the page: scenario, and whether it passes or why it does not apply. */
+/** The table of the page: each scenario, and whether it passes or why it does not apply. */
 async function table(): Promise<Map<string, string>> {
   const page = await readFile(join(import.meta.dirname, "../../../docs/decisions/mcp.md"), "utf8");
   const rows = page.split("## The conformance suite")[1]?.matchAll(/^\| `([\w-]+)`\s*\| (.*?)\s*\|$/gm) ?? [];
   return new Map([...rows].map(([, name = "", result = ""]) => [name, result]));
 }
 
-/** Serves a bridge. The scenarios name their own resources, and call without arguments: an agent has other addresses, and needs a message. */
+/** Serves a bridge. Adapts the scenarios' requests: an agent's resources have other URIs, and its tools need a message. */
 async function serveBridge(): Promise<string> {
   let [task, base] = ["", ""];
   const answer = async (request: Request): Promise<Response> => {
@@ -68,7 +68,7 @@ async function serveBridge(): Promise<string> {
   return `${server.url}/mcp`;
 }
 
-test("passes the scenarios of the conformance suite that apply, and fails no other", async () => {
+test("passes the applicable scenarios of the conformance suite, and fails only the documented ones", async () => {
   const [checks, expected] = [await run(await serveBridge()), await table()];
   const results: [string, string][] = [];
   for (const [name, each] of checks) {

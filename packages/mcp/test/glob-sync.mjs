@@ -1,6 +1,6 @@
 import { register } from "node:module";
 
-/* The conformance suite needs fs.globSync(), which Node 20 does not have, for a command that the tests do not use. */
+/* The conformance suite imports fs.globSync(), which Node 20 lacks, for a command that the tests do not use. */
 
 const fs = `export * from "node:fs"; export { default } from "node:fs"; export const globSync = undefined;`;
 const hooks = `export async function resolve(specifier, context, next) {

@@ -17,7 +17,7 @@ import {
   type McpTools,
 } from "../src/tools/index.ts";
 
-/* Servers that write their own messages: the SDK would not let a server do this. */
+/* Servers that write raw messages, because the SDK would not let a server misbehave like this. */
 
 interface Incoming {
   readonly id?: string | number;
@@ -25,12 +25,12 @@ interface Incoming {
   readonly error?: object;
 }
 
-/** What a server does. */
+/** The behavior of a server. */
 interface Deeds {
   readonly tool?: object;
   /** Answers a call with an event stream. */
   call?(response: ServerResponse, id: string | number): void;
-  /** Told of answers to requests of the server. */
+  /** Called with answers to the server's requests. */
   answered?(message: Incoming): void;
   /** Answers the client's own event stream. */
   stream?(response: ServerResponse): void;
@@ -81,7 +81,7 @@ async function poolOf(deeds: Deeds, options: Partial<McpPoolOptions> = {}): Prom
   return pool;
 }
 
-/** An agent that calls the tool, and says what came of it. */
+/** An agent that calls the tool, and reports the outcome. */
 async function agentWith(client: McpClient, see: (tools: McpTools) => unknown = () => undefined): Promise<TestAgent> {
   const agent = defineAgent({
     name: "Victim",
@@ -103,14 +103,14 @@ async function agentWith(client: McpClient, see: (tools: McpTools) => unknown = 
   return under;
 }
 
-/** What came of a call. */
+/** The outcome of a call. */
 async function outcome(client: McpClient, see?: (tools: McpTools) => unknown): Promise<string> {
   const { task } = await (await agentWith(client, see)).client.sendMessage("Go");
   return task?.status.message?.parts[0]?.text ?? "";
 }
 
-test("runs no pattern of an output schema: it could run for ever", async () => {
-  // A pattern that does not match, so that its use is seen.
+test("evaluates no pattern of an output schema, because it could run forever", async () => {
+  // A pattern that never matches, so that its evaluation would be noticed.
   const outputSchema = { type: "object", properties: { x: { type: "string", pattern: "^never$" } } };
   const pool = await poolOf({
     tool: { outputSchema },
@@ -119,7 +119,7 @@ test("runs no pattern of an output schema: it could run for ever", async () => {
   expect(await outcome(pool.server("evil"))).toContain('"structuredContent":{"x":"other"}');
 });
 
-test("LangChain runs no pattern of a tool, and follows few references", async () => {
+test("LangChain evaluates no pattern of a tool, and follows few references", async () => {
   const names = Array.from({ length: 100 }, (_, at) => `d${at}`);
   const twice = (name: string) => ({ anyOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] });
   const defs = names.map((name, at) => [name, at === 99 ? { type: "number" } : twice(`d${at + 1}`)]);
@@ -169,7 +169,7 @@ test("shows no invisible texts of a schema, and holds back what has them elsewhe
   expect(seen[1]?.held).toEqual([{ name: "act", reason: "its schema has invisible characters" }]);
 });
 
-test("waits between streams, also for a server that says not to", async () => {
+test("waits between streams, even if the server tells it not to", async () => {
   const fake = fakeClock();
   const waits: number[] = [];
   const after: typeof fake.after = (ms, run) => {
@@ -198,7 +198,7 @@ test("waits between streams, also for a server that says not to", async () => {
   expect(waits).toEqual([500, 500, 500]);
 });
 
-test("uses the model of the agent at most 8 times for a call", async () => {
+test("uses the agent's model at most 8 times per call", async () => {
   const answers: Incoming[] = [];
   let end = (): void => undefined;
   const params = { messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 9 };
@@ -226,7 +226,7 @@ test("uses the model of the agent at most 8 times for a call", async () => {
   expect(answers.filter(({ error }) => error !== undefined)).toHaveLength(12);
 });
 
-test("logs few of the errors that a server causes", async () => {
+test("limits the rate of logged server errors", async () => {
   let logged = 0;
   const none = (): void => undefined;
   const logger = { debug: none, info: none, error: none, warn: () => (logged += 1) };
@@ -243,7 +243,7 @@ test("logs few of the errors that a server causes", async () => {
   expect(logged).toBe(1);
 });
 
-test("ends a call whose server does not even connect", async () => {
+test("ends a call to a server that never accepts the connection", async () => {
   const pool = await poolOf({ silent: true });
   const controller = new AbortController();
   const call = pool.server("evil").listTools(undefined, { signal: controller.signal });
@@ -255,7 +255,7 @@ test("ends a call whose server does not even connect", async () => {
 });
 
 test.each(["javascript:alert(1)", "http://evil.example/", "", 7])(
-  "asks nobody to agree to a link that is not shown (%s)",
+  "does not ask the user to agree to a link that must not be shown (%s)",
   async (url) => {
     const request = {
       method: "elicitation/create",
@@ -270,7 +270,7 @@ test.each(["javascript:alert(1)", "http://evil.example/", "", 7])(
   },
 );
 
-test("sends the defaults of a form for the fields that an answer leaves out (SEP-1034)", async () => {
+test("sends the defaults of a form for fields that an answer omits (SEP-1034)", async () => {
   const given: unknown[] = [];
   const properties = { name: { type: "string", default: "Ada" }, age: { type: "integer", default: 30 } };
   const params = { message: "Who?", requestedSchema: { type: "object", properties } };
@@ -301,7 +301,7 @@ test("sends the defaults of a form for the fields that an answer leaves out (SEP
   expect(given).toEqual([{ who: { action: "accept", content: { name: "Ada", age: 7 } } }]);
 });
 
-test("pins the tools of a server by the name that it has here", async () => {
+test("pins the tools of a server by its local name", async () => {
   const server: McpClient = {
     listTools: async () => ({ tools: [] }),
     callTool: async () => ({}),
@@ -325,6 +325,6 @@ test("pins the tools of a server by the name that it has here", async () => {
   const { task } = await under.client.sendMessage("Go");
   expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
   expect(problems).toEqual([
-    new TypeError("pins need the option server: the name that a server gives itself may change"),
+    new TypeError("pins need the option server, because a server may change the name that it reports"),
   ]);
 });

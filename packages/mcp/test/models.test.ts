@@ -11,7 +11,7 @@ import * as ai6test from "ai-6/test";
 import { expect, onTestFinished, test } from "vitest";
 import { mcpTools, toAISDK, toLangChain, toOpenAIAgents, type McpClient, type McpTools } from "../src/tools/index.ts";
 
-/** A server whose calls are counted. */
+/** A server that counts its calls. */
 function counting(): McpClient & { readonly calls: unknown[] } {
   const calls: unknown[] = [];
   const inputSchema = {
@@ -30,7 +30,7 @@ function counting(): McpClient & { readonly calls: unknown[] } {
   };
 }
 
-/** Runs a model's loop in a turn, twice: as after a crash. */
+/** Runs a model's loop twice in a turn, as after a crash. */
 async function inTurn(use: (tools: McpTools, turn: Turn) => Promise<string>): Promise<unknown[]> {
   const server = counting();
   const agent = defineAgent({
@@ -61,7 +61,7 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 };
 
-test("are tools of the AI SDK 6 and 7, called once per id", async () => {
+test("work as tools of AI SDK 6 and 7, called once per id", async () => {
   const call = {
     type: "tool-call" as const,
     toolCallId: "call_1",
@@ -94,7 +94,7 @@ test("are tools of the AI SDK 6 and 7, called once per id", async () => {
   expect([with6, with7]).toEqual([once, once]);
 });
 
-test("are tools of LangGraph, called once per id", async () => {
+test("work as LangGraph tools, called once per id", async () => {
   const calls = await inTurn(async (tools) => {
     const node = new ToolNode(toLangChain(tools).map((each) => new DynamicStructuredTool(each)));
     const message = new AIMessage({ content: "", tool_calls: [{ id: "call_1", name: "raise_platform", args }] });
@@ -106,7 +106,7 @@ test("are tools of LangGraph, called once per id", async () => {
   await expect(bare?.func(args)).rejects.toThrow("The call of raise_platform has no id");
 });
 
-test("are tools of the Agents SDK of OpenAI, called once per id", async () => {
+test("work as tools of the OpenAI Agents SDK, called once per id", async () => {
   const calls = await inTurn(async (tools) => {
     let heard = "";
     const model: Model = {

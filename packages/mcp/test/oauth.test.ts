@@ -13,7 +13,7 @@ import { mcpServer } from "../src/index.ts";
 import { mcpPool, mcpTools, McpToolError, type HttpServer } from "../src/tools/index.ts";
 import { officialClient, textsOf } from "./agent.ts";
 
-/* A real OpenID provider: nobody's token reaches what it was not issued for. */
+/* With a real OpenID provider: no token reaches a server for which it was not issued. */
 
 const secret = { clientSecret: providerSecret };
 const exchanging = { clientId: "exchanger", ...secret, scopes: ["chat"], store: memoryTokenStore() };
@@ -27,7 +27,7 @@ async function provider(): Promise<{ readonly issuer: string }> {
 const card = { name: "Test", description: "A test", version: "1.0.0", skills: [] };
 const quiet = { port: 0, logger: false, signals: false } as const;
 
-/** An MCP server that wants tokens which were issued for it. It reports the caller. */
+/** An MCP server that accepts only tokens issued for it, and reports the caller. */
 async function manuals(issuer: string, names = true): Promise<{ readonly url: string; readonly seen: string[] }> {
   const seen: string[] = [];
   const handler = createMcpHandler(({ requestInfo }) => {
@@ -57,7 +57,7 @@ async function manuals(issuer: string, names = true): Promise<{ readonly url: st
 
 const policy = { allowLoopback: true };
 
-/** An agent that asks an MCP server who it is. Returns its answer, and the token of its caller. */
+/** Runs an agent that asks an MCP server who is calling. Returns the answer, and the token of the agent's caller. */
 async function answer(issuer: string, remote: HttpServer, isPerCaller: boolean): Promise<[string | undefined, string]> {
   const pool = mcpPool({ servers: { remote }, policy });
   const agent = defineAgent({
@@ -78,7 +78,7 @@ async function answer(issuer: string, remote: HttpServer, isPerCaller: boolean):
   return [(await client.sendMessage("Who am I?")).task?.status.message?.parts[0]?.text, access_token];
 }
 
-test("a pool exchanges the caller's token for one of the MCP server", async () => {
+test("a pool exchanges the caller's token for one that is issued for the MCP server", async () => {
   const { issuer } = await provider();
   const { url, seen } = await manuals(issuer);
   const remote: HttpServer = { url, credentials: (subject) => tokenExchange({ ...exchanging, issuer, subject }) };
@@ -91,9 +91,9 @@ test("a pool exchanges the caller's token for one of the MCP server", async () =
 });
 
 test.each([
-  ["that the MCP server names", true],
-  ["in its metadata at the well-known place", false],
-])("a pool has a token of its own, from the authorization server %s", async (_, names) => {
+  ["named by the MCP server", true],
+  ["in its metadata at the well-known location", false],
+])("a pool gets its own token from the authorization server %s", async (_, names) => {
   const { issuer } = await provider();
   const { url, seen } = await manuals(issuer, names);
   const credentials = clientCredentials({ clientId: "service", ...secret, scopes: ["chat"] });
@@ -103,7 +103,7 @@ test.each([
   expect(seen).not.toContain(own);
 });
 
-test("a bridge exchanges the token of the MCP caller for one of the agent", async () => {
+test("a bridge exchanges the MCP caller's token for one that is issued for the agent", async () => {
   const { issuer } = await provider();
   const authenticator = jwt({ issuer });
   const heard: string[] = [];

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { mcpServer, type McpBridge, type McpServerOptions } from "../src/index.ts";
 import { eras, handleIn, officialClient, textsOf } from "./agent.ts";
 
-/** A bridge to an agent whose card and answers a test writes. */
+/** A bridge to an agent with the given card and answers. */
 async function bridgeTo(
   card: object,
   answer: (method: string, params: { readonly message?: { readonly messageId: string } }) => object,
@@ -36,7 +36,7 @@ async function bridgeTo(
   return bridge;
 }
 
-test("answers each question of a task that asks without messages, with a message of its own", async () => {
+test("answers each question of a task that asks without messages in a separate message", async () => {
   const sent: string[] = [];
   const bridge = await bridgeTo({}, (method, { message }) => {
     if (message !== undefined) sent.push(message.messageId);
@@ -51,7 +51,7 @@ test("answers each question of a task that asks without messages, with a message
   expect(new Set(sent).size).toBe(3);
 });
 
-test("serves an agent whose texts have control characters, and ids with half a character", async () => {
+test("serves an agent with control characters in texts, and lone surrogates in ids", async () => {
   const skill = { id: "\ud800", name: "Half", description: "Half", tags: [] };
   const card = { name: "Evil\u001b[2J", version: `1\u202e${"0".repeat(5000)}`, skills: [skill] };
   const bridge = await bridgeTo(card, () => ({
@@ -72,7 +72,7 @@ test("serves an agent whose texts have control characters, and ids with half a c
   expect(textsOf(result)).toMatch(/^\[resource\]\nTask completed\./);
 });
 
-test("shows no more of a question than a person can read, and nothing invisible", async () => {
+test("limits the length of a question, and shows no invisible characters", async () => {
   const properties = { city: { type: "string", title: "t".repeat(100_000) } };
   const form = { data: { type: "object", properties }, mediaType: "application/schema+json" };
   const text = `\u202e${"Q".repeat(3_000_000)}`;
@@ -92,7 +92,7 @@ test("shows no more of a question than a person can read, and nothing invisible"
   expect(shown.length).toBeLessThan(6000);
 });
 
-test("takes a file of 6 MB", async () => {
+test("accepts a file of 6 MB", async () => {
   const status = { state: "TASK_STATE_COMPLETED" };
   const bridge = await bridgeTo({}, () => ({ task: { id: "t", contextId: "c", status } }));
   const call = {
@@ -105,7 +105,7 @@ test("takes a file of 6 MB", async () => {
   }
 });
 
-test("passes on some of the progress of an agent that floods", async () => {
+test("forwards only some progress of an agent that floods", async () => {
   const status = (state: string, at: number) => ({
     taskId: "t",
     contextId: "c",

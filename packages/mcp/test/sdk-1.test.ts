@@ -10,7 +10,7 @@ import { mcpServer } from "../src/index.ts";
 import { advancing, bridged, clientOfVersion1, handleIn, textsOf } from "./agent.ts";
 import { conforming } from "./conformance-agent.ts";
 
-/* Version 1 of the SDK, over HTTP: `parley mcp` has tests of it over stdio. */
+/* Version 1 of the SDK over HTTP. The tests of `parley mcp` cover it over stdio. */
 
 const say = (message: string) => ({ name: "do_it", arguments: { message } });
 
@@ -55,7 +55,7 @@ test("shows forms and links within a call", async () => {
   expect(textsOf(await advancing(agent, opened))).toMatch(/Task auth required\..*call get_task/s);
 });
 
-test("tells of changes, and ends the task of a call that its client cancels or leaves", async () => {
+test("notifies of changes, and cancels the task of a call if its client cancels or disconnects", async () => {
   const { agent, bridge } = await bridged();
   const client = await clientOfVersion1(bridge);
   const updated: string[] = [];
@@ -81,7 +81,7 @@ test("tells of changes, and ends the task of a call that its client cancels or l
   }
 });
 
-test("asks with choices and defaults, as the agent's form has them", async () => {
+test("asks with the choices and defaults of the agent's form", async () => {
   const agent = await testAgent(conforming);
   const bridge = await mcpServer(agent.client);
   onTestFinished(() => bridge.close());
@@ -93,7 +93,7 @@ test("asks with choices and defaults, as the agent's form has them", async () =>
   expect(textsOf(result as CallToolResult)).toContain(`Thank you: ${JSON.stringify(content)}`);
 });
 
-test("counts the questions of a call into its limit", async () => {
+test("includes the questions of a call in its time limit", async () => {
   const { agent, bridge } = await bridged();
   const client = await clientOfVersion1(bridge, { elicitation: {} });
   client.setRequestHandler(ElicitRequestSchema, async () => {
@@ -102,11 +102,11 @@ test("counts the questions of a call into its limit", async () => {
   });
   const before = agent.clock.elapsed();
   expect(textsOf(await advancing(agent, call(client, "ask")))).toContain("Task working.");
-  // 50 s, and one step of this clock.
+  // 50 s, and one step of the clock.
   expect(agent.clock.elapsed() - before).toBeLessThanOrEqual(75_000);
 });
 
-test("does not wait for an answer longer than for a call", async () => {
+test("does not wait for an answer beyond the time limit of the call", async () => {
   const { agent, bridge } = await bridged();
   const client = await clientOfVersion1(bridge, { elicitation: {} });
   let asked = 0;
@@ -145,7 +145,7 @@ test.each(["while its question is shown", "after its question"])(
   },
 );
 
-test("keeps sessions to their callers and to a limit", async () => {
+test("binds sessions to their callers, and limits their number", async () => {
   const { bridge } = await bridged({ key: "secret-of-the-bridge-that-is-long-enough" });
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
   const send = async (body: object, headers: Record<string, string> = {}, subject = "ada"): Promise<Response> => {
@@ -179,7 +179,7 @@ test("keeps sessions to their callers and to a limit", async () => {
   }
   expect(open).toBeGreaterThan(0);
   expect(open).toBeLessThanOrEqual(100);
-  // The oldest has made room: its requests are answered without it.
+  // The oldest session was closed: its requests are answered without it.
   const late = await send(list, session);
   expect(late.headers.get("mcp-session-id")).toBeNull();
   expect(await late.text()).toContain("cancel_task");

@@ -5,8 +5,8 @@ import { advancing, bridged, eras, handleIn, officialClient, textsOf } from "./a
 
 const say = (message: string, more: object = {}) => ({ name: "do_it", arguments: { message, ...more } });
 
-describe.each(eras)("an agent as an MCP server, for the official client of %s", (era) => {
-  it("has a tool for each skill, with a unique name and the marked text of the card", async () => {
+describe.each(eras)("an agent as an MCP server, with the official client (%s)", (era) => {
+  it("has a tool for each skill, with a unique name and the card's marked text", async () => {
     const { bridge } = await bridged();
     const client = await officialClient(bridge, era);
     const { tools } = await client.listTools();
@@ -47,7 +47,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     expect(files._meta).toMatchObject({ "a2a.state": "TASK_STATE_COMPLETED", "a2a.taskId": handleIn(files) });
   });
 
-  it("says what failed, and what is wrong with arguments", async () => {
+  it("reports failures and invalid arguments", async () => {
     const { bridge } = await bridged();
     const client = await officialClient(bridge, era);
     const failed = await client.callTool(say("fail"));
@@ -80,7 +80,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     await expect(skills.get("skill://nothing/SKILL.md")).rejects.toThrow("There is no such skill");
   });
 
-  it("asks by the tools when the client cannot show questions", async () => {
+  it("returns the question if the client cannot show it, and answers with a tool", async () => {
     const { bridge } = await bridged();
     const client = await officialClient(bridge, era);
     const asked = await client.callTool(say("ask"));
@@ -99,7 +99,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     expect(textsOf(second)).toMatch(new RegExp(`^In ${contextId}\n`));
   });
 
-  it("never blocks past its limit: a task of an hour has a handle and progress", async () => {
+  it("never blocks past its limit: a one-hour task returns a handle, with progress", async () => {
     const { agent, bridge } = await bridged();
     const client = await officialClient(bridge, era);
     const progress: (string | undefined)[] = [];
@@ -119,7 +119,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     expect(again.isError).toBe(true);
   });
 
-  it("keeps an answer small", async () => {
+  it("limits the size of an answer", async () => {
     const { bridge } = await bridged({ maxAnswerBytes: 1000 });
     const client = await officialClient(bridge, era);
     const large = await client.callTool(say("large 20000"));
@@ -127,7 +127,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
     expect(textsOf(large)).toContain("[large is too large for this answer: 20000 bytes; read it as a resource]");
   });
 
-  it("gives the tasks of a caller to no other caller", async () => {
+  it("keeps each caller's tasks from other callers", async () => {
     const { agent, bridge } = await bridged({ key: "secret-of-the-bridge-that-is-long-enough" });
     const ada = await officialClient(bridge, era, { caller: { subject: "ada" } });
     const bob = await officialClient(bridge, era, { caller: { subject: "bob" } });
@@ -146,7 +146,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
         }
       }
     }
-    // Callers without credentials cannot list tasks, and a caller of that name is not one of them.
+    // Callers without credentials have no access to tasks of a caller named "anonymous".
     const open = handleIn(await nobody.callTool(say("ask")));
     const theirs = await named.callTool({ name: "get_task", arguments: { taskId: open } });
     expect(textsOf(theirs)).toBe("There is no such task");
@@ -162,7 +162,7 @@ describe.each(eras)("an agent as an MCP server, for the official client of %s", 
 describe("elicitation", () => {
   const capabilities = { elicitation: { form: {}, url: {} } };
 
-  it("asks the person with the form of the agent, within the call (2026-07-28)", async () => {
+  it("asks the user with the agent's form, within the call (2026-07-28)", async () => {
     const { bridge } = await bridged();
     const client = await officialClient(bridge, "2026-07-28", { capabilities });
     const asked: unknown[] = [];
@@ -184,7 +184,7 @@ describe("elicitation", () => {
     ]);
   });
 
-  it("fills in a field that can have one text only, and does not ask for it (2026-07-28)", async () => {
+  it("fills in a field with only one possible text instead of asking (2026-07-28)", async () => {
     const { bridge } = await bridged();
     const client = await officialClient(bridge, "2026-07-28", { capabilities });
     const asked: object[] = [];
@@ -196,7 +196,7 @@ describe("elicitation", () => {
     expect(asked.map((each) => Object.keys(each))).toEqual([["city", "nights", "breakfast"]]);
   });
 
-  it("leaves the task waiting when the person declines, and asks in one text without a form (2026-07-28)", async () => {
+  it("leaves the task waiting if the user declines, and asks for one text if there is no form (2026-07-28)", async () => {
     const { bridge } = await bridged();
     const client = await officialClient(bridge, "2026-07-28", { capabilities });
     let action: "decline" | "accept" = "decline";
@@ -209,7 +209,7 @@ describe("elicitation", () => {
     expect(textsOf(await client.callTool(say("ask")))).toMatch(/^You like green\n/);
   });
 
-  it("shows the link of an authorization, and waits for it (2026-07-28)", async () => {
+  it("shows the link of an authorization request, and waits for the user (2026-07-28)", async () => {
     const { agent, bridge } = await bridged({}, { publicUrl: "http://127.0.0.1:4000" });
     const client = await officialClient(bridge, "2026-07-28", { capabilities });
     const links: string[] = [];
@@ -224,7 +224,7 @@ describe("elicitation", () => {
     expect(textsOf(result)).toMatch(/Task auth required\..*call get_task/s);
   });
 
-  it("cannot be told another task by a forged state", async () => {
+  it("rejects a forged state that refers to another caller's task", async () => {
     const { bridge } = await bridged({ key: "secret-of-the-bridge-that-is-long-enough" });
     const ada = await officialClient(bridge, "2026-07-28", { caller: { subject: "ada" } });
     const bob = await officialClient(bridge, "2026-07-28", { caller: { subject: "bob" } });
@@ -236,7 +236,7 @@ describe("elicitation", () => {
   });
 });
 
-test("needs a key for callers, a long one, and skills of the card", async () => {
+test("requires a long key for callers, and skills that are on the card", async () => {
   const { agent, bridge } = await bridged();
   const request = new Request("http://bridge.example/mcp", { method: "POST" });
   await expect(bridge.fetch(request, { subject: "ada" })).rejects.toThrow("needs the option key");

@@ -3,7 +3,7 @@ import type { Principal } from "@parley/a2a/protocol";
 import { mcpServer, type McpBridge } from "../src/index.ts";
 import { bridged, officialClient, textsOf } from "./agent.ts";
 
-/** What the tests read of a result. */
+/** The members of a result that the tests read. */
 interface Shown {
   readonly taskId: string;
   readonly status: string;
@@ -23,7 +23,7 @@ interface Asking {
 const tasks = { "io.modelcontextprotocol/tasks": {} };
 const name = "io.modelcontextprotocol";
 
-/** One request of 2026-07-28, as a client of the tasks extension sends it: the official client has no tasks yet. */
+/** Sends a 2026-07-28 request like a client of the tasks extension, which the official client does not support yet. */
 async function call(
   bridge: McpBridge,
   method: string,
@@ -54,7 +54,7 @@ async function call(
 const say = (message: string) => ({ name: "do_it", arguments: { message } });
 
 describe("the tasks extension (SEP-2663)", () => {
-  it("gives a handle only after the agent has stored the task, and its result", async () => {
+  it("returns a handle only after the agent has stored the task, and then its result", async () => {
     const { agent, bridge } = await bridged();
     const { result: begun } = await call(bridge, "tools/call", say("hour"));
     expect(begun).toMatchObject({ resultType: "task", status: "working", ttlMs: null, pollIntervalMs: 2000 });
@@ -72,7 +72,7 @@ describe("the tasks extension (SEP-2663)", () => {
     expect(Date.parse(result.lastUpdatedAt)).toBeLessThanOrEqual(agent.clock.now());
   });
 
-  it("outlives the bridge: the task of the agent is the state", async () => {
+  it("keeps its state in the agent's task, which outlives the bridge", async () => {
     const key = "secret-of-the-bridge-that-is-long-enough";
     const { agent, bridge } = await bridged({ key });
     const caller = { subject: "ada" };
@@ -93,7 +93,7 @@ describe("the tasks extension (SEP-2663)", () => {
       .toMatchObject({ status: "completed", result: { content: [{ text: "You like blue" }, {}] } });
   });
 
-  it("asks with forms and links, and drops answers to other questions", async () => {
+  it("asks with forms and links, and ignores answers to other questions", async () => {
     const { bridge } = await bridged({}, { publicUrl: "http://127.0.0.1:4000" });
     const { result: form } = await call(bridge, "tools/call", say("form"));
     const { result: asked } = await call(bridge, "tasks/get", { taskId: form.taskId });
@@ -123,7 +123,7 @@ describe("the tasks extension (SEP-2663)", () => {
       .toMatchObject({ params: { mode: "url", url: expect.stringContaining("http://127.0.0.1:4000/") } });
   });
 
-  it("cancels, says that a task failed in its result, and answers at once without a task", async () => {
+  it("cancels tasks, reports a failure in the result, and answers immediately without a task", async () => {
     const { bridge } = await bridged();
     const { result: begun } = await call(bridge, "tools/call", say("hour"));
     const cancel = { taskId: begun.taskId };
@@ -139,7 +139,7 @@ describe("the tasks extension (SEP-2663)", () => {
       .toMatchObject({ status: "completed", result: { isError: true } });
   });
 
-  it("is for clients that declare it, and for the caller of the task", async () => {
+  it("requires a client that declares it, and the caller of the task", async () => {
     const { bridge } = await bridged({ key: "secret-of-the-bridge-that-is-long-enough" });
     const [ada, bob] = [{ caller: { subject: "ada" } }, { caller: { subject: "bob" } }];
     const { result: begun } = await call(bridge, "tools/call", say("hour"), ada);
@@ -183,14 +183,14 @@ test("never forwards the caller's token: an exchange has its own credentials", a
   expect(new Set(seen)).toEqual(new Set([null, "Bearer exchanged-for-ada"]));
   await call(bridge, "tools/call", say("hello"), { caller: { subject: "ada" } });
   expect(exchanges).toBe(1);
-  // Tokens of an exchange expire.
+  // Exchanged tokens expire.
   await agent.clock.advance(61_000);
   await call(bridge, "tools/call", say("hello"), { caller: { subject: "ada" } });
   expect(exchanges).toBe(2);
   await expect(mcpServer(agent.client, { credentialsFor: () => ({}) })).rejects.toThrow("needs the URL of the agent");
 });
 
-test("the card, skills, tasks and artifacts are resources with notices of changes (2026-07-28)", async () => {
+test("the card, skills, tasks and artifacts are resources with change notifications (2026-07-28)", async () => {
   const { agent, bridge } = await bridged();
   const client = await officialClient(bridge, "2026-07-28");
   const { resources } = await client.listResources();

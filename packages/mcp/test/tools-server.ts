@@ -11,7 +11,7 @@ import {
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod";
 
-/* An MCP server for the tests, kind and hostile: MODE says which. Each call is a line of the file LOG. */
+/* An MCP server for the tests. MODE makes it kind or hostile. Each call adds a line to the file LOG. */
 
 const mode = process.env["MODE"] ?? "kind";
 const log = process.env["LOG"];

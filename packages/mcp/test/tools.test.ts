@@ -51,7 +51,7 @@ async function agentWith(pool: McpPool, use: Use, options: McpToolsOptions = {})
 const textOf = (task: { status: { message?: { parts: readonly { text?: string }[] } } } | undefined) =>
   task?.status.message?.parts[0]?.text;
 
-/** The answer of a tool, as the text of the task. */
+/** The result of a tool, as the text of the task. */
 async function answer(pool: McpPool, name: string, options: McpToolsOptions = {}): Promise<string | undefined> {
   const agent = await agentWith(
     pool,
@@ -68,7 +68,7 @@ async function answer(pool: McpPool, name: string, options: McpToolsOptions = {}
   return textOf((await agent.client.sendMessage("Go")).task);
 }
 
-test("lists tools, shows progress, and calls each once per id, also after a crash", async () => {
+test("lists tools, shows progress, and calls each once per id, even after a crash", async () => {
   const log = join(await mkdtemp(join(tmpdir(), "mcp-")), "log");
   const pool = poolOf("kind", {}, { LOG: log });
   const said: string[] = [];
@@ -107,7 +107,7 @@ test("lists tools, shows progress, and calls each once per id, also after a cras
   expect(calls.every((line) => /^add [0-9a-f]{32}$/.test(line))).toBe(true);
 });
 
-test("asks the user the question of a tool, and continues the call with the answer", async () => {
+test("passes a tool's question to the user, and continues the call with the answer", async () => {
   const log = join(await mkdtemp(join(tmpdir(), "mcp-")), "log");
   const agent = await agentWith(poolOf("kind", {}, { LOG: log }), async function* (tools, turn) {
     const { text: before } = yield* tools.call("before", "add", { n: 1 });
@@ -128,7 +128,7 @@ test("asks the user the question of a tool, and continues the call with the answ
   expect(calls.map((line) => line.split(" ")[0])).toEqual(["add", "color", "color"]);
 });
 
-test("keeps the question of a tool that a framework has caught", async () => {
+test("keeps a tool's question that a framework caught", async () => {
   const agent = await agentWith(poolOf("kind"), async function* (tools, turn) {
     const { color } = tools.forModel();
     const result = await color?.execute({}, { toolCallId: "call_1" }).catch(() => undefined);
@@ -144,18 +144,18 @@ test("keeps the question of a tool that a framework has caught", async () => {
 });
 
 describe("a hostile server", () => {
-  it("has its errors read as results, and its faults as errors", async () => {
+  it("returns tool errors as results, and throws its other failures", async () => {
     expect(await answer(poolOf("kind"), "fail")).toBe("true There is no bread");
     expect(await answer(poolOf("kind"), "nothing")).toBe(
       "McpToolError: Cannot call nothing: the server has no such tool",
     );
   });
 
-  it("may not use a model unless allowed", async () => {
+  it("cannot use a model unless allowed", async () => {
     expect(await answer(poolOf("kind"), "think")).toMatch(/^(true|McpToolError).*(sampling|capabilit)/i);
   });
 
-  it("may use a model that the pool allows, once per call", async () => {
+  it("can use a model that the pool allows, once per call", async () => {
     const asked: unknown[] = [];
     const pool = poolOf("kind", {
       sampling: async ({ messages }) => {
@@ -167,29 +167,31 @@ describe("a hostile server", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it.each(["asks", "asks-long"])("cannot ask for more than a task can keep (%s)", async (name) => {
-    expect(await answer(poolOf("kind"), name)).toBe(`McpToolError: ${name} of workshop asks for too much`);
+  it.each(["asks", "asks-long"])("cannot ask more than fits into a task (%s)", async (name) => {
+    expect(await answer(poolOf("kind"), name)).toBe(
+      `McpToolError: ${name} of workshop asked too many questions, or questions that are too long`,
+    );
   });
 
-  it("may hang until the limit of a call", async () => {
+  it("can hang only until the timeout of the call", async () => {
     expect(await answer(poolOf("kind"), "hang", { timeoutMs: 200 })).toMatch(
       /^McpToolError: hang of workshop failed: .*timed out/i,
     );
   });
 
-  it("cannot answer 20 MB, and its process is started again", async () => {
+  it("cannot return 20 MB, and its process is restarted", async () => {
     const pool = poolOf("kind");
     expect(await answer(pool, "flood")).toMatch(/^McpToolError: flood of workshop failed: /);
     expect(await answer(pool, "add")).toBe("false 1");
   });
 
-  it("has long answers cut", async () => {
+  it("has its long answers truncated", async () => {
     const text = await answer(poolOf("kind"), "long");
-    expect(text).toMatch(/^false ü+…\n\[The rest is missing: the result has 1000025 bytes\]$/);
+    expect(text).toMatch(/^false ü+…\n\[Truncated: the result has 1000025 bytes\]$/);
     expect(new TextEncoder().encode(text).length).toBeLessThan(64 << 10);
   });
 
-  it("is started again after its process ended", async () => {
+  it("is restarted after its process ends", async () => {
     const pool = poolOf("kind");
     expect(await answer(pool, "die")).toMatch(/^McpToolError: die of workshop failed: /);
     expect(await answer(pool, "add")).toBe("false 1");
@@ -214,11 +216,11 @@ describe("a hostile server", () => {
     expect(description).not.toContain("\u202e");
   });
 
-  it("cannot list tools for ever", async () => {
+  it("cannot list tools forever", async () => {
     await expect(poolOf("endless").server("workshop").listTools()).rejects.toThrow("listMaxPages (16)");
   });
 
-  it("has only the tools held back that cannot be read", async () => {
+  it("loses only its unreadable tools", async () => {
     const levels = 100_000;
     const deep: unknown = JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
     const listed = {
@@ -278,7 +280,7 @@ describe("the pool", () => {
     const pool = poolOf("kind", { clock, idleMs: 1000, maxConnections: 1 });
     await Promise.all([pool.server("workshop").listTools(), pool.server("workshop").listTools()]);
     expect(pool.size).toBe(1);
-    // The idle connection makes room.
+    // Replaces the idle connection.
     await pool.server("second").listTools();
     expect(pool.size).toBe(1);
     const busy = pool.server("second").callTool({ name: "hang" }, { timeout: 30_000 });
@@ -293,21 +295,21 @@ describe("the pool", () => {
     expect(() => other.server("nothing")).toThrow('The pool has no server "nothing"; it has ["workshop","second"]');
   });
 
-  it("keeps its limit when turns connect at the same time, and opens nothing after it was closed", async () => {
+  it("keeps its limit when turns connect in parallel, and opens no connection after close()", async () => {
     const pool = poolOf("kind", { maxConnections: 1 });
     const lists = [pool.server("workshop").listTools(), pool.server("second").listTools()];
     expect(pool.size).toBe(1);
     const [first, second] = await Promise.allSettled(lists);
     expect(first?.status).toBe("fulfilled");
     expect(second).toMatchObject({ reason: { message: "All 1 connections to MCP servers are in use" } });
-    // The idle connection is being closed for this one.
+    // Replaces the idle connection, which is still closing.
     const late = pool.server("second").listTools();
     await pool.close();
     await expect(late).rejects.toThrow("The pool is closed");
     expect(pool.size).toBe(0);
   });
 
-  it("connects again to a server that has forgotten the session (2025-11-25)", async () => {
+  it("reconnects to a server that lost the session (2025-11-25)", async () => {
     let session = 0;
     const server = createServer((request, response) => {
       void text(request).then((body) => {
@@ -338,7 +340,7 @@ describe("the pool", () => {
     expect((await pool.server("old").listTools()).tools).toEqual([]);
   });
 
-  it("calls no address of an internal network", async () => {
+  it("does not call internal network addresses", async () => {
     const pool = mcpPool({ servers: { inside: { url: "http://169.254.169.254/mcp" } } });
     await expect(pool.server("inside").listTools()).rejects.toThrow(
       /Cannot connect to the MCP server inside: .*link-local/,

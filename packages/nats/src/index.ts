@@ -166,7 +166,7 @@ class NatsWakeup implements Wakeup {
         reconnectTimeWait: 250,
         ...(options as ConnectionOptions | undefined),
         ...(servers === undefined ? {} : { servers: typeof servers === "string" ? servers : [...servers] }),
-        // It reconnects forever, also while credentials are rejected.
+        // It reconnects forever, even while credentials are rejected.
         reconnect: true,
         ignoreAuthErrorAbort: true,
         maxReconnectAttempts: -1,

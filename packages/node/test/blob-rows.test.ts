@@ -22,7 +22,7 @@ async function start(agent: Agent, options: Partial<ServeOptions>): Promise<Clie
   return connect(server.url);
 }
 
-/** Halts a call for ever, and notifies the test. */
+/** Halts a call forever, and notifies the test. */
 function halted(): { readonly waits: Promise<void>; readonly halt: () => Promise<never> } {
   let arrived: () => void = () => {};
   const waits = new Promise<void>((resolve) => (arrived = resolve));

@@ -13,7 +13,7 @@ import { CannotMakeKey, developmentKey } from "../src/development-key.ts";
 
 const script = fileURLToPath(new URL("support/webhook-child.mjs", import.meta.url));
 /** A busy machine may take long. */
-/** Root can read a file of any mode, but the file can belong to somebody else. */
+/** Root can read a file of any mode, but the file can belong to someone else. */
 const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 

@@ -102,7 +102,7 @@ async function ask(url: string, headers: Readonly<Record<string, string>> = {}):
 
 const cookieOf = (answer: Response): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
-/** Headers with which a client tries to impersonate somebody. */
+/** Headers with which a client tries to impersonate someone. */
 const forged = {
   user: "ada",
   "x-user": "ada",

@@ -215,7 +215,7 @@ describe("files of rejected messages", () => {
     await until(() => isEmpty(files));
   });
 
-  it.each([1e5, 1e7])("are too large for the client, also if bodies up to %i bytes are buffered", async (bodyBytes) => {
+  it.each([1e5, 1e7])("are too large for the client, even if bodies up to %i bytes are buffered", async (bodyBytes) => {
     const few = { fileBytes: 200_000 } as ServeOptions["blobs"] & object;
     const { server } = await start({ limits: { bodyBytes }, blobs: few });
     const [status, text] = await post(server, JSON.stringify({ message: messageOf([part]) }));

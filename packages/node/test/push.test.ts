@@ -133,7 +133,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
     expect(new Set(seen)).toEqual(new Set(["Bearer c t"]));
   });
 
-  it.each(faces)("%s: bad input gets InvalidParams, somebody else's task TaskNotFound", async (face) => {
+  it.each(faces)("%s: bad input gets InvalidParams, someone else's task TaskNotFound", async (face) => {
     const client = await clientOf(await start({ push: true }), face);
     const { task } = await client.sendMessage("hello");
     const taskId = task?.id ?? "";

@@ -9,7 +9,7 @@ import { defineExtension } from "@parley/a2a/extensions";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { serve, type Server } from "../src/index.ts";
 
-/** Webhooks have the extensions of the request that registered them (A2A 1.0 §4.6), in headers and bodies, also after a restart. */
+/** Webhooks have the extensions of the request that registered them (A2A 1.0 §4.6), in headers and bodies, even after a restart. */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

@@ -6,18 +6,18 @@ import { TaskFeed } from "./feed.ts";
 import { isServer } from "./frame.ts";
 import type { ConversationInit } from "./types.ts";
 
-/** What is known of an agent's card. */
+/** The state of an agent's card. */
 export interface CardSnapshot {
   readonly card?: AgentCard;
   readonly error?: Error;
 }
 
-/** How many tasks, and how many conversations, stay in memory that no component shows. */
+/** Maximum number of tasks, and of conversations, that stay in memory without a component. */
 const maxIdle = 100;
 
 /**
- * An agent for the hooks: its connection, and what components share. Create it once, outside of components. It connects when a component
- * needs it; on a server it never does.
+ * An agent for the hooks: its connection, and the state that components share. Create it once, outside of components. It connects when a component
+ * needs it, and never on a server.
  *
  * @example
  * ```ts
@@ -49,7 +49,7 @@ export class RemoteAgent implements ConversationAgent {
   }
 
   /**
-   * The client of the agent, connected once. After a failure the next call tries again.
+   * The client of the agent, connected once. After a failure the next call retries.
    *
    * @throws A2AError the errors of `connect()`.
    */
@@ -85,22 +85,22 @@ export class RemoteAgent implements ConversationAgent {
     return store;
   }
 
-  /** What is known of the card. The same object until it changes. */
+  /** The state of the card. Returns the same object until it changes. */
   readonly getCard = (): CardSnapshot => this.#card;
 
-  /** Uses a card that the server has read, unless the agent is connected. */
+  /** Uses a card from the server, unless the agent is already connected. */
   setCard(card: AgentCard): void {
     if (this.#client === undefined && this.#card.card === undefined && !isServer()) this.#card = { card };
   }
 
-  /** Calls `listener` after each change of the card, which it fetches unless it is known. */
+  /** Calls `listener` after each change of the card. Fetches the card if it is missing. */
   readonly subscribeCard = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     if (this.#card.card === undefined && this.#card.error === undefined) this.retry();
     return () => this.#listeners.delete(listener);
   };
 
-  /** Connects, again after an error. `useAgentCard()` reports the result. */
+  /** Connects, or reconnects after an error. `useAgentCard()` reports the result. */
   readonly retry = (): void => {
     const { card, error } = this.#card;
     if (error !== undefined) this.#setCard(card === undefined ? {} : { card });
@@ -110,11 +110,11 @@ export class RemoteAgent implements ConversationAgent {
   async #connect(): Promise<Client> {
     const agent = this.#agent;
     if (isClient(agent)) return agent;
-    // Most of the client is a chunk of its own, which a page loads when it connects.
+    // Most of the client is a separate chunk, which a page loads when it connects.
     const { connect } = await import("./connect.ts");
     const { card } = this.#card;
     if (card === undefined) return connect(agent, this.#options);
-    // The agent's URL still decides who gets credentials. A client with `trust` reads the card again, for its signatures.
+    // The agent's URL still determines who gets credentials. A client with `trust` fetches the card again, to verify its signatures.
     const cardCache = { get: () => ({ card, freshUntil: Infinity }), set: () => undefined };
     return connect(agent, { ...this.#options, cardCache });
   }
@@ -125,7 +125,7 @@ export class RemoteAgent implements ConversationAgent {
   }
 }
 
-/** Keeps an entry as the newest one. The oldest that nobody shows makes room. */
+/** Adds an entry as the newest one. Evicts the oldest one that no component shows. */
 function keep<T extends { readonly isIdle: boolean }>(entries: Map<string, T>, id: string, entry: T): void {
   entries.delete(id);
   for (const [other, { isIdle }] of entries) {

@@ -1,3 +1,3 @@
-/* What a page loads when it connects. */
+/* The chunk that a page loads when it connects. */
 
 export { connect } from "@parley/a2a";

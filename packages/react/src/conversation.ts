@@ -38,7 +38,7 @@ import type {
 
 /** The agent of a conversation. */
 export interface ConversationAgent extends FeedSource {
-  /** Identifies the agent in the storage. */
+  /** Identifies the agent in storage. */
   readonly name: string;
   task(task: string | Task): TaskFeed;
 }
@@ -46,13 +46,13 @@ export interface ConversationAgent extends FeedSource {
 /** A task of the conversation, or a message without one. */
 interface Turn {
   feed: TaskFeed | undefined;
-  /** Messages that this page has sent. */
+  /** Messages that this page sent. */
   sent: readonly SentMessage[];
   /** A direct reply. */
   reply?: Message;
-  /** Ends the subscription to the task. */
+  /** Unsubscribes from the task. */
   leave?: (() => void) | undefined;
-  /** Its messages, until something changes. */
+  /** Its cached messages. Cleared after a change. */
   made?: readonly ConversationMessage[] | undefined;
 }
 
@@ -68,21 +68,21 @@ export class ConversationStore implements ConversationActions {
   readonly #listeners = new Set<() => void>();
   #turns: readonly Turn[];
   #contextId: string | undefined;
-  /** What an earlier page has saved; `undefined` until the storage is read. Its messages leave it when they are sent. */
+  /** The saved state of an earlier page; `undefined` until the storage is read. Its messages are removed when they are sent. */
   #saved: Saved | undefined;
-  /** Messages that are on their way, and those whose connection broke since the agent has accepted one. */
+  /** Messages in flight, and messages lost with the connection since the agent last accepted one. */
   #unsent: readonly Message[] = [];
   #lost: readonly Message[] = [];
-  /** Ids of those that the agent may have: sent again, they must have the same context and task. */
+  /** Ids of unsent messages that the agent may already have. Retries must have the same context and task. */
   readonly #tried = new Set<string>();
-  /** By the call that the person has seen: an agent may ask for another one by the same id. */
+  /** By the content of the call that the user saw, because an agent may reuse an id for another call. */
   readonly #decisions = new Map<string, ApprovalResponse>();
   #error: Error | undefined;
   readonly #dismissed = new WeakSet<Error>();
-  /** The earlier conversation, once it is being read. */
+  /** Resolves when the earlier conversation is read. */
   #restored: Promise<void> | undefined;
   #isRestoring = false;
-  /** The last send; the next one waits for it. */
+  /** The last send, for which the next one waits. */
   #queue: Promise<void> = Promise.resolve();
   #snapshot: ConversationSnapshot;
 
@@ -114,7 +114,7 @@ export class ConversationStore implements ConversationActions {
     };
   };
 
-  /** Whether nobody misses this object: no component shows it, and another one reads the same from the agent. */
+  /** Whether this object can be evicted: no component shows it, and a new object can read the same state from the agent. */
   get isIdle(): boolean {
     const { storage, contextId, taskId, tasks } = this.#init;
     const isBusy = this.#listeners.size > 0 || this.#unsent.length > 0;
@@ -130,7 +130,7 @@ export class ConversationStore implements ConversationActions {
   readonly addToolApprovalResponse = async (response: ApprovalResponse): Promise<void> => {
     const { question } = this.#snapshot;
     const decided = question?.approvals.find(({ id }) => id === response.id);
-    // A message on its way is the answer.
+    // A message in flight is already the answer.
     if (question === undefined || decided === undefined || this.#unsent.length > 0) return;
     this.#decisions.set(callOf(decided), response);
     this.#changed();
@@ -159,12 +159,12 @@ export class ConversationStore implements ConversationActions {
     const last = messages.findLast(({ role }) => role === "user");
     if (last === undefined) return;
     if (status === "streaming") await this.stop();
-    // Repeated, an accepted message with the same id would join the task of the first one.
+    // A new id: with the same id, the repeated message would join the task of the first one.
     await this.#enqueue(toSendRequest({ parts: last.parts }, randomIds), undefined, true);
   };
 
   readonly stop = async (): Promise<void> => {
-    // A message on its way is accepted first: its task is the one to cancel.
+    // Waits for a message in flight, whose task is the one to cancel.
     await this.#queue;
     await this.#turns
       .findLast(({ feed }) => feed !== undefined)
@@ -186,7 +186,7 @@ export class ConversationStore implements ConversationActions {
     this.#changed();
   };
 
-  /** Shows a message, and sends it after those before it. */
+  /** Shows a message, and sends it after earlier ones. */
   #enqueue(request: SendMessageRequest, options: CallOptions | undefined, isNew: boolean): Promise<void> {
     const { message } = request;
     const turn = turnOf(undefined, message);
@@ -200,7 +200,7 @@ export class ConversationStore implements ConversationActions {
     return this.#queue;
   }
 
-  /** Never rejects: a failure is the conversation's error. */
+  /** Never rejects. A failure becomes the conversation's error. */
   async #send(turn: Turn, request: SendMessageRequest, options: CallOptions = {}, isNew: boolean): Promise<void> {
     const { messageId } = request.message;
     try {
@@ -224,7 +224,7 @@ export class ConversationStore implements ConversationActions {
       this.#decisions.clear();
       this.#tried.delete(messageId);
     } catch (thrown) {
-      // The agent may have accepted it: the next page finds out.
+      // The agent may have accepted it; the next page finds out.
       if (isLost(thrown)) {
         const lost = this.#unsent.filter((own) => own.messageId === messageId);
         this.#lost = [...this.#lost, ...lost];
@@ -238,7 +238,7 @@ export class ConversationStore implements ConversationActions {
     this.#changed();
   }
 
-  /** A message in its context, and in the task that is active or waits for it. Ids that the caller has set take precedence. */
+  /** Adds the context and the active or waiting task to a message. Ids set by the caller take precedence. */
   #placed(given: Message, open: Task | undefined, last: Task | undefined): Message {
     const contextId = this.#contextId ?? last?.contextId;
     const isOpen = open !== undefined && !isTerminal(open.status.state);
@@ -250,7 +250,7 @@ export class ConversationStore implements ConversationActions {
     };
   }
 
-  /** Shows the task that a message began, or adds the message to the task that it continues. */
+  /** Shows the task that a message started, or adds the message to the task that it continues. */
   #accept(turn: Turn, task: Task, before: Task | undefined): void {
     const known = this.#turns.find(({ feed }) => feed?.id === task.id);
     if (known === undefined) {
@@ -304,13 +304,13 @@ export class ConversationStore implements ConversationActions {
     await this.#resend(saved);
   }
 
-  /** The earlier tasks: those of the context, and those with known ids that are not listed. */
+  /** The earlier tasks: those of the context, and unlisted ones with known ids. */
   async #earlier(): Promise<readonly Task[]> {
     const ids = this.#init.taskId === undefined ? (this.#saved?.taskIds ?? []) : [this.#init.taskId];
     if (this.#contextId === undefined && ids.length === 0) return [];
     const client = await this.#agent.client();
     const tasks = this.#contextId === undefined ? undefined : await listed(client, this.#contextId);
-    // The agent may have deleted old tasks. One that the page names must be there.
+    // The agent may have deleted old tasks. Only a task named by the page must exist.
     const isDeleted = (thrown: unknown): boolean => this.#init.taskId === undefined && hasCode(thrown, "TaskNotFound");
     const read = async (id: string): Promise<readonly Task[]> =>
       client.getTask(id).then(
@@ -321,12 +321,12 @@ export class ConversationStore implements ConversationActions {
         },
       );
     const isOther = (id: string): boolean => tasks?.every((task) => task.id !== id) ?? true;
-    // A message that was sent again may have begun another context. Of a full list, the others are older.
+    // A retried message may have started another context. If the list is full, other tasks are older.
     const others = tasks !== undefined && tasks.length >= maxEntries ? [] : ids.filter(isOther);
     return [...(await Promise.all(others.map(read))).flat(), ...(tasks ?? [])];
   }
 
-  /** Sends what the page could not send before it was closed. An agent without idempotent sends could run it twice. */
+  /** Sends the messages that an earlier page could not send. Not to an agent without idempotent sends, which could run them twice. */
   async #resend(saved: Saved): Promise<void> {
     const inTasks = this.#turns.flatMap(({ feed }) => feed?.latest?.history ?? []);
     const inPage = this.#turns.flatMap(({ sent }) => sent.map(({ message }) => message));
@@ -348,11 +348,11 @@ export class ConversationStore implements ConversationActions {
   }
 
   #save(): void {
-    // Before the storage is read, a write would replace what an earlier page has saved.
+    // Before the storage is read, a write would overwrite the saved state of an earlier page.
     if (this.#saved === undefined) return;
     const taskIds = [...new Set([...this.#saved.taskIds, ...this.#turns.flatMap(({ feed }) => feed?.id ?? [])])];
     const all = [...this.#saved.unsent, ...this.#lost, ...this.#unsent];
-    // A credential is in no storage.
+    // Credentials are never stored.
     const unsent = all.filter(({ parts }) => !parts.some(isAuthorizationAnswer));
     const tried = unsent.map(({ messageId }) => messageId).filter((id) => this.#tried.has(id));
     this.#memory.write({ contextId: this.#contextId, taskIds: taskIds.slice(-maxEntries), unsent, tried });
@@ -394,7 +394,7 @@ export class ConversationStore implements ConversationActions {
   }
 }
 
-/** The conversation that a server renders, and the browser at first. */
+/** The conversation that a server renders, and that the browser renders first. */
 export function renderedFirst({ contextId, tasks = [] }: ConversationInit): ConversationSnapshot {
   const last = tasks.at(-1);
   const error = errorOf(last);
@@ -416,7 +416,7 @@ function messagesIn({ feed, sent, reply }: Turn): readonly ConversationMessage[]
   return [...said, { id, role: "assistant", parts: partsOf([reply]) }];
 }
 
-/** The newest tasks of a context, oldest first; `undefined` if the agent lists none. */
+/** The newest tasks of a context, oldest first. `undefined` if the agent does not support listing. */
 async function listed(client: Client, contextId: string): Promise<readonly Task[] | undefined> {
   const tasks: Task[] = [];
   try {
@@ -431,14 +431,14 @@ async function listed(client: Client, contextId: string): Promise<readonly Task[
   return tasks;
 }
 
-/** Also an error of the runtime: while a page is offline, its chunk with the client cannot be loaded. */
+/** Includes errors of the runtime: an offline page cannot load its chunk with the client. */
 const isLost = (thrown: unknown): boolean =>
   !(thrown instanceof A2AError) ||
   hasCode(thrown, "ConnectionFailed") ||
   hasCode(thrown, "ConnectionLost") ||
   hasCode(thrown, "Timeout");
 
-/** Identifies a call by all that a person has seen of it. */
+/** Identifies a call by everything that the user saw of it. */
 function callOf({ approved: _, ...call }: ApprovalRequest): string {
   return JSON.stringify(call);
 }

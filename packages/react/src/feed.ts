@@ -5,7 +5,7 @@ import { watchTask } from "@parley/a2a/internal/client/watch";
 import { toA2AError } from "@parley/a2a/internal/model/index";
 import { inFrame } from "./frame.ts";
 
-/** What a page knows before it follows a task: nothing, or the task that a server or a call has read. */
+/** The snapshot before a page follows a task: empty, or a task that a server or a call has read. */
 export function snapshotOf(task: string | Task): TaskSnapshot {
   return typeof task === "string" ? { task: undefined, ended: false } : { task, ended: isTerminal(task.status.state) };
 }
@@ -25,7 +25,7 @@ export interface FeedSource {
 }
 
 /**
- * A task as React reads it: `Client.watch()`, shared by all components that show the task, with at most one change per frame. The first
+ * A task for React: `Client.watch()`, shared by all components that show the task, with at most one change per frame. The first
  * subscriber opens the stream, and the last one closes it. The task continues without subscribers.
  */
 export class TaskFeed {
@@ -34,17 +34,17 @@ export class TaskFeed {
   readonly #listeners = new Set<() => void>();
   #snapshot: TaskSnapshot;
   #watched: WatchedTask | undefined;
-  /** Ends the present subscription. */
+  /** Ends the current subscription. */
   #leave: (() => void) | undefined;
 
-  /** @param task - The task, or its id. A task is the first snapshot, also on a server. */
+  /** @param task - The task, or its id. A given task is the first snapshot, even on a server. */
   constructor(source: FeedSource, task: string | Task) {
     this.#source = source;
     this.id = typeof task === "string" ? task : task.id;
     this.#snapshot = snapshotOf(task);
   }
 
-  /** The task at the last frame. */
+  /** The task as of the last frame. */
   readonly getSnapshot = (): TaskSnapshot => this.#snapshot;
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -56,17 +56,17 @@ export class TaskFeed {
     };
   };
 
-  /** Whether nobody shows the task. */
+  /** Whether no component shows the task. */
   get isIdle(): boolean {
     return this.#listeners.size === 0;
   }
 
-  /** The task now, which a page shows in the next frame. */
+  /** The current task, which a page shows in the next frame. */
   get latest(): Task | undefined {
     return this.#watched?.getSnapshot().task ?? this.#snapshot.task;
   }
 
-  /** Takes a task that a call has returned, unless the stream has brought something newer than `before`. */
+  /** Uses a task that a call returned, unless the stream delivered something newer than `before`. */
   put(task: Task, before: Task | undefined): void {
     if (this.latest !== before) return;
     this.#unfollow();
@@ -83,7 +83,7 @@ export class TaskFeed {
       const client = await this.#source.client();
       this.put(await client.cancelTask(this.id), before);
     } catch (thrown) {
-      // It has ended meanwhile.
+      // The task ended meanwhile.
       if (!hasCode(thrown, "TaskNotCancelable")) throw thrown;
     }
   };

@@ -1,4 +1,4 @@
-/* Names of the web that servers do not have. */
+/* Browser globals that servers do not have. */
 declare const document: { readonly hidden: boolean } | undefined;
 declare const requestAnimationFrame: ((run: () => void) => unknown) | undefined;
 declare const window: unknown;
@@ -6,7 +6,7 @@ declare const window: unknown;
 const due = new Set<() => void>();
 let isScheduled = false;
 
-/** Calls `run` in the next frame, once. A hidden page has no frames, so there a timer calls it. */
+/** Calls `run` once, in the next frame. A hidden page has no frames and uses a timer instead. */
 export function inFrame(run: () => void): void {
   due.add(run);
   if (isScheduled) return;
@@ -23,5 +23,5 @@ function runAll(): void {
   for (const run of all) run();
 }
 
-/** Whether this is a server, where users must not share what is read for one of them. */
+/** Whether this is a server, where users must not share each other's data. */
 export const isServer = (): boolean => typeof window === "undefined";

@@ -10,15 +10,15 @@ import { isServer } from "./frame.ts";
 import { errorOf, messagesOf, questionOf, statusOf } from "./messages.ts";
 import type { AgentCardResult, ConversationInit, ConversationResult, TaskResult } from "./types.ts";
 
-/** Options of `useConversation()`. All but `agent` count when the first component uses the conversation. */
+/** Options of `useConversation()`. All except `agent` take effect only when the first component uses the conversation. */
 export interface UseConversationOptions extends ConversationInit {
   /** The agent. */
   readonly agent: RemoteAgent;
 }
 
 /**
- * A conversation with an agent. Components with the same agent and id share it, and one stream for each task. When the last of them unmounts,
- * the stream ends and the task continues. The component renders at most once per frame while an answer streams.
+ * A conversation with an agent. Components with the same agent and id share it, with one stream per task. When the last of them unmounts, the
+ * stream ends and the task continues. While an answer streams, the component renders at most once per frame.
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export interface UseConversationOptions extends ConversationInit {
 export function useConversation({ agent, ...init }: UseConversationOptions): ConversationResult {
   const store = useMemo(() => agent.conversation(init), [agent, init.id, init.contextId, init.taskId]);
   const { contextId, tasks } = init;
-  // Not that of the store: another component may have given it more.
+  // Not the store's snapshot, because another component may have added to it.
   const onServer = useMemo(() => lazily(() => renderedFirst(init)), [contextId, tasks]);
   const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, onServer);
   const { sendMessage, addToolApprovalResponse, regenerate, stop, resumeStream, clearError } = store;
@@ -43,13 +43,13 @@ export function useConversation({ agent, ...init }: UseConversationOptions): Con
 export interface UseTaskOptions {
   /** The agent. */
   readonly agent: RemoteAgent;
-  /** The id of the task, or the task that the server has read. */
+  /** The id of the task, or a task that the server has read. */
   readonly task: string | Task;
 }
 
 /**
- * A task. Components with the same task share one stream, and each renders at most once per frame. A task that has ended, read by the server, costs
- * the page no request.
+ * A task. Components with the same task share one stream, and each renders at most once per frame. If the server passes a task that has ended, the
+ * page makes no request.
  *
  * @example
  * ```ts
@@ -76,16 +76,16 @@ export function useTask({ agent, task: given }: UseTaskOptions): TaskResult {
 export interface UseAgentCardOptions {
   /** The agent. */
   readonly agent: RemoteAgent;
-  /** The card that the server has read: neither this component nor a conversation fetches it again. */
+  /** A card that the server has read. Neither this component nor a conversation fetches it again. */
   readonly card?: AgentCard;
-  /** Whether the component suspends until the card is there, and throws the error to the error boundary. Default false. */
+  /** Whether the component suspends until the card arrives, and throws errors to the error boundary. Default: false. */
   readonly suspense?: boolean;
 }
 
 /**
  * The card of an agent.
  *
- * With `suspense` on a server, pass `card`: without it the server sends the fallback of the suspense boundary, and the browser fetches the card.
+ * With `suspense` on a server, pass `card`. Otherwise the server sends the fallback of the suspense boundary, and the browser fetches the card.
  *
  * @example
  * ```ts
@@ -114,7 +114,7 @@ export function useAgentCard({ agent, card: given, suspense = false }: UseAgentC
   return { card, status, error, retry: agent.retry };
 }
 
-/** Makes the snapshot of a server once, if React asks for it. */
+/** Makes the server snapshot once, when React requests it. */
 function lazily<T extends object>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());

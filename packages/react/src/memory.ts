@@ -3,16 +3,16 @@ import { check, isObject } from "@parley/a2a/internal/model/schema";
 import { messageSchema } from "@parley/a2a/internal/model/schemas";
 import type { ConversationStorage } from "./types.ts";
 
-/** How many tasks of a conversation are read, and messages sent again: the newest ones. */
+/** Maximum number of tasks that are read, and of messages that are retried, newest first. */
 export const maxEntries = 100;
 
-/** What is kept of a conversation. The agent has the rest. */
+/** The saved state of a conversation. The agent has the rest. */
 export interface Saved {
   readonly contextId: string | undefined;
   readonly taskIds: readonly string[];
   /** Messages that the agent has not accepted yet. */
   readonly unsent: readonly Message[];
-  /** The ids of those that it may have accepted. */
+  /** Ids of unsent messages that the agent may have accepted. */
   readonly tried: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export interface Saved {
 export class Memory {
   readonly #storage: ConversationStorage | undefined;
   readonly #key: string;
-  /** The last write; the next one waits for it. */
+  /** The last write, for which the next one waits. */
   #written: Promise<unknown> | undefined;
 
   constructor(storage: ConversationStorage | undefined, key: string) {
@@ -28,7 +28,7 @@ export class Memory {
     this.#key = key;
   }
 
-  /** What is not valid in an entry counts as absent. */
+  /** Invalid parts of an entry count as absent. */
   async read(): Promise<Saved> {
     const value = parsed((await this.#storage?.getItem(this.#key)) ?? "null");
     const { contextId, taskIds, unsent, tried } = isObject(value) ? value : {};
@@ -40,7 +40,7 @@ export class Memory {
     };
   }
 
-  /** Without room for the messages, as for large files, only the ids are kept. A storage that fails costs the reload, not the conversation. */
+  /** If the messages do not fit, such as with large files, stores only the ids. A storage failure affects only the next reload, not the conversation. */
   write(saved: Saved): void {
     const storage = this.#storage;
     if (storage === undefined) return;
@@ -52,7 +52,7 @@ export class Memory {
         return put({ ...saved, unsent: [] });
       }
     };
-    // The first write is made at once: a page that closes writes no more.
+    // The first write is synchronous, because a closing page may not write later.
     const write = this.#written === undefined ? putAll() : this.#written.then(putAll);
     this.#written = write.catch(() => undefined);
   }

@@ -3,16 +3,16 @@ import { authorizationMember, readAuthorization } from "@parley/a2a/internal/pro
 import { isObject } from "@parley/a2a/internal/model/schema";
 import type { ApprovalRequest, ConversationMessage, Question, Status } from "./types.ts";
 
-/** A message of this page, and where it stands in the history of a task that does not have it. */
+/** A message of this page, with its position in the history of a task that does not contain it yet. */
 export interface SentMessage {
   readonly message: Message;
   readonly at: number;
 }
 
 /**
- * A task as messages. A task does not tell which of its turns made an artifact, so artifacts stand in the last answer.
+ * A task as messages. A task does not record which turn created an artifact, so all artifacts are in the last answer.
  *
- * @param sent - Messages of this page. Those that the history has are not added.
+ * @param sent - Messages of this page. Those already in the history are not added.
  */
 export function messagesOf(task: Task, sent: readonly SentMessage[] = []): readonly ConversationMessage[] {
   const turns = turnsOf(historyOf(task, sent));
@@ -26,7 +26,7 @@ export function messagesOf(task: Task, sent: readonly SentMessage[] = []): reado
   });
 }
 
-/** Each message once: some agents repeat the messages of a context in all of its tasks. The last answer of a task has its artifacts, and stays. */
+/** Removes duplicates, because some agents repeat the messages of a context in all of its tasks. Keeps the last answer of a task, which has its artifacts. */
 export function distinct(messages: readonly ConversationMessage[]): readonly ConversationMessage[] {
   const ids = new Set<string>();
   return messages.flatMap((message) => {
@@ -38,19 +38,19 @@ export function distinct(messages: readonly ConversationMessage[]): readonly Con
   });
 }
 
-/** The id of the message that answers a message. */
+/** The id of the answer to a message. */
 export function answerId(messageId: string): string {
   return `answer-${messageId}`;
 }
 
-/** A message of the user; none if it only decides on tool calls, or has a credential. */
+/** A user message. Empty if it only decides on tool calls or contains a credential. */
 export function userMessages(message: Message, taskId?: string): readonly ConversationMessage[] {
   const parts = partsOf([message]);
   const { messageId: id } = message;
   return parts.length === 0 ? [] : [{ id, role: "user", parts, ...(taskId !== undefined && { taskId }) }];
 }
 
-/** The parts of messages that a page shows: without those that a `Question` has, without answers to it, and without links such as `javascript:`. */
+/** The parts that a page shows. Omits parts of a `Question`, answers to it, and links such as `javascript:`. */
 export function partsOf(said: readonly Pick<Message, "parts">[]): readonly Part[] {
   return said.flatMap(({ parts }) => parts.filter((part) => isSafe(part) && !isOfQuestion(part)));
 }
@@ -91,7 +91,7 @@ function failureOf({ status: { state, message } }: Task): string | undefined {
   return textOf(message?.parts ?? []) || "The agent failed without a reason";
 }
 
-/** How a task is for a page, apart from errors. */
+/** The status of a task on a page, except for errors. */
 export function statusOf(task: Task | undefined): Status {
   if (task === undefined) return "submitted";
   const { state } = task.status;
@@ -101,7 +101,7 @@ export function statusOf(task: Task | undefined): Status {
 
 const errors = new WeakMap<Task, Error>();
 
-/** The failure of a task as an error, the same for the same task. */
+/** The failure of a task as an error. Returns the same object for the same task. */
 export function errorOf(task: Task | undefined): Error | undefined {
   const failure = task && failureOf(task);
   if (task === undefined || failure === undefined) return undefined;
@@ -119,7 +119,7 @@ function historyOf(
   for (const message of history.toReversed()) asked.set(message.messageId, message);
   const all = history.filter((message) => message.role === "ROLE_AGENT" || asked.get(message.messageId) === message);
   const has = (id: string): boolean => all.some(({ messageId }) => messageId === id);
-  // Some agents give all of their messages the same id.
+  // Some agents use the same id for all of their messages.
   const repeats = ({ messageId, parts }: Message): boolean =>
     all.some((each) => each.messageId === messageId && JSON.stringify(each.parts) === JSON.stringify(parts));
   let added = 0;
@@ -131,7 +131,7 @@ function historyOf(
 }
 
 interface Turn {
-  /** `undefined` if the history was cut before it. */
+  /** `undefined` if the history no longer has it. */
   readonly asked: Message | undefined;
   readonly said: readonly Message[];
 }
@@ -153,7 +153,7 @@ function lastAnswer(task: Task, id: string, said: readonly Message[]): Conversat
   const isActive = !isInterrupted(status.state) && !isTerminal(status.state);
   const progress = isActive ? textOf(status.message?.parts ?? []) : "";
   const told = said.filter((message) => failure === undefined || message.messageId !== status.message?.messageId);
-  // Some agents repeat their artifact in the last message, for clients that show no artifacts.
+  // Some agents repeat their artifacts in the last message, for clients that do not show artifacts.
   const texts = artifacts.map(({ parts }) => textOf(parts));
   const shown = [...texts, texts.join(""), texts.join("\n")].map((text) => text.trim());
   const isRepeated = (part: Part): boolean =>

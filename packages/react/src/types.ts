@@ -2,32 +2,32 @@ import type { AgentCard, AuthorizationRequest, CallOptions, SendInput } from "@p
 import type { JsonValue, Part, Task, TaskState } from "@parley/a2a/model";
 
 /**
- * - `submitted`: waits for the agent's answer, or reads the conversation.
- * - `streaming`: the agent works.
- * - `ready`: the agent has answered, or asks a question.
+ * - `submitted`: waiting for the agent's answer, or reading the conversation.
+ * - `streaming`: the agent is working.
+ * - `ready`: the agent answered, or asks a question.
  * - `error`: a call failed, or the agent failed or rejected the task.
  */
 export type Status = "submitted" | "streaming" | "ready" | "error";
 
-/** A message of a conversation: what the user said, or an answer. */
+/** A message of a conversation: a user message or an answer. */
 export interface ConversationMessage {
-  /** Equal whenever the conversation is read again. */
+  /** The same each time the conversation is read. */
   readonly id: string;
   /** Who said it. */
   readonly role: "user" | "assistant";
-  /** Text, data and files. Of an answer: first those of artifacts. URLs of an agent are `http:` or `https:`. */
+  /** Text, data and files. In an answer, artifacts come first. URLs from an agent are always `http:` or `https:`. */
   readonly parts: readonly Part[];
-  /** Its task. Absent: not accepted yet, or a direct reply. */
+  /** Its task. Absent if the message is not accepted yet, or is a direct reply. */
   readonly taskId?: string;
   /** The state of its task. Only in the last answer of each task. */
   readonly state?: TaskState;
-  /** What the agent does at the moment. */
+  /** The agent's current activity. */
   readonly progress?: string;
   /** Why the agent failed or rejected the task. */
   readonly failure?: string;
 }
 
-/** A tool call that waits for a person, as `fromAISDK()` of `@parley/frameworks` asks for it. */
+/** A tool call that waits for approval, in the format of `fromAISDK()` of `@parley/frameworks`. */
 export interface ApprovalRequest {
   /** Pass it to `addToolApprovalResponse()`. */
   readonly id: string;
@@ -37,13 +37,13 @@ export interface ApprovalRequest {
   readonly toolName: string;
   /** Its arguments. */
   readonly input: JsonValue;
-  /** Digest of tool and arguments. The answer repeats it. */
+  /** Digest of the tool and its arguments. The answer repeats it. */
   readonly digest?: string;
-  /** The person's decision, while other approvals of the question have none. */
+  /** The user's decision, while other approvals of the question are undecided. */
   readonly approved?: boolean;
 }
 
-/** What an interrupted task waits for. The next message answers it. */
+/** The question of an interrupted task. The next message answers it. */
 export interface Question {
   /** The task that waits. */
   readonly taskId: string;
@@ -53,23 +53,23 @@ export interface Question {
   readonly text: string;
   /** JSON Schema of the answer. Answer with `sendMessage(data(…))`. */
   readonly schema?: JsonValue;
-  /** Tool calls to approve. Empty: none. */
+  /** Tool calls to approve. May be empty. */
   readonly approvals: readonly ApprovalRequest[];
-  /** The authorization that the agent requests: show its URL as a link. The task continues once the person has given it. */
+  /** The authorization that the agent requests. Show its URL as a link. The task continues once the user has granted it. */
   readonly authorization?: AuthorizationRequest;
 }
 
-/** A person's decision on a tool call. */
+/** The user's decision on a tool call. */
 export interface ApprovalResponse {
   /** `ApprovalRequest.id`. */
   readonly id: string;
   /** Whether the agent may call the tool. */
   readonly approved: boolean;
-  /** Why not, for the agent. */
+  /** The reason for a denial, for the agent. */
   readonly reason?: string;
 }
 
-/** Keeps a conversation across reloads: `sessionStorage`, `localStorage`, or an asynchronous one such as React Native's. */
+/** Stores a conversation across reloads: `sessionStorage`, `localStorage`, or an asynchronous storage such as React Native's. */
 export interface ConversationStorage {
   /** Reads an entry. */
   getItem(key: string): string | null | Promise<string | null>;
@@ -79,13 +79,13 @@ export interface ConversationStorage {
 
 /** Options of a conversation. */
 export interface ConversationInit {
-  /** Names the conversation in the page: components with the same id share it. Default: `contextId`, else one for all components. */
+  /** Identifies the conversation in the page. Components with the same id share it. Default: `contextId`, else one conversation for all components. */
   readonly id?: string;
-  /** The context of an earlier conversation: its tasks are listed. Default: from `storage`, else the agent creates one. */
+  /** The context of an earlier conversation, whose tasks are then listed. Default: from `storage`, else the agent creates one. */
   readonly contextId?: string;
-  /** An earlier task, for an agent that lists no tasks. */
+  /** An earlier task, for an agent that does not list tasks. */
   readonly taskId?: string;
-  /** Keeps the ids of context and tasks, and messages that the agent has not accepted yet. Default: none. */
+  /** Stores the ids of the context and its tasks, and messages that the agent has not accepted yet. Default: none. */
   readonly storage?: ConversationStorage;
   /** Tasks that the server has read, oldest first. The page renders them, and does not list them again. */
   readonly tasks?: readonly Task[];
@@ -97,30 +97,30 @@ export interface ConversationSnapshot {
   readonly contextId: string | undefined;
   /** Oldest first. */
   readonly messages: readonly ConversationMessage[];
-  /** What the agent waits for. */
+  /** The agent's open question. */
   readonly question: Question | undefined;
-  /** How the conversation is. */
+  /** The status of the conversation. */
   readonly status: Status;
-  /** What failed: an `A2AError` of a call, or an error with the agent's text. */
+  /** The `A2AError` of a failed call, or an error with the agent's text. */
   readonly error: Error | undefined;
 }
 
-/** What a user does in a conversation. The functions never change, and report failures as `error`. */
+/** Actions in a conversation. The functions are stable, and report failures as `error`. */
 export interface ConversationActions {
   /**
-   * Sends a message: a text, a part, parts, or a message. It continues a task that is active or waits, and begins one otherwise. A further
+   * Sends a message: a text, a part, parts, or a message. It continues the active or waiting task, or else starts a new one. A further
    * message waits until the agent has accepted this one.
    */
   readonly sendMessage: (input: SendInput, options?: CallOptions) => Promise<void>;
-  /** Decides on a tool call. The answer is sent with the last decision of the question; while a message is on its way, the call does nothing. */
+  /** Decides on a tool call. The last decision of a question sends the answer. Has no effect while a message is in flight. */
   readonly addToolApprovalResponse: (response: ApprovalResponse) => Promise<void>;
-  /** Sends the last message of the user again: a new task in the same context. Messages that failed are all sent again, with their ids. */
+  /** Sends the user's last message again, as a new task in the same context. If messages failed, retries all of them with their ids instead. */
   readonly regenerate: () => Promise<void>;
   /** Cancels the task. */
   readonly stop: () => Promise<void>;
-  /** Continues after an error: reads the conversation and its running task again. */
+  /** Continues after an error by reading the conversation and its running task again. */
   readonly resumeStream: () => Promise<void>;
-  /** Forgets the error. */
+  /** Clears the error. */
   readonly clearError: () => void;
 }
 
@@ -129,7 +129,7 @@ export interface ConversationResult extends ConversationSnapshot, ConversationAc
 
 /** Result of `useTask()`. */
 export interface TaskResult extends Pick<ConversationSnapshot, "messages" | "question" | "status" | "error"> {
-  /** The task; `undefined` before the first answer. Members that did not change are the same objects as before. */
+  /** The task; `undefined` before the first answer. Unchanged members keep their identity. */
   readonly task: Task | undefined;
   /** Cancels the task. Rejects with the `A2AError` of the call. */
   readonly stop: () => Promise<void>;
@@ -143,8 +143,8 @@ export interface AgentCardResult {
   readonly card: AgentCard | undefined;
   /** `submitted` until the card arrives. */
   readonly status: "submitted" | "ready" | "error";
-  /** Why the agent could not be reached. */
+  /** Why the agent is unreachable. */
   readonly error: Error | undefined;
-  /** Connects again after an error. */
+  /** Reconnects after an error. */
   readonly retry: () => void;
 }

@@ -5,9 +5,9 @@ import { data, defineAgent, serve, text, type Agent, type ServeOptions } from "@
 import { messagesOf, RemoteAgent, type ConversationSnapshot, type ConversationStorage } from "@parley/react";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 
-/* Conversations against agents, without React: what the hooks subscribe to. */
+/* Conversations with agents, without React: the stores that the hooks subscribe to. */
 
-// The stores are shared in a page only.
+// Stores are shared only in a page, not on a server.
 beforeEach(() => {
   vi.stubGlobal("window", {});
   return () => vi.unstubAllGlobals();
@@ -51,7 +51,7 @@ const shown = ({ messages }: ConversationSnapshot): readonly string[] =>
 const until = (store: Store, status: ConversationSnapshot["status"]): Promise<void> =>
   vi.waitFor(() => expect(store.getSnapshot().status).toBe(status), 20_000);
 
-/** A storage that counts. */
+/** A storage that exposes its entries. */
 function storage(entries = new Map<string, string>()): ConversationStorage & { readonly entries: Map<string, string> } {
   return {
     entries,
@@ -82,7 +82,7 @@ function network(): { isAway: boolean; readonly options: ConnectOptions } {
 }
 
 describe("a conversation", () => {
-  test("sends messages in order, in one context, although they are sent at once", async () => {
+  test("sends parallel messages in order, in one context", async () => {
     const store = followed(new RemoteAgent(await serving(echo)).conversation());
     expect(store.getSnapshot()).toMatchObject({ status: "ready", messages: [], contextId: undefined });
     const sends = [store.sendMessage("one"), store.sendMessage("two")];
@@ -109,7 +109,7 @@ describe("a conversation", () => {
     expect(agent.task("u")).not.toBe(agent.task("u"));
   });
 
-  test("shows direct replies, of a client without watch() too", async () => {
+  test("shows direct replies, even with a client without watch()", async () => {
     const client = await connectJsonRpc(
       await serving(async function* (turn) {
         if (turn.text === "work") return yield turn.completed("Worked");
@@ -138,7 +138,7 @@ describe("a conversation", () => {
     expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
   });
 
-  test("keeps a message whose connection broke, and sends it again with its id", async () => {
+  test("keeps a message whose connection broke, and retries it with the same id", async () => {
     let isAway = true;
     const heard: string[] = [];
     const cut: Interceptor = (next) => ({
@@ -167,7 +167,7 @@ describe("a conversation", () => {
     expect(heard).toEqual([store.getSnapshot().messages[0]?.id]);
   });
 
-  test("stops its task, also after a message that failed", async () => {
+  test("stops its task, even after a failed message", async () => {
     let isRefused = false;
     const refuse = before("SendMessage", () => {
       if (isRefused) throw new A2AError("InvalidParams", "No");
@@ -190,7 +190,7 @@ describe("a conversation", () => {
     expect(tasks.map(({ status }) => status.state)).toEqual(["TASK_STATE_CANCELED"]);
   });
 
-  test("sends no message twice that is on its way, and all that failed in their order", async () => {
+  test("does not resend a message in flight, and retries failed messages in order", async () => {
     const net = network();
     const sent: string[] = [];
     const url = await serving(echo);
@@ -205,7 +205,7 @@ describe("a conversation", () => {
     const store = followed(agent.conversation());
     const sends = [store.sendMessage("one"), store.sendMessage("two")];
     await until(store, "error");
-    // The second one waits for the first, or has failed, too.
+    // The second message waits for the first, or has also failed.
     await Promise.all([store.regenerate(), ...sends]);
     expect(store.getSnapshot().messages.map(({ parts: [part] }) => part?.text)).toEqual(["one", "two"]);
     net.isAway = false;
@@ -220,7 +220,7 @@ describe("a conversation", () => {
     expect(sent).toHaveLength(2);
   });
 
-  test("stays in memory while a component shows it, or while nothing else has its content", async () => {
+  test("stays in memory while a component shows it, or if its content exists nowhere else", async () => {
     const url = await serving(echo);
     const kept = storage();
     const agent = new RemoteAgent(url);
@@ -246,7 +246,7 @@ describe("a conversation", () => {
     expect(shown(again.getSnapshot())).toEqual(shown(read.getSnapshot()));
   });
 
-  test("sends a message again as it was, so that its task does not matter", async () => {
+  test("retries a message unchanged, whatever its task is now", async () => {
     const heard: string[] = [];
     let isLosing = false;
     const lose: Interceptor = (next) => ({
@@ -275,7 +275,7 @@ describe("a conversation", () => {
     expect(heard).toEqual(["one", "Yes"]);
   });
 
-  test("reports an agent that is away, and connects with the next message", async () => {
+  test("reports an unreachable agent, and connects with the next message", async () => {
     const url = await serving(echo);
     let isAway = true;
     const fetching: typeof fetch = (...args) =>
@@ -294,7 +294,7 @@ describe("a conversation", () => {
 });
 
 describe("an earlier conversation", () => {
-  test("is read from the storage, also by an agent that lists no tasks", async () => {
+  test("is restored from the storage, even if the agent does not list tasks", async () => {
     const url = await serving(echo);
     const kept = storage();
     const before = followed(new RemoteAgent(url).conversation({ id: "trip", storage: kept }));
@@ -333,7 +333,7 @@ describe("an earlier conversation", () => {
     expect(last.getSnapshot().contextId).toBe(before.getSnapshot().contextId);
   });
 
-  test("has all messages that were written while the page was offline, over several reloads", async () => {
+  test("keeps all messages that were written offline, across several reloads", async () => {
     const net = network();
     const url = await serving(echo);
     const kept = storage();
@@ -352,7 +352,7 @@ describe("an earlier conversation", () => {
     expect(JSON.parse(entry)).toMatchObject({ unsent: [] });
   });
 
-  test("has a message whose answer was lost, in whatever context the agent has put it", async () => {
+  test("keeps a message whose answer was lost, whatever context the agent chose", async () => {
     const heard: string[] = [];
     const url = await serving(async function* (turn) {
       heard.push(turn.text);
@@ -381,7 +381,7 @@ describe("an earlier conversation", () => {
     expect(heard).toEqual(["one", "two"]);
   });
 
-  test("has a message that was written while the page still read the conversation", async () => {
+  test("keeps a message that was written while the page was reading the conversation", async () => {
     const url = await serving(echo);
     const kept = storage();
     const first = followed(new RemoteAgent(url).conversation({ storage: kept }));
@@ -401,7 +401,7 @@ describe("an earlier conversation", () => {
     ]);
   });
 
-  test("is read by its context or by its task", async () => {
+  test("is restored from its context or its task", async () => {
     const url = await serving(echo);
     const { task } = await (await connect(url)).sendMessage("one");
     const { id: taskId = "", contextId = "" } = task ?? {};
@@ -426,7 +426,7 @@ describe("an earlier conversation", () => {
     JSON.stringify({ unsent: [{ messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }], ...change }] }),
   );
 
-  test("asks for as many tasks as a page shows, however many the storage names", async () => {
+  test("requests only as many tasks as a page shows, however many are in the storage", async () => {
     let count = 0;
     const url = await serving(echo);
     const entry = JSON.stringify({ taskIds: Array.from({ length: 1000 }, (_, at) => `task-${at}`) });
@@ -438,7 +438,7 @@ describe("an earlier conversation", () => {
   });
 
   test.each(["junk", "[]", '{"contextId":5,"taskIds":{},"unsent":[null,{"messageId":1}]}', ...forged])(
-    "starts anew where the storage has %s",
+    "starts anew if the storage contains %s",
     async (junk) => {
       const entries = { getItem: () => junk, setItem: () => undefined };
       const store = followed(new RemoteAgent(await serving(echo)).conversation({ storage: entries }));
@@ -449,7 +449,7 @@ describe("an earlier conversation", () => {
     },
   );
 
-  test("keeps the ids in a storage without room for messages, and talks without any storage", async () => {
+  test("stores only the ids if messages do not fit, and works without a storage", async () => {
     const kept = storage();
     const small: ConversationStorage = {
       ...kept,
@@ -469,7 +469,7 @@ describe("an earlier conversation", () => {
     expect([...kept.entries.values()].join("")).toMatch(/"taskIds":\["[^"]+"\],"unsent":\[\]/);
   });
 
-  test("has no credential in the storage, and shows none", async () => {
+  test("neither stores nor shows credentials", async () => {
     const writes: string[] = [];
     const kept: ConversationStorage = { getItem: () => null, setItem: (_, value) => writes.push(value) };
     const url = await serving(async function* (turn) {
@@ -486,7 +486,7 @@ describe("an earlier conversation", () => {
   });
 });
 
-test("a message that was on its way is not repeated automatically to an agent that could run it twice", async () => {
+test("a message in flight is not retried automatically with an agent that could run it twice", async () => {
   const url = await serving(echo);
   const { card } = await connect(url);
   const client = await connect({ ...card, capabilities: { ...card.capabilities, extensions: [] } });
@@ -501,7 +501,7 @@ test("a message that was on its way is not repeated automatically to an agent th
   expect(shown(store.getSnapshot())).toEqual(["user: one", "assistant: Heard one"]);
 });
 
-test("decisions that did not arrive are sent again", async () => {
+test("lost decisions are sent again", async () => {
   let isAway = false;
   const failing: Interceptor = (next) => ({
     call: (operation, request, context) => {
@@ -529,7 +529,7 @@ test("decisions that did not arrive are sent again", async () => {
   expect(shown(store.getSnapshot())).toEqual(["user: Go", "assistant: Pay?", paid]);
 });
 
-test("a decision counts only for the call that the person has seen", async () => {
+test("a decision applies only to the call that the user saw", async () => {
   const heard: string[] = [];
   const callsOf = (euros: number): readonly object[] => [
     { approvalId: "a", toolCallId: "c1", toolName: "pay", input: { euros }, digest: `pay ${euros}` },
@@ -553,7 +553,7 @@ test("a decision counts only for the call that the person has seen", async () =>
   await store.addToolApprovalResponse({ id: "b", approved: true });
   expect(asked()).toEqual([undefined, true]);
   expect(heard).toHaveLength(2);
-  // A second click, while the answer is on its way, sends nothing.
+  // A second click while the answer is in flight sends nothing.
   const clicks = [1, 2].map(() => store.addToolApprovalResponse({ id: "a", approved: false }));
   await Promise.all(clicks);
   await until(store, "ready");
@@ -568,7 +568,7 @@ test("a decision counts only for the call that the person has seen", async () =>
   expect(task?.history?.filter(({ role }) => role === "ROLE_USER")).toHaveLength(3);
 });
 
-test("an error that was cleared does not come back with the next one", async () => {
+test("a cleared error does not return with the next one", async () => {
   let isAway = false;
   const failing: Interceptor = (next) => ({
     call: (operation, request, context) => {
@@ -599,7 +599,7 @@ describe("bad input", () => {
   });
   const ended = (message: Message): Task["status"] => ({ state: "TASK_STATE_COMPLETED", message });
 
-  test("shows all that an agent says whose messages have one id, and nothing twice that it repeats", async () => {
+  test("shows all messages of an agent that reuses one id, and each repeated message once", async () => {
     const history = [
       said("u1", "ROLE_USER", "Trip"),
       said("x", "ROLE_AGENT", "Where to?"),
@@ -640,7 +640,7 @@ describe("bad input", () => {
     expect(messagesOf(task)[0]?.parts).toEqual(parts);
   });
 
-  test("drops links that are not of the web, and approvals that are not whole", async () => {
+  test("drops links other than http(s), and incomplete approvals", async () => {
     const url = await serving(async function* (turn) {
       const links = ["javascript:alert(1)", "https://example.com/a", "data:text/html,x", "//x"];
       yield turn.artifact({ parts: links.map((link) => ({ url: link })) });
@@ -657,7 +657,7 @@ describe("bad input", () => {
     expect(store.getSnapshot().question).toEqual(question);
   });
 
-  test("reports a task that is not there, and follows it again", async () => {
+  test("reports a missing task, and follows it after a retry", async () => {
     const url = await serving(echo);
     const feed = new RemoteAgent(url).task("00000000-0000-7000-8000-000000000000");
     onTestFinished(feed.subscribe(() => undefined));

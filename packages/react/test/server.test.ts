@@ -7,7 +7,7 @@ import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import { expect, test } from "vitest";
 
-/* What a server renders: only what it has been given. It never connects to the agent. */
+/* A server renders only the given data. It never connects to the agent. */
 
 const agent = new RemoteAgent("http://agent.invalid", {
   fetch: () => Promise.reject(new Error("A server does not connect")),
@@ -35,30 +35,30 @@ const task: Task = {
   artifacts: [{ artifactId: "a", parts: [{ text: "Sunny" }] }],
 };
 
-/** What a component shows as JSON. */
+/** Renders the result of a hook as JSON. */
 function rendered(hook: () => unknown): unknown {
   const Component = (): string => JSON.stringify(hook());
   const html = renderToString(createElement(Component));
   return JSON.parse(html.replaceAll("&quot;", '"'));
 }
 
-test("a card, if it is given", () => {
+test("renders a given card", () => {
   expect(rendered(() => useAgentCard({ agent }))).toEqual({ status: "submitted" });
   expect(rendered(() => useAgentCard({ agent, card }).card)).toEqual(card);
   expect(rendered(() => useAgentCard({ agent, card, suspense: true }).card.name)).toBe("Talker");
-  // What one user was given is not there for the next.
+  // One user's data is not visible to the next.
   expect(rendered(() => useAgentCard({ agent }))).toEqual({ status: "submitted" });
   expect(() => rendered(() => useAgentCard({ agent, suspense: true }))).toThrow("needs the option card on a server");
 });
 
-test("a task, if it is given", () => {
+test("renders a given task", () => {
   expect(rendered(() => useTask({ agent, task: "t1" }))).toEqual({ messages: [], status: "submitted" });
   const { status, task: shown } = rendered(() => useTask({ agent, task })) as ReturnType<typeof useTask>;
   expect({ status, shown }).toEqual({ status: "error", shown: task });
   expect(rendered(() => useTask({ agent, task: "t1" }))).toEqual({ messages: [], status: "submitted" });
 });
 
-test("a conversation, if its tasks are given", () => {
+test("renders a conversation with given tasks", () => {
   expect(rendered(() => useConversation({ agent }))).toMatchObject({ messages: [], status: "ready" });
   expect(rendered(() => useConversation({ agent, tasks: [task] }))).toMatchObject({
     contextId: "c1",
@@ -78,14 +78,14 @@ test("a conversation, if its tasks are given", () => {
   ]);
 });
 
-test("only the hooks import React, and they are of the client", () => {
+test("only the hooks import React, and they are client components", () => {
   const folder = join(import.meta.dirname, "..", "src");
   const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
   const ofReact = files.filter((code) => code.includes('from "react"'));
   expect(ofReact.map((code) => code.split("\n")[0])).toEqual(['"use client";']);
 });
 
-test("the page of the guide is one that compiles", () => {
+test("the code in the guide is a file that compiles", () => {
   const code = readFileSync(join(import.meta.dirname, "page", "docs.tsx"), "utf8");
   const guide = readFileSync(join(import.meta.dirname, "..", "..", "..", "docs", "react.md"), "utf8");
   expect(guide).toContain(`\`\`\`tsx\n${code}\`\`\`\n`);

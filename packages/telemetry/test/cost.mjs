@@ -17,13 +17,13 @@ const rounds = Number(process.env["ROUNDS"] ?? 60);
 const messages = Number(process.env["MESSAGES"] ?? 100);
 /** Rounds in which the compiler is at work. */
 const warmUp = 15;
-/** Messages under way at a time. */
+/** Messages in progress at a time. */
 const width = 8;
 
 const agentName = "Toy";
 
 /**
- * Two spans as somebody would make them by hand.
+ * Two spans as someone would make them by hand.
  * @param {import("@opentelemetry/api").Tracer} tracer
  * @param {typeof import("@opentelemetry/api")} api
  * @returns {import("@parley/server").Observer}

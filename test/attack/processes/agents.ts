@@ -34,7 +34,7 @@ function actor(): Agent {
   });
 }
 
-/** Ends its process at once, also when it is resumed. */
+/** Ends its process at once, even when it is resumed. */
 function poisoned(): Agent {
   return defineAgent({
     ...described,

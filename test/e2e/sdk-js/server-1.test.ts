@@ -32,7 +32,7 @@ function meeting({ binding, version }: { readonly binding: string; readonly vers
 describe.each(all)("the server of the official SDK 1.x over $binding $version", (chosen) => {
   const { met, working } = meeting(chosen);
 
-  test("SendMessage: a task at its end, and a plain message", async () => {
+  test("SendMessage: a finished task, and a direct message", async () => {
     const { task } = await met.client.sendMessage("go");
     expect(task).toMatchObject({ status: { state: "TASK_STATE_COMPLETED" }, history: [{ parts: [{ text: "go" }] }] });
     expect(task?.artifacts?.[0]?.parts.map(({ text }) => text)).toEqual(["al", "pha"]);
@@ -51,7 +51,7 @@ describe.each(all)("the server of the official SDK 1.x over $binding $version", 
     expect(await glances(met.client.sendStreamingMessage("reply"))).toEqual(["message"]);
   });
 
-  test("CancelTask, and its rejection", async () => {
+  test("CancelTask: a success, and a rejection", async () => {
     const task = await working();
     expect((await met.client.cancelTask(task.id)).status.state).toBe("TASK_STATE_CANCELED");
     const { task: finished } = await met.client.sendMessage("go");
@@ -74,7 +74,7 @@ describe.each(all)("the server of the official SDK 1.x over $binding $version", 
     expect((await met.client.getExtendedAgentCard()).name).toBe("Obedient, extended");
   });
 
-  test("errors are the same whatever the binding", async () => {
+  test("errors are the same for every binding", async () => {
     await expect(met.client.getTask("none")).rejects.toMatchObject({ name: "A2AError", code: "TaskNotFound" });
     await expect(met.client.getTask("a/b?c:cancel")).rejects.toMatchObject({ code: "TaskNotFound" });
     await expect(met.client.sendMessage({ parts: [{ text: "x" }], taskId: "none" })).rejects.toMatchObject({
@@ -89,7 +89,7 @@ describe.each(all)("the server of the official SDK 1.x over $binding $version", 
     await expect(glances(met.client.subscribeToTask("none"))).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  test("waitFor gives the task at its end, and at a question", async () => {
+  test("waitFor returns a task when it ends or asks a question", async () => {
     const task = await working();
     const waiting = met.client.waitFor(task);
     void met.agent.release(task.id);
@@ -146,7 +146,7 @@ describe.each(all.filter(({ version }) => version === "1.0"))(
   },
 );
 
-// Over REST of 0.3 that server goes by an annotation of the proto that no other server follows.
+// Over 0.3 REST that server follows a proto annotation that no other server follows.
 describe.each(all.filter(({ binding, version }) => version === "1.0" || binding !== "HTTP+JSON"))(
   "the server of the official SDK 1.x over $binding $version",
   (chosen) => {

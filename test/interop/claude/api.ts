@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/* The Messages API of Anthropic on loopback, with a scripted model, and a place where tools say that they run. */
+/* Anthropic's Messages API on loopback, with a scripted model, and an endpoint to which tools report their calls. */
 
 export type Block =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly input: object };
 
-/** What the model is asked. */
+/** The input of the model. */
 export interface Asked {
   readonly model: string;
   readonly system: unknown;
@@ -23,15 +23,15 @@ interface AskedBlock {
 }
 
 export interface Script {
-  /** The answer of the model. `undefined`: none, ever. */
+  /** The model's answer. `undefined` to never answer. */
   model(asked: Asked): Promise<readonly Block[] | undefined>;
-  /** A tool has begun. `undefined`: it never ends. */
+  /** Called when a tool starts. Returns its result, or `undefined` if it must never end. */
   tool(name: string): Promise<string | undefined>;
 }
 
 const usage = { input_tokens: 5, output_tokens: 7 };
 
-/** Starts the API. `left` resolves when a call that got no answer was given up. */
+/** Starts the API. `left` resolves when the callers of unanswered calls have disconnected. */
 export async function startApi(
   script: Script,
 ): Promise<{ readonly url: string; readonly left: Promise<void>[]; close(): void }> {

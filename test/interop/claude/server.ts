@@ -5,7 +5,7 @@ import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { card, clock, path, port } from "../../../packages/frameworks/test/crash/life.ts";
 
-// The server of claude.test.ts: node server.ts FILE PORT, with the folder of the SDK, a home and the address of the API in the environment.
+// The server of claude.test.ts: node server.ts FILE PORT. The environment has the SDK's folder, a home directory and the URL of the API.
 
 const { PATH, SDK = "", API = "", HOME = "" } = process.env;
 
@@ -39,7 +39,7 @@ const options = (): object => ({
   cwd: HOME,
   env,
   allowedTools: ["mcp__bank__look"],
-  // A server is for one session.
+  // An SDK MCP server serves only one session.
   mcpServers: { bank: sdk.createSdkMcpServer({ name: "bank", tools: ["look", "pay"].map(toolOf) }) },
 });
 

@@ -122,7 +122,7 @@ export function firstAlive(
   let proven = false;
   /** The error of each interface. */
   const failures: string[] = [];
-  /** Hosts that did not answer. An older version at such a host is no alternative. */
+  /** Hosts that did not answer. An older version at such a host is not an alternative. */
   let silent: string[] = [];
 
   async function attempt<Request extends object, T>(

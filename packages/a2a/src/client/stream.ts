@@ -172,7 +172,7 @@ export class EventStream<E extends AnyExtension = never>
     return over;
   }
 
-  /** Closes the stream, also before it was opened. Reads that wait then get the end of the stream. */
+  /** Closes the stream, even before it was opened. Reads that wait then get the end of the stream. */
   async close(): Promise<void> {
     this.#over = true;
     this.#batch = [];

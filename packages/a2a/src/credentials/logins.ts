@@ -30,7 +30,7 @@ export interface PendingLogin {
    * another `state` than `page`.
    */
   open(page: URL): Promise<URL>;
-  /** Ends it. Called once, also after a failure. */
+  /** Ends it. Called once, even after a failure. */
   close(): Promise<void>;
 }
 

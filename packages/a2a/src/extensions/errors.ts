@@ -35,7 +35,7 @@ export interface ExtensionError {
   (message?: string, options?: Pick<A2AErrorOptions, "cause" | "fields" | "metadata" | "retryAfter">): A2AError;
   /** The definition of the error. */
   readonly definition: ExtensionErrorDefinition;
-  /** Whether a thrown value is this error, also if it was received over any binding and version. */
+  /** Whether a thrown value is this error, even if it was received over any binding and version. */
   is(thrown: unknown): thrown is A2AError;
 }
 

@@ -90,7 +90,7 @@ function typeOf(source: ByteSource): string | undefined {
 
 /* The bytes of a file, from any kind of source, in pieces of one size. */
 
-/** Pieces of a source. `close` ends it, also while a read waits. */
+/** Pieces of a source. `close` ends it, even while a read waits. */
 interface SourcePieces {
   next(): Promise<IteratorResult<unknown, unknown>> | IteratorResult<unknown, unknown>;
   close(reason?: unknown): void;

@@ -45,7 +45,7 @@ export interface TurnSteps {
    */
   sleep(until: Date | number, options?: KeyedWait): AsyncGenerator<AgentYield, void, void>;
   /**
-   * Waits for an event of this task without a process, as `sleep()` does: `server.signal(taskId, name, data)` sends it, also before the wait.
+   * Waits for an event of this task without a process, as `sleep()` does: `server.signal(taskId, name, data)` sends it, even before the wait.
    * Each event ends one wait. Returns its data (`null` if it has none), or `undefined` after `timeout`. Ask users with
    * `turn.inputRequired()`: their messages are the next turns. `name`: 1 to 256 bytes.
    *

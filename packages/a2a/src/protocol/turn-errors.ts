@@ -20,7 +20,7 @@ import {
  * - `storeFailed`: the yielded events could not be stored.
  * - `failed`: the agent threw, or yielded something invalid. The task has failed.
  * - `waits`: the turn waits, or its question is open, and its function is called again. `turn.step()` throws this in a `finally`, where a step
- *   does not begin any more; the signal is not aborted with it.
+ *   no longer begins; the signal is not aborted with it.
  * - `over`: the turn had already ended when the signal was first read.
  */
 export type TurnAbortKind =

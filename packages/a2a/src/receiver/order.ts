@@ -19,9 +19,9 @@ export class Deliveries {
   readonly #memory: WebhookMemory;
   readonly #maxBytes: number;
   #bytes = 0;
-  /** The last delivery of each task that has one under way. Tasks of two senders may have the same id. */
+  /** The last delivery of each task that has one in progress. Tasks of two senders may have the same id. */
   readonly #last = new Map<string, Promise<void>>();
-  /** Deliveries under way by their senders and ids. */
+  /** Deliveries in progress by their senders and ids. */
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(memory: WebhookMemory, maxBytes: number) {

@@ -126,7 +126,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
         }),
     ],
   ];
-  test.each(changes)("fail after somebody changed %s", async (what, change) => {
+  test.each(changes)("fail after someone changed %s", async (what, change) => {
     const signed = copyOf(await signCard(fullCard, key()));
     change(signed);
     const { trusted, signatures } = await verifyCard(signed, await trustIn(key()));

@@ -405,7 +405,7 @@ describe("retries", () => {
       call.answer(taskOf("TASK_STATE_WORKING"));
     });
     for (let count = 0; count < 20; count++) await client.getTask("t1");
-    // Node's fetch may have a second one under way before the first is free.
+    // Node's fetch may have a second one in progress before the first is free.
     expect(sockets.size).toBeLessThanOrEqual(2);
   });
 
@@ -701,7 +701,7 @@ describe("interceptors", () => {
   });
 
   test.each([
-    ["are no function", "log"],
+    ["are not functions", "log"],
     ["return no service", () => undefined],
   ])("that %s are rejected by connect()", async (_, interceptor) => {
     const interceptors = [interceptor as unknown as Interceptor];

@@ -134,7 +134,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect((await again.listTasks()).totalSize).toBe(1);
   });
 
-  test("a stream that was left continues after the last event, also when the task is finished", async () => {
+  test("a stream that was left continues after the last event, even when the task is finished", async () => {
     const handler = host();
     const first = await client(handler);
     const stream = first.sendStreamingMessage("9");

@@ -174,7 +174,7 @@ describe("with `trust`", () => {
     const trust = trustCards({ keys: [{ keySet: await cardKeySet([key]) }] });
     const server = await serving();
     const signed = await signCard(cardOf([jsonRpcAt(origin)]), key);
-    server.card = { ...signed, description: "Somebody changed this" };
+    server.card = { ...signed, description: "Someone changed this" };
     const options = { ...once, fetch: server.fetch };
     await connect(origin, options);
     expect(server.asked).toHaveLength(1);

@@ -8,7 +8,7 @@ import { bodyOf, cardOf, errorOf as thrownBy, jsonRpcAt, listen, taskOf } from "
 export interface StrangeAgent {
   readonly url: string;
   readonly card: AgentCard;
-  /** The headers and the paths of its calls, without those for the card. */
+  /** The headers and paths of its calls, except for the card. */
   readonly calls: readonly { readonly headers: IncomingMessage["headers"]; readonly url: string }[];
 }
 
@@ -68,7 +68,7 @@ export async function authorizationServer(
   return { issuer, asked };
 }
 
-/** OAuth 2.0 by client credentials, at a token endpoint. */
+/** OAuth 2.0 client credentials flow with a token endpoint. */
 export const clientFlow = (tokenUrl: string): SecurityScheme => ({
   oauth2SecurityScheme: { flows: { clientCredentials: { tokenUrl, scopes: { chat: "Talk" } } } },
 });

@@ -1,6 +1,6 @@
 /** Untrusted URLs of services that only the server can reach. */
 
-/** Addresses that are not for everybody (RFC 6890): of this machine, of its network, of the cloud that it runs in. */
+/** Addresses that are not for everyone (RFC 6890): of this machine, of its network, of the cloud that it runs in. */
 const inside = [
   "127.0.0.1",
   "127.255.255.254",

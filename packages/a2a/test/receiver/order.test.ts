@@ -280,7 +280,7 @@ describe("bounds", () => {
     expect((await send("x".repeat(1001))).status).toBe(413);
   });
 
-  test("after close(), deliveries get 503, and close() waits for those under way", async () => {
+  test("after close(), deliveries get 503, and close() waits for those in progress", async () => {
     const gate = deferred<void>();
     const order: string[] = [];
     const { receiver, send } = receive({

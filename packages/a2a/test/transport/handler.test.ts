@@ -91,7 +91,7 @@ describe("createHandler", () => {
     expect(text).toContain("TASK_STATE_COMPLETED");
   });
 
-  test.each(["rest", "jsonrpc"])("continues after Last-Event-ID, also after the task ended: %s", async (binding) => {
+  test.each(["rest", "jsonrpc"])("continues after Last-Event-ID, even after the task ended: %s", async (binding) => {
     const handler = serve(
       agent({
         async *onMessage(turn) {

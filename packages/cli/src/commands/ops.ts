@@ -236,7 +236,7 @@ export const logs: CommandSpec = {
     option("--level <level>", "minimum level").choices(lineLevels),
     option("--since <time>", "only lines of this time or later, or within an age such as 2h", timeOption),
     option("--until <time>", "only lines of this time or before, or at least an age old", timeOption),
-    option("--follow", "wait for new lines, also if the file is replaced or truncated"),
+    option("--follow", "wait for new lines, even if the file is replaced or truncated"),
     option("--json", "print the JSON lines unchanged"),
     verbose,
   ],

@@ -42,5 +42,5 @@ class ScriptedModel extends BaseChatModel {
   }
 }
 
-/** In place of a model: its answers depend only on the conversation. */
+/** Stands in for a model: its answers depend only on the conversation. */
 export const scriptedModel: BaseChatModel = new ScriptedModel({});

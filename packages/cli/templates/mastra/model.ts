@@ -38,7 +38,7 @@ function answer({ prompt }: Call): readonly Part[] {
   return say(`${rolls.join(" + ")} = ${rolls.reduce((sum, roll) => sum + roll, 0)}`);
 }
 
-/** In place of a model: its answers depend only on the conversation. */
+/** Stands in for a model: its answers depend only on the conversation. */
 export const scriptedModel: Model = {
   specificationVersion: "v3",
   provider: "script",

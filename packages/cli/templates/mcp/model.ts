@@ -50,7 +50,7 @@ export function realModel(model: string): Model {
   };
 }
 
-/** In place of a model: it rolls the dice of the user's message, such as `2d6`, and tells the result. */
+/** Stands in for a model: it rolls the dice of the user's message, such as `2d6`, and tells the result. */
 export const scriptedModel: Model = async (messages) => {
   const last = messages.at(-1);
   if (last?.role === "tool") return { role: "assistant", content: last.content };

@@ -29,7 +29,7 @@ function answer(input: readonly AgentInputItem[]): readonly StreamEvent[] {
   return say(`${rolls.join(" + ")} = ${rolls.reduce((sum, roll) => sum + roll, 0)}`);
 }
 
-/** In place of a model: its answers depend only on the conversation. */
+/** Stands in for a model: its answers depend only on the conversation. */
 export const scriptedModel: Model = {
   getResponse: () => Promise.reject(new Error("The script only streams")),
   async *getStreamedResponse({ input }) {

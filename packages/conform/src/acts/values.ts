@@ -131,7 +131,7 @@ export function completeBody(body: Json): Json {
   return isMap(params) ? { ...body, params: completeParams(params) } : completeParams(body);
 }
 
-/** Replaces the prefix of a behavior (ACTS §11) at the start of each string by the agent's own wording. The longest prefix wins. */
+/** Replaces the prefix that requests a behavior (ACTS §11) at the start of each string by the agent's own. The longest prefix wins. */
 export function inWords(value: Json, behaviors: readonly string[], words: Readonly<Record<string, string>>): Json {
   const longestFirst = behaviors.toSorted((a, b) => b.length - a.length);
   return mapStrings(value, (text) => {

@@ -16,7 +16,7 @@ import { requiredExtensions, whySkipped, type Target } from "./target.ts";
 /** Errors that fail a test. Any other error is a bug of the test or the runner. */
 const failures = [Failed, InvalidAnswer, NoAnswer, Unresolved] as const;
 
-/** The reason of a run's signal when its time limit is exceeded. */
+/** The abort reason when a run exceeds its time limit. */
 export class TimeIsUp extends Error {}
 
 /** Runs or skips a test. Never rejects. Ends when `signal` is aborted. */
@@ -167,7 +167,7 @@ class StepRunner {
     };
   }
 
-  /** Replaces the prefixes of behaviors by the agent's own wording. */
+  /** Replaces the prefixes that request a behavior (ACTS §11) by the agent's own. */
   #inWords(value: Json): Json {
     const { words } = this.#target;
     return words === undefined ? value : inWords(value, this.#test.behaviors, words);

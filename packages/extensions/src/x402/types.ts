@@ -126,8 +126,8 @@ export interface PaymentReceipt {
 }
 
 /**
- * Transitions of a payment (v0.1 §6.1, v0.2 §7.1). Two are only in the text and the library: a payment that cannot be
- * verified fails at once (`PAYMENT_FAILED` in §7), and after a failure the agent may ask again (v0.1 §8, v0.2 §9).
+ * Transitions of a payment (v0.1 §6.1, v0.2 §7.1). Two of them appear only in the specification's prose and the library: a payment that
+ * cannot be verified fails at once (`PAYMENT_FAILED` in §7), and after a failure the agent may ask again (v0.1 §8, v0.2 §9).
  */
 export const paymentMoves: Readonly<Record<PaymentStatus, readonly PaymentStatus[]>> = {
   "payment-required": ["payment-rejected", "payment-submitted"],

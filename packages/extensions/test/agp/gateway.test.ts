@@ -378,7 +378,7 @@ describe("peers", () => {
 });
 
 describe("older announcements do not replace newer ones", () => {
-  test("a late announcement, also after a withdrawal", async () => {
+  test("a late announcement, even after a withdrawal", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
     const costs = async () => (await gateway.routes()).routes["vm"]?.map(({ cost }) => cost);

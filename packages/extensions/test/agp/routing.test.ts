@@ -187,7 +187,7 @@ describe("of several routes", () => {
     ...(cost !== undefined && { cost }),
   });
 
-  test("with the same cost the first announced wins, also after renewal", async () => {
+  test("with the same cost the first announced wins, even after renewal", async () => {
     const gateway = agentGateway({ name: "G" });
     const announce = ({ path, ...announcement }: ReturnType<typeof route>) => gateway.announce({ announcement, path });
     await announce(route("first", 1));

@@ -79,7 +79,7 @@ describe("a passport of the public sample (Secure Passport §3, §4)", () => {
     ["has a state that is not an object", { clientId: "a2a://c", state: ["a"] }, "state must be an object"],
     ["has a clientId that is not text", { clientId: 7, state: {} }, "clientId must be a string"],
     ["has an empty clientId", { clientId: "", state: {} }, "clientId must not be empty"],
-    ["is no object", "a passport", "it must be an object"],
+    ["is not an object", "a passport", "it must be an object"],
     ["is a list", [], "it must be an object"],
     ["is too large", { clientId: "a2a://c", state: { a: "x".repeat(passportBytes) } }, "it is larger than 65536 bytes"],
   ])("that %s is ignored, with a log line that contains nothing of it", (_case, value, problem) => {

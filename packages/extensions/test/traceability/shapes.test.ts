@@ -159,7 +159,7 @@ describe("an invalid trace", () => {
     ["steps that are not a list", { trace_id: "t", steps: {} }],
     ["a step without an id", { trace_id: "t", steps: [{}] }],
     ["a number that is not a number", { trace_id: "t", steps: [{ step_id: "s", cost: "much" }] }],
-    ["a time that is no time", { trace_id: "t", steps: [{ step_id: "s", start_time: "now" }] }],
+    ["an invalid time", { trace_id: "t", steps: [{ step_id: "s", start_time: "now" }] }],
     [
       "an action that is a text, with a name that is not text",
       { trace_id: "t", steps: [{ step_id: "s", step_action: "x", name: 1 }] },

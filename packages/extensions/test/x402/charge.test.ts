@@ -282,7 +282,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
       async *onMessage(turn, payments) {
         turns += 1;
         const charge = (id: string) => turn.ext(payments)?.charge({ id, accepts: [option], completes: false });
-        // First an offer that nobody pays, then others.
+        // First an unpaid offer, then others.
         if (turns === 1) return yield* charge("open")!;
         for (let at = 0; ; at += 1) yield* charge(`n${at}`)!;
       },

@@ -48,7 +48,7 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     ["more than it may", [{ ...limit, maxAmount: 48239999n }], {}],
     ["on another network", [{ ...limit, network: "base-sepolia" }], {}],
     ["in another token", [{ ...limit, asset: "0x1" }], {}],
-    ["to somebody else", [{ ...limit, payTo: ["0xFriend"] }], {}],
+    ["to someone else", [{ ...limit, payTo: ["0xFriend"] }], {}],
     ["in a scheme that it does not know", [limit], { scheme: "upto" }],
     ["anything without limits", [], {}],
     ["an option that is valid for a year", [limit], { maxTimeoutSeconds: 365 * 24 * 3600 }],

@@ -18,28 +18,28 @@ import { answerId, isRunning } from "../shared/turns.ts";
 import { isDismissed, lastSaid, messagesOf, toSend, type Thread } from "./messages.ts";
 import { Run } from "./run.ts";
 
-/** Options of an `A2AAgent`, beside those of every agent of AG-UI. */
+/** Options of an `A2AAgent`, in addition to those of every AG-UI agent. */
 export interface A2AAgentConfig extends AgentConfig {
-  /** The agent: its URL, or a client. A URL is connected to with the first run. */
+  /** The agent: its URL, or a client. The first run connects to the URL. */
   readonly agent: string | Client;
   /** Options of `connect()`, for a URL. */
   readonly connect?: ConnectOptions;
   /** What `abortRun()` does to the task: `"cancel"` cancels it, `"leave"` only stops reading, and the task continues. Default: `"cancel"`. */
   readonly onStop?: "cancel" | "leave";
-  /** Largest file that is put into an activity as a `data:` URL, in bytes. Default: 8 MiB. */
+  /** Maximum size of a file that an activity embeds as a `data:` URL, in bytes. Default: 8 MiB. */
   readonly maxFileBytes?: number;
 }
 
-/** How many tasks of a thread `connectAgent()` reads, the newest ones. */
+/** Maximum number of tasks that `connectAgent()` reads for a thread, newest first. */
 const maxTasks = 100;
 
 /**
- * Lets a front end of AG-UI, such as CopilotKit, talk to an A2A agent. The thread is the `contextId`; the id of a run is the `messageId`, so a run that
- * is repeated joins its task. A question of the agent is an interrupt: `resume`, or the next message of the user, answers it.
+ * Lets an AG-UI front end, such as CopilotKit, talk to an A2A agent. The thread id is the `contextId`. The run id is the `messageId`, so a repeated run
+ * joins its task. A question from the agent is an interrupt: `resume`, or the user's next message, answers it.
  *
- * `connectAgent()` reads a thread from the agent, and continues an answer that is under way, as after a reload of the page.
+ * `connectAgent()` reads a thread from the agent, and continues an answer in progress, such as after a page reload.
  *
- * @throws Error for a version of `@ag-ui/client` below 0.0.59, and from 2 on.
+ * @throws Error for a version of `@ag-ui/client` below 0.0.59, or 2 and above.
  *
  * @example
  * ```ts
@@ -51,11 +51,11 @@ const maxTasks = 100;
 export class A2AAgent extends AbstractAgent {
   readonly #config: A2AAgentConfig;
   #connection: Connection;
-  /** By the id of the thread. Clones share it. */
+  /** By thread id. Clones share it. */
   #threads = new Map<string, Thread>();
   readonly #runs = new Set<Run>();
 
-  /** Nothing is sent before the first run. */
+  /** Sends nothing before the first run. */
   constructor(config: A2AAgentConfig) {
     super(config);
     checkPeer({ adapter: "ag-ui", name: "@ag-ui/client", min: "0.0.59", below: 2 }, clientVersion(this));
@@ -63,7 +63,7 @@ export class A2AAgent extends AbstractAgent {
     this.#connection = new Connection(config.agent, config.connect);
   }
 
-  /** Sends the last message of the user, or the answers to interrupts, and streams the agent's answer. */
+  /** Sends the user's last message, or the answers to interrupts, and streams the agent's answer. */
   run(input: RunAgentInput): Observable<BaseEvent> {
     return this.#observe(input, async (run) => {
       const client = await this.#connection.client();
@@ -84,7 +84,7 @@ export class A2AAgent extends AbstractAgent {
     });
   }
 
-  /** Reads the thread from the agent, and the answer that is under way. An agent that lists no tasks has nothing to read. */
+  /** Reads the thread from the agent, and the answer in progress. If the agent lists no tasks, there is nothing to read. */
   protected override connect(input: RunAgentInput): Observable<BaseEvent> {
     return this.#observe(input, async (run) => {
       const client = await this.#connection.client();
@@ -97,19 +97,19 @@ export class A2AAgent extends AbstractAgent {
       const { id: taskId, contextId } = task;
       const known = { taskId, ...(contextId !== undefined && { contextId }) };
       run.begin({ client, answerId: answerId(asked?.messageId ?? taskId), known, messages });
-      // The snapshot has all of a task that waits or has ended.
+      // If the task waits or has ended, the snapshot already has all of it.
       if (!isRunning(task)) return run.note(task);
       try {
         await run.read(client.subscribeToTask(taskId, { after: 0, signal: run.signal }));
       } catch (error) {
         if (!isUnsupported(error)) throw error;
-        // It has ended since the thread was read.
+        // The task ended after the thread was read.
         run.apply({ task: await client.getTask(taskId) });
       }
     });
   }
 
-  /** The agent tells again which interrupts are open. */
+  /** Clears the interrupts first, because the agent sends the open ones again. */
   override connectAgent(parameters?: RunAgentParameters, subscriber?: AgentSubscriber): Promise<RunAgentResult> {
     this.pendingInterrupts = [];
     return super.connectAgent(parameters, subscriber);
@@ -129,7 +129,7 @@ export class A2AAgent extends AbstractAgent {
     return Object.assign(cloned, base);
   }
 
-  /** A message of the user answers what the agent has asked, where the front end has no form for it. */
+  /** If the front end has no form for an interrupt, the user's message answers it. */
   protected override prepareRunAgentInput(parameters: RunAgentParameters = {}): RunAgentInput {
     this.pendingInterrupts = this.pendingInterrupts.filter(({ metadata }) => metadata?.["threadId"] === this.threadId);
     const input = super.prepareRunAgentInput(parameters);
@@ -159,7 +159,7 @@ export class A2AAgent extends AbstractAgent {
     });
   }
 
-  /** A page that was reloaded knows the messages of a thread, but not its task. */
+  /** After a reload, a page has the messages of a thread, but not its task. */
   async #threadOf(client: Client, input: RunAgentInput): Promise<Thread> {
     const known = this.#threads.get(input.threadId);
     const isNew = input.resume === undefined && !input.messages.some(({ role }) => role === "assistant");
@@ -168,7 +168,7 @@ export class A2AAgent extends AbstractAgent {
     return task === undefined ? {} : { task };
   }
 
-  /** The newest tasks of a thread, oldest first. None if the agent lists no tasks. */
+  /** The newest tasks of a thread, oldest first. Empty if the agent does not support listing. */
   async #tasksOf(client: Client, threadId: string, limit: number, signal?: AbortSignal): Promise<readonly Task[]> {
     const contextId = this.#threads.get(threadId)?.contextId ?? threadId;
     const tasks: Task[] = [];
@@ -185,7 +185,7 @@ export class A2AAgent extends AbstractAgent {
   }
 }
 
-/** The version of the client library, which every agent has from it. */
+/** The version of the client library, which it sets on every agent. */
 function clientVersion(agent: {
   readonly maxProtocolVersion?: string;
   readonly maxVersion?: string;
@@ -197,7 +197,7 @@ function isLast({ type }: BaseEvent): boolean {
   return type === EventType.RUN_FINISHED || type === EventType.RUN_ERROR;
 }
 
-/** An agent that lacks an operation. */
+/** Whether the agent lacks the operation. */
 function isUnsupported(error: unknown): boolean {
   return error instanceof A2AError && (error.code === "UnsupportedOperation" || error.code === "MethodNotFound");
 }

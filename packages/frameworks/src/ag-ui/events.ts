@@ -6,19 +6,19 @@ import { isObject } from "../shared/json.ts";
 import { approvalsIn, formIn, type AskedApproval } from "../shared/questions.ts";
 import type { A2AChunk, A2AMetadata } from "../shared/types.ts";
 
-/** What an answer is made with. */
+/** The inputs of an answer. */
 interface RunInit {
   readonly answerId: string;
   readonly maxFileBytes: number;
-  /** What is known of the answer's task. */
+  /** The known metadata of the answer's task. */
   readonly known: A2AMetadata["a2a"];
-  /** Messages that the page has. Their text is not sent again. */
+  /** Messages that the page already has. Their text is not sent again. */
   readonly messages: readonly Message[];
 }
 
 /**
- * The events of one answer as events of AG-UI. The text of an artifact or of a message is one text message; files, data and progress are activities.
- * AG-UI cannot take text back: where an agent replaces a text by another one, after a crash, a snapshot of all messages has the new one.
+ * Converts the events of one answer to AG-UI events. The text of an artifact or a message becomes one text message; files, data and progress become
+ * activities. AG-UI cannot retract text: if an agent replaces a text after a crash, a snapshot of all messages carries the new one.
  */
 export class RunEvents {
   readonly #init: RunInit;
@@ -27,7 +27,7 @@ export class RunEvents {
   /** Messages of the answer, by id. */
   readonly #made = new Map<string, Message>();
   readonly #texts = new Map<string, GrowingText>();
-  /** Texts of which the agent has sent a piece, since the answer was emptied. */
+  /** Texts that the agent has started since the answer was last reset. */
   readonly #begun = new Set<string>();
   readonly #open = new Set<string>();
   #isReplaced = false;
@@ -41,7 +41,7 @@ export class RunEvents {
     this.#chunks.start(init.known);
   }
 
-  /** What is known of the answer's task. */
+  /** The known metadata of the answer's task. */
   get metadata(): A2AMetadata["a2a"] {
     return this.#chunks.metadata;
   }
@@ -78,7 +78,7 @@ export class RunEvents {
     this.close();
   }
 
-  /** Ends the texts, however far they are. */
+  /** Ends all open texts, even incomplete ones. */
   close(): void {
     for (const id of this.#open) this.#close(id);
   }
@@ -97,7 +97,7 @@ export class RunEvents {
     if (chunk.type === "reset-step") this.#empty();
   }
 
-  /** Artifacts and messages belong to a task: a later turn of it may repeat or continue them. */
+  /** Scoped to the task, because a later turn may repeat or continue its artifacts and messages. */
   #idOf(id: string): string {
     return `${this.metadata.taskId ?? this.#init.answerId}/${id}`;
   }
@@ -115,7 +115,7 @@ export class RunEvents {
     this.#emit({ type: EventType.TEXT_MESSAGE_CONTENT, messageId: id, delta: piece.text });
   }
 
-  /** The text that the page has of a message: of an earlier turn, or of a run that is repeated. */
+  /** The text of a message that the page already has, from an earlier turn or a repeated run. */
   #seeded(id: string): GrowingText {
     const text = new GrowingText();
     const shown = this.#init.messages.find((message) => message.id === id)?.content;
@@ -133,7 +133,7 @@ export class RunEvents {
     if (this.#open.delete(id)) this.#emit({ type: EventType.TEXT_MESSAGE_END, messageId: id });
   }
 
-  /** The agent begins again: the chunks that follow in the same event have all of the answer. */
+  /** The agent starts over: the following chunks of the same event contain the whole answer. */
   #empty(): void {
     this.#isReplaced = true;
     for (const id of this.#begun) {
@@ -147,7 +147,7 @@ export class RunEvents {
     if (!this.#isReplaced) return;
     this.#isReplaced = false;
     this.close();
-    // Activities are left out: the page keeps those that a snapshot without any does not have.
+    // Omits activities: if a snapshot has none, the page keeps its own.
     const made = this.messages.filter(({ role }) => role !== "activity");
     const ids = new Set(this.#texts.keys());
     const before = this.#init.messages.filter(({ id }) => !ids.has(id));
@@ -155,7 +155,7 @@ export class RunEvents {
   }
 }
 
-/** The interrupts that a task waits for: one for each call that a person approves, or one for the whole question. */
+/** The interrupts that a task waits for: one for each call that needs approval, or one for the whole question. */
 export function interruptsOf(status: TaskStatus, taskId: string, threadId: string): Interrupt[] {
   if (!isInterrupted(status.state)) return [];
   const parts = status.message?.parts ?? [];

@@ -1,5 +1,5 @@
 /**
- * A2A agents for front ends of AG-UI, such as CopilotKit.
+ * A2A agents for AG-UI front ends, such as CopilotKit.
  * @packageDocumentation
  */
 export { A2AAgent, type A2AAgentConfig } from "./agent.ts";

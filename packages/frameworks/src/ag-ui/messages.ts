@@ -15,33 +15,33 @@ import type { ApprovalAnswer, AskedApproval } from "../shared/questions.ts";
 import { turnsOf } from "../shared/turns.ts";
 import { approvalsOf, RunEvents } from "./events.ts";
 
-/* Messages of AG-UI as messages of A2A, and the other way round. */
+/* Converts between AG-UI messages and A2A messages. */
 
-/** What the agent has of a thread. */
+/** The state of a thread at the agent. */
 export interface Thread {
   readonly contextId?: string;
   /** Its newest task. */
   readonly task?: Pick<Task, "id" | "status">;
-  /** The user's message that was sent last. */
+  /** The id of the last user message that was sent. */
   readonly userMessageId?: string;
 }
 
 type Resume = NonNullable<RunAgentInput["resume"]>;
 
-/** Whether the user does not answer a question. A call that waits for approval is denied instead. */
+/** Whether the user dismissed a question. Dismissing an approval denies the call instead. */
 export function isDismissed({ resume = [] }: RunAgentInput, { status }: NonNullable<Thread["task"]>): boolean {
   const isCancelled = resume.length > 0 && resume.every((entry) => entry.status === "cancelled");
   return isCancelled && isInterrupted(status.state) && approvalsOf(status).size === 0;
 }
 
-/** The message of the user that a run answers. `undefined`: the last message is another one. */
+/** The user message that a run answers. `undefined` if the last message is not the user's. */
 export function lastSaid({ messages }: RunAgentInput): UserMessage | undefined {
   const last = messages.findLast(({ role }) => role === "user" || role === "assistant" || role === "tool");
   return last?.role === "user" ? last : undefined;
 }
 
 /**
- * The message of a run. Its id is that of the run, so a run that is repeated joins the task of the first one.
+ * The message of a run. It has the id of the run, so a repeated run joins the task of the first one.
  *
  * @throws A2AError `InvalidParams` if the run has nothing to send.
  */
@@ -50,9 +50,9 @@ export function toSend(input: RunAgentInput, { contextId = input.threadId, task,
   const answers = input.resume?.filter(({ status, payload }) => status === "cancelled" || payload !== undefined) ?? [];
   const parts = answers.length > 0 ? answersOf(answers, task) : partsOf(said?.content ?? []);
   if (parts.length === 0) {
-    throw new A2AError("InvalidParams", "The run has no message of the user, and no answer to an interrupt, to send");
+    throw new A2AError("InvalidParams", "The run has neither a user message nor an answer to an interrupt to send");
   }
-  // A message that is sent again, and was not the answer, is a new task.
+  // A repeated message that does not answer the question starts a new task.
   const isAnswer = answers.length > 0 || said?.id !== userMessageId;
   const continues = task !== undefined && isInterrupted(task.status.state) && isAnswer;
   const metadata = metadataOf(input);
@@ -68,7 +68,7 @@ export function toSend(input: RunAgentInput, { contextId = input.threadId, task,
   };
 }
 
-/** The key of a message's metadata that has what the page tells every agent. */
+/** The metadata key for the page's context and forwarded properties. */
 const metadataKey = "ag-ui";
 
 function metadataOf({ context, forwardedProps }: RunAgentInput): Message["metadata"] {
@@ -90,7 +90,7 @@ function answersOf(answers: Resume, task: Thread["task"]): readonly Part[] {
   });
 }
 
-/** Only what says so approves a call. */
+/** Only an explicit `true` approves a call. */
 function decisionOf({ approvalId, digest }: AskedApproval, given: JsonValue): { [member: string]: JsonValue } {
   const { approved, reason } = isObject(given) ? given : { approved: given };
   return {
@@ -110,11 +110,11 @@ function partsOf(content: UserMessage["content"]): readonly Part[] {
     if (source.type === "data") return fileOf(`data:${safeMediaType(mediaType)};base64,${source.value}`, { mediaType });
     const url = source.type === "url" ? safeUrl(source.value) : undefined;
     if (url !== undefined) return fileOf(url, { mediaType });
-    throw new A2AError("InvalidParams", `A file of a message must have bytes or a URL of the web; got ${source.type}`);
+    throw new A2AError("InvalidParams", `A file in a message must have bytes or an http(s) URL; got ${source.type}`);
   });
 }
 
-/** The messages of a thread, oldest first. An answer that is under way is left out. */
+/** The messages of a thread, oldest first. Omits an answer in progress. */
 export function messagesOf(tasks: readonly Task[], maxFileBytes: number): readonly AGUIMessage[] {
   const messages = new Map<string, AGUIMessage>();
   for (const task of tasks) {

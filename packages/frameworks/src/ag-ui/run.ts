@@ -5,13 +5,13 @@ import type { A2AMetadata } from "../shared/types.ts";
 import { interruptsOf, RunEvents } from "./events.ts";
 import type { Thread } from "./messages.ts";
 
-/** Where the events of a run go. */
+/** Receives the events of a run. */
 interface Reader {
   next(event: BaseEvent): void;
   complete(): void;
 }
 
-/** What an answer is read with. */
+/** The inputs for reading an answer. */
 interface Begin {
   readonly client: Client;
   readonly answerId: string;
@@ -20,7 +20,7 @@ interface Begin {
   readonly messages: readonly Message[];
 }
 
-/** AG-UI 1.0 knows runs that were canceled. */
+/** AG-UI 1.0 has an outcome for canceled runs. */
 const knowsCancelled = "maxProtocolVersion" in AbstractAgent.prototype;
 
 /** One run: from its first event to its last. */
@@ -41,7 +41,7 @@ export class Run {
     this.#reader = reader;
   }
 
-  /** Ends when nobody reads the run. */
+  /** Aborted when the run is no longer read. */
   get signal(): AbortSignal {
     return this.#reading.signal;
   }
@@ -51,7 +51,7 @@ export class Run {
     return this.#isOver;
   }
 
-  /** What is known of the thread after the run. */
+  /** The known state of the thread after the run. */
   get thread(): Thread {
     const { contextId, taskId } = this.#events?.metadata ?? {};
     const status = this.#events?.status;
@@ -86,7 +86,7 @@ export class Run {
     this.#events?.apply(event);
   }
 
-  /** How a task is whose content the page has. */
+  /** Records the state of a task whose content the page already has. */
   note({ id, status }: Task): void {
     this.#noted = { id, status };
   }
@@ -99,7 +99,7 @@ export class Run {
     }
   }
 
-  /** The stream of such a task stays open, though the task may wait for the next message. A replay has also what it waited for before. */
+  /** AUTH_REQUIRED leaves the stream open, though the task may wait for the next message. A replay also has earlier states, so the current one is read. */
   async #waitsForCredentials(): Promise<boolean> {
     const { taskId } = this.#events?.metadata ?? {};
     if (taskId === undefined || this.#events?.status?.state !== "TASK_STATE_AUTH_REQUIRED") return false;
@@ -107,7 +107,7 @@ export class Run {
     return task?.status.state === "TASK_STATE_AUTH_REQUIRED";
   }
 
-  /** Ends the run, and the task if it is to be canceled: now, or as soon as its id is known. */
+  /** Ends the run. With `cancel`, also cancels the task, now or as soon as its id is known. */
   stop(how: "cancel" | "leave"): void {
     if (this.#isOver) return;
     this.#isCanceling = how === "cancel";
@@ -115,13 +115,13 @@ export class Run {
     if (this.#isCanceling) void this.#cancel();
   }
 
-  /** Nobody reads the run any more. The task continues. */
+  /** Stops reading. The task continues. */
   leave(): void {
     this.#isOver = true;
     if (!this.#isCanceling) this.#reading.abort();
   }
 
-  /** The page no longer waits: an error of a task that has ended meanwhile, or of the connection, concerns nobody. */
+  /** Ignores errors, because the page no longer waits: the task may have ended, or the connection may have failed. */
   async #cancel(): Promise<void> {
     const { taskId } = this.#events?.metadata ?? {};
     if (taskId === undefined) return;

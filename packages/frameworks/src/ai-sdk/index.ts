@@ -1,5 +1,5 @@
 /**
- * Agents of the AI SDK as durable A2A agents, and A2A agents as agents and tools of the AI SDK.
+ * AI SDK agents as durable A2A agents, and A2A agents as AI SDK agents and tools.
  * @packageDocumentation
  */
 import { defineAgent, type Agent, type Turn } from "@parley/server";
@@ -35,13 +35,13 @@ export type {
 export type { ToolStep } from "../shared/results.ts";
 
 /**
- * An agent of the AI SDK as an agent of Parley. Answers of its model and results of its tools are steps: after a crash the turn is resumed, and no
- * call whose result was stored is made again. Tools with `needsApproval` ask the user.
+ * Turns an AI SDK agent into a Parley agent. Model answers and tool results are steps: after a crash the turn resumes without repeating a call whose
+ * result was stored. Tools with `needsApproval` ask the user.
  *
- * @param agent - A `ToolLoopAgent`. For other agents, a function that makes one for each turn, with durable models and tools.
- * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
- * @returns What `serve()` takes.
- * @throws Error for a version of `ai` other than 6 and 7, and for an agent that is neither.
+ * @param agent - A `ToolLoopAgent`. For other agents, a function that creates one for each turn, with durable models and tools.
+ * @param definition - Description and behaviour, as for `defineAgent()`. By default `resumable` is true, and data parts are accepted.
+ * @returns An agent for `serve()`.
+ * @throws Error for a version of `ai` other than 6 and 7, and if `agent` is neither an agent nor a function.
  *
  * @example
  * ```ts
@@ -70,7 +70,7 @@ export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AIS
       const made = await make(durable, turn);
       checkAgent(made);
       const output = outputOf(made);
-      // Only now is it known whether the factory has used a durable model.
+      // `hasModel` is known only after the factory has run.
       yield* runAgent(turn, made, messages, { reasoning, pieces: durable.hasModel, output });
     },
   });
@@ -112,19 +112,19 @@ interface LoopSettings {
   readonly [name: string]: unknown;
 }
 
-/** They are private to TypeScript, and the same in versions 6 and 7. */
+/** `settings` is private in TypeScript, and the same in versions 6 and 7. */
 function settingsOf(agent: AISDKAgent): LoopSettings | undefined {
   const { settings } = agent as unknown as { readonly settings?: LoopSettings };
   return typeof settings === "object" && settings !== null && settings.model !== undefined ? settings : undefined;
 }
 
-/** The mode of an agent's output; `undefined` for text, and if it is not known. */
+/** The mode of an agent's output. `undefined` for text, or if unknown. */
 function outputOf(agent: AISDKAgent): string | undefined {
   const name = settingsOf(agent)?.output?.name;
   return name === "text" ? undefined : name;
 }
 
-/** Makes a `ToolLoopAgent` again for each turn, with durable models and tools. */
+/** Recreates a `ToolLoopAgent` for each turn, with durable models and tools. */
 function loopFactory(agent: AISDKAgent): AISDKAgentFactory {
   checkAgent(agent);
   const settings = settingsOf(agent);
@@ -133,7 +133,7 @@ function loopFactory(agent: AISDKAgent): AISDKAgentFactory {
       "fromAISDK() cannot read the settings of this agent; pass a function: fromAISDK((durable) => new MyAgent({ model: durable.model(model), tools: durable.tools(tools) }), …)",
     );
   }
-  // Without `onError` the AI SDK prints errors; a failed task logs its error already.
+  // By default the AI SDK prints errors; a failed task already logs its error.
   const { model, tools, prepareStep, prepareCall, onError = () => {} } = settings;
   const Loop = agent.constructor as new (settings: object) => AISDKAgent;
   return (durable) => {
@@ -151,7 +151,7 @@ function loopFactory(agent: AISDKAgent): AISDKAgentFactory {
   };
 }
 
-/** What `prepareStep` and `prepareCall` return, with another model and other tools made durable too. */
+/** The result of `prepareStep` or `prepareCall`, with its model and tools made durable. */
 function withDurable(found: unknown, durable: Durable): unknown {
   const { model, tools } = viewOf<LoopSettings>(found);
   return {

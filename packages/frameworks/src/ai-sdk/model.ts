@@ -5,7 +5,7 @@ import { durableModels as durableModelsOf, type AnyModel } from "../shared/model
 import { aiSDK } from "./peer.ts";
 import type { DurableModel } from "./port.ts";
 
-/** Makes the durable models of one turn. A model may be named by its id. */
+/** Makes the durable models of one turn. A model may be given by id. */
 export function durableModels(turn: Turn, budget: Budget): (model: LanguageModel) => DurableModel {
   const durable = durableModelsOf(turn, budget);
   return (model) => durable(modelOf(model)) as unknown as DurableModel;

@@ -2,8 +2,8 @@ import * as installed from "ai";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 
 /**
- * The installed AI SDK. As a namespace: a version without one of the imported names would otherwise be rejected by the module loader, which does not
- * tell the range.
+ * The installed AI SDK. Imported as a namespace: with named imports, the module loader would reject a version that lacks one of them, without
+ * naming the supported range.
  *
  * @throws Error for a version other than 6 and 7.
  */

@@ -7,9 +7,9 @@ import { AnswerParts, partsOf } from "../shared/remote.ts";
 import { aiSDK } from "./peer.ts";
 import { idempotencyOf } from "./tools.ts";
 
-/* A2A agents as agents and tools of the AI SDK. */
+/* A2A agents as AI SDK agents and tools. */
 
-/** Where `remoteAgent()` continues, and how the agent is named. */
+/** The id of a `remoteAgent()`, and the conversation that it continues. */
 export interface RemoteAgentOptions {
   /** Identifier of the agent. */
   readonly id?: string;
@@ -19,15 +19,15 @@ export interface RemoteAgentOptions {
   readonly taskId?: string;
 }
 
-/** An agent of the AI SDK that is a conversation with a remote agent. */
+/** An AI SDK agent that holds one conversation with a remote agent. */
 export type RemoteAgent = ToolLoopAgent & {
-  /** The conversation: its `contextId` and `taskId` continue it later. */
+  /** The conversation. Save its `contextId` and `taskId` to continue it later. */
   readonly conversation: Conversation;
 };
 
 /**
- * A remote A2A agent as an `Agent` of the AI SDK. It is one conversation: a call sends the last message of the user, in the context and the
- * unfinished task of the calls before, so a question of the remote agent is answered by the next call. Use one for each conversation.
+ * A remote A2A agent as an AI SDK `Agent`. It is one conversation: each call sends the user's last message in the context and the unfinished task
+ * of earlier calls, so the next call answers a question from the remote agent. Create one for each conversation.
  *
  * @throws Error for a version of `ai` other than 6 and 7.
  *
@@ -40,7 +40,7 @@ export type RemoteAgent = ToolLoopAgent & {
 export function remoteAgent(client: Client, { id, ...init }: RemoteAgentOptions = {}): RemoteAgent {
   const conversation = client.conversation(init);
   const model = new RemoteModel(client, conversation) as unknown as LanguageModel;
-  // One message is one call: a second one would be a second task.
+  // One message is one call: a second call would create a second task.
   const { ToolLoopAgent: Loop } = aiSDK();
   const agent = new Loop({ model, maxRetries: 0, ...(id !== undefined && { id }) });
   return Object.assign(agent, { conversation });
@@ -62,7 +62,7 @@ class RemoteModel {
   readonly provider = "a2a";
   readonly modelId = "remote-agent";
   readonly supportedUrls = { "*/*": [/^https?:/] };
-  /** The message that was sent last, and failed: the same prompt sends it again, under its id. */
+  /** The last message, if sending it failed. The same prompt sends it again with the same id. */
   #failed: { readonly digest: string; readonly messageId: string } | undefined;
   readonly #client: Client;
   readonly #conversation: Conversation;
@@ -132,29 +132,29 @@ class RemoteModel {
   }
 }
 
-/** What the model passes to a tool of `a2aTool()`. */
+/** The input of a tool from `a2aTool()`. */
 export interface RemoteToolInput {
   /** The message for the agent. */
   readonly message: string;
-  /** A task that has asked something: the message answers it. */
+  /** The task that asked a question, if the message answers one. */
   readonly taskId?: string;
 }
 
-/** What a tool of `a2aTool()` returns, while it runs and at its end. */
+/** The preliminary and final results of a tool from `a2aTool()`. */
 export interface RemoteToolOutput {
   /** The state of the task. `TASK_STATE_INPUT_REQUIRED`: the text ends with a question. Absent for a direct reply. */
   readonly state?: TaskState;
-  /** The text so far: artifacts, replies, and the question. */
+  /** The text so far: of artifacts, replies, and the question. */
   readonly text: string;
-  /** To answer a question with. */
+  /** Pass it with the answer to a question. */
   readonly taskId?: string;
 }
 
 const interval = 250;
 
 /**
- * A remote A2A agent as a tool of the AI SDK, with preliminary results while the agent works. The id of the tool call is the id of the message (in a
- * served agent the key of its step), so a repeated call joins its task. Throws, for the model to read, if the task fails.
+ * A remote A2A agent as an AI SDK tool, with preliminary results while the agent works. The message id is the tool call id (in a served agent, the key
+ * of its step), so a repeated call joins its task. Throws if the task fails, so that the model reads the error.
  *
  * @throws Error for a version of `ai` other than 6 and 7.
  *

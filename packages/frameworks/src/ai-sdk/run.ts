@@ -6,13 +6,13 @@ import { viewOf } from "../shared/view.ts";
 import { approvalOf, suspend, type ApprovalRequest } from "./approvals.ts";
 import type { AISDKAgent, AISDKResult } from "./port.ts";
 
-/* One run of an agent: the parts of its stream as events of the turn. */
+/* One run of an agent: converts the parts of its stream to events of the turn. */
 
 interface RunOptions {
   readonly reasoning: boolean;
-  /** Whether the texts of the stream come in pieces that a replay repeats: each is then a chunk. */
+  /** Whether a replay repeats the text pieces of the stream exactly. Each is then a chunk. */
   readonly pieces: boolean;
-  /** Name of the agent's output mode, such as `object`. `undefined`: text. */
+  /** The agent's output mode, such as `object`. `undefined` for text. */
   readonly output: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export async function* runAgent(
     const all = [...messages, ...(await responsesOf(result))];
     return yield suspend(turn, all, await Promise.all(approvals.map(approvalOf)));
   }
-  if (unanswered.length > 0) return yield failed(turn, `Nothing runs the tool ${unanswered.join(", ")}`);
+  if (unanswered.length > 0) return yield failed(turn, `The agent cannot run the tool ${unanswered.join(", ")}`);
   yield* outcome(turn, result, ended, options.output);
 }
 
@@ -59,10 +59,10 @@ async function* outcome(
   if (fault !== undefined) return yield failed(turn, fault, metadata);
   if (output !== undefined && reason !== "length") {
     const value = await Promise.resolve(result.output).catch((error: unknown) => {
-      turn.logger.error("The model's answer does not fit the schema of its output", { error });
+      turn.logger.error("The model's answer does not match its output schema", { error });
       return undefined;
     });
-    if (value === undefined) return yield failed(turn, "The answer does not have the expected form", metadata);
+    if (value === undefined) return yield failed(turn, "The answer does not match the expected schema", metadata);
     yield turn.artifact({ name: "answer", parts: [data(toPlainJson(value))] });
   }
   if (reason === "length" && output !== undefined) yield failed(turn, isCut, metadata);
@@ -78,7 +78,7 @@ class Parts {
   readonly #options: RunOptions;
   readonly #writers = new Map<string, ArtifactWriter>();
   readonly #sources: Part[] = [];
-  /** Calls whose progress is not shown until it is known that they need no approval. */
+  /** Calls whose progress is hidden until it is known that they need no approval. */
   readonly #quiet = new Map<string, string>();
   /** Calls without a result. */
   readonly #open = new Map<string, string>();
@@ -89,7 +89,7 @@ class Parts {
     this.#options = options;
   }
 
-  /** Names of tools that were called, and that nothing has run. */
+  /** Names of tools that were called but never run. */
   get unanswered(): readonly string[] {
     return [...new Set(this.#open.values())];
   }

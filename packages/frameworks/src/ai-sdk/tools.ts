@@ -14,7 +14,7 @@ type Execute = (input: unknown, options: ToolOptions) => unknown;
 const steps = new WeakMap<object, ToolStep>();
 
 /**
- * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier call may have had its effect.
+ * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier attempt may have taken effect.
  *
  * @param options - The second argument of the tool's `execute`.
  * @returns `undefined` outside of a turn, such as in a test of the tool.
@@ -39,7 +39,7 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
   const results = new Results(turn, budget);
   const known = new WeakSet<object>();
 
-  /** Calls a tool once, and returns what is stored. `preliminary` gets each value of a generator. */
+  /** Calls a tool once, and returns the stored result. `preliminary` gets each value of a generator. */
   function once(
     execute: Execute,
     input: unknown,
@@ -53,7 +53,7 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
     });
   }
 
-  /** Passes on preliminary results while the tool runs, and the stored one last. */
+  /** Yields preliminary results while the tool runs, then the stored result. */
   async function* streamed(execute: Execute, input: unknown, options: ToolOptions): AsyncGenerator<unknown> {
     const { readable, writable } = new TransformStream<{ readonly value: unknown }>();
     const writer = writable.getWriter();
@@ -70,7 +70,7 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
     const execute = tool.execute;
     if (typeof execute !== "function") return tool;
     const call: Execute = (input, options) => Reflect.apply(execute, tool, [input, options]);
-    // The AI SDK has to know before the call whether there are preliminary results.
+    // The AI SDK must know before the call whether there are preliminary results.
     const streams = Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
     const made = {
       ...tool,
@@ -84,7 +84,7 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
 
   return (tools) => {
     const made = Object.entries(tools).map(([name, tool]) => [name, wrapped(tool)]);
-    // No prototype: a model may call a tool `constructor`, which is unknown.
+    // No prototype: a model may call an unknown tool `constructor`.
     return Object.assign(Object.create(null), Object.fromEntries(made)) as typeof tools;
   };
 }

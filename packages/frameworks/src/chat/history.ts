@@ -7,7 +7,7 @@ import type { A2AChunk, A2AUIMessage } from "../shared/types.ts";
 
 type ChatPart = A2AUIMessage["parts"][number];
 
-/** A task as messages of a chat: what the user said, and the answers. One that is under way is left out. */
+/** A task as chat messages: the user's messages and the answers. Omits an answer in progress. */
 export function messagesOf(task: Task, maxFileBytes: number): A2AUIMessage[] {
   const messages: A2AUIMessage[] = [];
   const a2a = { taskId: task.id, ...(task.contextId !== undefined && { contextId: task.contextId }) };
@@ -56,7 +56,7 @@ function answerOf(
   return { id, role: "assistant", metadata: { a2a: { ...a2a, ...chunks.metadata } }, parts };
 }
 
-/** Adds a chunk of an answer that is complete: each text comes in one piece. */
+/** Adds a chunk of a complete answer, in which each text is one piece. */
 function addTo(parts: ChatPart[], chunk: A2AChunk): void {
   if (chunk.type === "text-delta") parts.push({ type: "text", text: chunk.delta, state: "done" });
   else if (chunk.type === "file") parts.push({ type: "file", url: chunk.url, mediaType: chunk.mediaType });

@@ -1,5 +1,5 @@
 /**
- * `useChat()` of the AI SDK with an A2A agent.
+ * An A2A agent for `useChat()` of the AI SDK.
  * @packageDocumentation
  */
 export { A2AChatTransport, type A2AChatTransportOptions } from "./transport.ts";

@@ -3,18 +3,18 @@ import { fileOf } from "../shared/files.ts";
 import type { ApprovalAnswer } from "../shared/questions.ts";
 import type { A2AMetadata, A2AUIMessage } from "../shared/types.ts";
 
-/* Messages of a chat as messages of A2A. */
+/* Converts chat messages to A2A messages. */
 
-/** What a message says about its task. Messages may come from a page's own storage. */
+/** The task metadata of a message. It may be malformed, because pages may store messages themselves. */
 function metadataOf(message: A2AUIMessage | undefined): A2AMetadata["a2a"] {
   const { a2a } = (message?.metadata ?? {}) as Partial<A2AMetadata>;
   return a2a ?? {};
 }
 
 /**
- * The last message of a chat, in its context, and in the task that waits for it.
+ * The last message of a chat, with its context and the task that waits for it.
  *
- * @param isAgain - Whether the user wants another answer to a message that was answered.
+ * @param isAgain - Whether the user wants another answer to an answered message.
  * @throws A2AError `InvalidParams` if the chat ends with nothing to send.
  */
 export function toSend(
@@ -34,7 +34,7 @@ export function toSend(
     throw new A2AError("InvalidParams", "The last message of the chat has no text, file, data or approval to send");
   }
   const continues = taskId !== undefined && state !== undefined && isInterrupted(state) && !isAgain;
-  // Repeated, a message with the same id would join the task of the first one.
+  // A repeated message with the same id would join the task of the first one.
   const isNew = isAgain || last.role === "assistant";
   return {
     messageId: isNew ? crypto.randomUUID() : last.id,
@@ -54,14 +54,14 @@ function partOf(part: ChatPart): readonly Part[] {
   return part.type.startsWith("data-") && "data" in part ? [data(part.data)] : [];
 }
 
-/** The user's answers to the approvals that a message asks for, and that the agent does not have yet. */
+/** The user's answers to the approvals in a message that the agent does not have yet. */
 export function decisionsIn(message: A2AUIMessage | undefined): readonly ApprovalAnswer[] {
   if (message?.role !== "assistant") return [];
   const { parts } = message;
   const asked = new Map(
     parts.flatMap((part) => (part.type === "data-approval" ? [[part.data.approvalId, part.data] as const] : [])),
   );
-  // Of an approval that was asked for again, the last part.
+  // If an approval was requested twice, the last part counts.
   const calls = new Map(
     parts.flatMap((part) =>
       part.type === "dynamic-tool" && part.approval !== undefined ? [[part.approval.id, part] as const] : [],

@@ -14,7 +14,7 @@ import { decisionsIn, toSend } from "./outgoing.ts";
 
 /** Options of an `A2AChatTransport`. */
 export interface A2AChatTransportOptions {
-  /** The agent: its URL, or a client. A URL is connected to with the first message. */
+  /** The agent: its URL, or a client. The first message connects to the URL. */
   readonly agent: string | Client;
   /** Options of `connect()`, for a URL. */
   readonly connect?: ConnectOptions;
@@ -22,7 +22,7 @@ export interface A2AChatTransportOptions {
    * What `stop()` of `useChat()` does to the task: `"cancel"` cancels it, `"leave"` only stops reading, and the task continues. Default: `"cancel"`.
    */
   readonly onStop?: "cancel" | "leave";
-  /** Largest file that is put into a message as a `data:` URL, in bytes. A larger one becomes a `data-file` part. Default: 8 MiB. */
+  /** Maximum size of a file that a message embeds as a `data:` URL, in bytes. A larger file becomes a `data-file` part. Default: 8 MiB. */
   readonly maxFileBytes?: number;
 }
 
@@ -40,19 +40,19 @@ interface Call {
 interface Asked {
   readonly events: EventStream;
   readonly chatId: string;
-  /** The message of the chat that has the answer. */
+  /** The id of the chat message for the answer. */
   readonly messageId: string;
   readonly known: A2AMetadata["a2a"];
   readonly isReplay: boolean;
-  /** Approvals that the message has decided on. */
+  /** The approvals that the message decides. */
   readonly decided: readonly ApprovalAnswer[];
 }
 
 /**
- * Lets `useChat()` of the AI SDK talk to an A2A agent, without a route of your own in between. The id of the chat is the `contextId`, so the tasks
- * of a chat share their context. After a question of the agent the next message answers it.
+ * Lets `useChat()` of the AI SDK talk to an A2A agent, without a server route in between. The chat id is the `contextId`, so the tasks of a chat
+ * share their context. If the agent asks a question, the next message answers it.
  *
- * An answer that is under way continues after a reload of the page: give `useChat()` the messages of `messages()`, and `resume: true`.
+ * To continue an answer in progress after a page reload, give `useChat()` the messages of `messages()`, and `resume: true`.
  *
  * @example
  * ```ts
@@ -63,16 +63,16 @@ interface Asked {
  * ```
  */
 export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
-  /** A resumed stream has the answer from its beginning. */
+  /** A resumed stream replays the answer from its start. */
   readonly resumeStreamIsReplay = true;
   readonly #options: A2AChatTransportOptions;
   readonly #connection: Connection;
-  /** By chat: the task whose answer the page has not read to its end. */
+  /** By chat: the task whose answer the page has not read to the end. */
   readonly #unread = new Map<string, string>();
   /** By chat: the answer that ended with a question. */
   readonly #asking = new Map<string, AnswerChunks>();
 
-  /** Nothing is sent before the first message. */
+  /** Sends nothing before the first message. */
   constructor(options: A2AChatTransportOptions) {
     this.#options = options;
     this.#connection = new Connection(options.agent, options.connect);
@@ -92,7 +92,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     const message = toSend(chatId, messages, trigger === "regenerate-message");
     const { contextId } = message;
     const last = messages.at(-1);
-    // After an approval, the message that asked for it has the rest of the answer.
+    // After an approval, the rest of the answer extends the message that asked for it.
     const messageId = last?.role === "assistant" ? last.id : answerId(message.messageId);
     const events = client.sendStreamingMessage({ message });
     const decided = decisionsIn(last);
@@ -101,7 +101,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     return this.#answer(asked, abortSignal, before?.metadata.taskId === message.taskId ? before : undefined);
   }
 
-  /** The answer that is under way, from its beginning. `null` if the agent answers nothing. */
+  /** The answer in progress, from its start. `null` if no answer is in progress. */
   async reconnectToStream({ chatId, abortSignal }: Call): Promise<ReadableStream<A2AChunk> | null> {
     const client = await untilAborted(this.#connection.client(), abortSignal);
     const task = await this.#running(client, chatId, abortSignal);
@@ -114,11 +114,11 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   }
 
   /**
-   * The messages of a chat as the agent has them, oldest first. An answer that is under way is left out: `resume: true` adds it.
+   * The messages of a chat as the agent has them, oldest first. Omits an answer in progress, which `resume: true` adds.
    *
    * @param chatId - The chat: the `contextId` of any conversation with this agent.
-   * @param options - `limit`: how many tasks are read, the newest ones. Default: 100.
-   * @throws A2AError `UnsupportedOperation` if the agent lists no tasks; and the errors of any call.
+   * @param options - `limit`: maximum number of tasks to read, newest first. Default: 100.
+   * @throws A2AError `UnsupportedOperation` if the agent does not list tasks; and the errors of any call.
    *
    * @example
    * ```ts
@@ -155,7 +155,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     return this.#options.maxFileBytes ?? defaultFileBytes;
   }
 
-  /** The newest task of a chat, if its answer is under way, or was when the page read it last. */
+  /** The newest task of a chat, if its answer is in progress, or was when the page last read it. */
   async #running(client: Client, chatId: string, signal: AbortSignal | undefined): Promise<Task | undefined> {
     const options = signal && { signal };
     const unread = this.#unread.get(chatId);
@@ -188,7 +188,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     return (await untilAborted(answer.begin(), signal)).stream();
   }
 
-  /** The page no longer waits: an error of a task that has ended meanwhile, or of the connection, concerns nobody. */
+  /** Ignores errors, because the page no longer waits: the task may have ended, or the connection may have failed. */
   async #stop(answer: Answer): Promise<void> {
     const cancels = this.#options.onStop !== "leave" && !answer.ended;
     try {

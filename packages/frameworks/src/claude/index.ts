@@ -1,5 +1,5 @@
 /**
- * Agents of the Claude Agent SDK as durable A2A agents.
+ * Claude Agent SDK agents as durable A2A agents.
  * @packageDocumentation
  */
 import { deferred } from "@parley/a2a/internal/base/async";
@@ -28,7 +28,7 @@ export type {
 
 type Hooks = Readonly<Record<string, readonly object[] | undefined>>;
 
-/** Options of the user that the adapter reads. */
+/** The user's options that the adapter reads. */
 interface Read {
   readonly canUseTool?: CanUseTool;
   readonly hooks?: Hooks;
@@ -37,13 +37,13 @@ interface Read {
 }
 
 /**
- * An agent of the Claude Agent SDK as an agent of Parley. A conversation is a session: its transcript is stored with the task after each tool,
- * so after a crash the turn is resumed on any node. Tools that need a permission, and questions of the model, ask the user.
+ * Turns a Claude Agent SDK agent into a Parley agent. A conversation is a session: its transcript is stored with the task after each tool call, so
+ * any node can resume the turn after a crash. Tools that need permission, and questions from the model, ask the user.
  *
  * @param query - `query()` of `@anthropic-ai/claude-agent-sdk`.
- * @param definition - Description and behaviour, as `defineAgent()` takes them, and `options` of `query()`.
- * @returns What `serve()` takes.
- * @throws Error for a version of the SDK other than 0.3.248 and above, below 0.4.
+ * @param definition - Description and behaviour, as for `defineAgent()`, and `options` of `query()`.
+ * @returns An agent for `serve()`.
+ * @throws Error for a version of the SDK below 0.3.248, or 0.4 and above.
  *
  * @example
  * ```ts
@@ -56,7 +56,7 @@ interface Read {
  */
 export function fromClaude<Query extends ClaudeQuery>(query: Query, definition: ClaudeDefinition<Query>): Agent {
   const name = "@anthropic-ai/claude-agent-sdk";
-  // Older ones expand `@path` in a caller's text to the content of the file.
+  // Older versions expand `@path` in a caller's text to the content of the file.
   checkPeer({ adapter: "claude", name, min: "0.3.248", below: "0.4" }, installedVersion(name, import.meta.url));
   if (typeof query !== "function") throw new TypeError(`fromClaude() needs query() of ${name}`);
   const { options = {}, reasoning = false, ...rest } = definition;
@@ -94,7 +94,7 @@ interface Run {
   readonly reasoning: boolean;
 }
 
-/** A run that was lost has a part of the answer in the transcript. */
+/** The prompt after a lost run, which left a part of the answer in the transcript. */
 const continued = "Continue from where you left off.";
 
 async function* run(
@@ -153,7 +153,7 @@ async function* run(
   yield questions === undefined ? suspend(turn, "claude", {}, approvals) : askQuestions(turn, questions);
 }
 
-/** Where callers are strangers: nothing that runs on this machine without being named. */
+/** Defaults for untrusted callers: nothing runs on this machine unless the user enables it. */
 function defaultOptions(turn: Turn, { stderr }: Run["read"]): object {
   const said = stderr ?? ((text: string) => turn.logger.debug("Claude Code wrote to standard error", { text }));
   return {
@@ -169,20 +169,20 @@ interface Batch {
   readonly tool_calls: readonly { readonly tool_use_id: string }[];
 }
 
-/** The hooks of the user, and one that holds back the next call of the model until the results before it are stored. */
+/** The user's hooks, and one that delays the next model call until the preceding results are stored. */
 function hooksOf(hooks: Hooks | undefined, session: Session): Hooks {
   const hook = async ({ agent_id: subagent, tool_calls: calls }: Batch): Promise<object> => {
-    // The transcripts of subagents have no checkpoints: after a crash, a subagent begins again.
+    // The transcripts of subagents have no checkpoints: after a crash, a subagent starts over.
     if (subagent === undefined) await session.whenReleased(calls.map(({ tool_use_id: id }) => id));
     return {};
   };
   return { ...hooks, PostToolBatch: [...(hooks?.["PostToolBatch"] ?? []), { hooks: [hook] }] };
 }
 
-/** How long a session may take to end after an interrupt, in milliseconds. */
+/** Maximum time for a session to end after an interrupt, in milliseconds. */
 const maxInterrupt = 2000;
 
-/** An interrupt ends tools and the answer at once. The SDK's own abort would let them run on for two seconds. */
+/** An interrupt ends tools and the answer at once. The SDK's own abort would let them run for two more seconds. */
 function onAbort({ signal }: Turn, stream: ClaudeStream, abort: AbortController): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const stop = (): void => {

@@ -5,12 +5,12 @@ import { askTool, questionsOf, type Question } from "./questions.ts";
 
 /* `canUseTool` of the SDK as questions to the user. */
 
-/** What the SDK is told. */
+/** The reply to the SDK. */
 export type Permission =
   | { readonly behavior: "allow"; readonly updatedInput: object }
   | { readonly behavior: "deny"; readonly message: string; readonly interrupt?: boolean };
 
-/** `canUseTool`. `null`: the user is asked. */
+/** `canUseTool`. `null` asks the user. */
 export type CanUseTool = (
   toolName: string,
   input: Record<string, unknown>,
@@ -19,11 +19,11 @@ export type CanUseTool = (
 
 /** The permissions of one run. */
 export class Permissions {
-  /** Calls that wait for the user: the run has ended with them. */
+  /** Calls that wait for the user's approval. They end the run. */
   readonly approvals: Approval[] = [];
   /** Questions that wait for the user. */
   questions: readonly Question[] | undefined;
-  /** Digests of the calls that the user has approved, and that have not been made. */
+  /** Digests of approved calls that have not been made yet. */
   readonly granted: string[];
   readonly #turn: Turn;
   readonly #own: CanUseTool | undefined;
@@ -45,11 +45,11 @@ export class Permissions {
     else if (toolName === askTool) return { behavior: "deny", message: "The call has no questions" };
     else if (await this.#take(approval.digest)) return { behavior: "allow", updatedInput: input };
     else this.approvals.push(approval);
-    // The run ends here, with its transcript: the answer may take days, and come to another process.
+    // The run ends here, and its transcript is stored: the answer may take days and reach another process.
     return { behavior: "deny", message: "The user is asked", interrupt: true };
   };
 
-  /** An approval is for one call. It is used up before the call is made, so a crash in the middle asks again. */
+  /** An approval is for one call. It is consumed before the call, so after a crash during the call the user is asked again. */
   async #take(digest: string): Promise<boolean> {
     const left = this.granted.filter((each) => each === digest).length;
     if (left === 0) return false;
@@ -67,7 +67,7 @@ function grantedIn(answered: Answered | undefined): readonly string[] {
   return approvals.filter((_, at) => decisions[at]?.approved === true).map(({ digest }) => digest);
 }
 
-/** What the model is told of the user's decisions. */
+/** Tells the model the user's decisions. */
 export function decisionsAsText({ approvals, decisions }: Answered): string {
   const lines = approvals.map(({ toolName, input }, at) => {
     const { approved = false, reason } = decisions[at] ?? {};

@@ -1,8 +1,8 @@
 import type { AgentDefinition, Turn } from "@parley/server";
 
-/* What the adapter takes. Types are structural: the SDK is no dependency, and its own `query()` fits. */
+/* The adapter's inputs. The types are structural: the SDK is not a dependency, and its `query()` fits. */
 
-/** Content of a prompt, as the Messages API takes it. */
+/** Content of a prompt, in the format of the Messages API. */
 export type ClaudeContent =
   | {
       /** A text. */
@@ -25,7 +25,7 @@ export type ClaudeContent =
       title?: string;
     };
 
-/** Media types of images that Claude reads. */
+/** Image media types that Claude accepts. */
 export type ClaudeImage = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
 
 /** The message that the adapter sends. */
@@ -34,24 +34,24 @@ export interface ClaudePrompt {
   type: "user";
   /** Its content. */
   message: { role: "user"; content: ClaudeContent[] };
-  /** It belongs to no call of a tool. */
+  /** Always null: the message does not belong to a tool call. */
   parent_tool_use_id: null;
-  /** The caller wrote the text, so the SDK must not expand `@path` and `/command` in it. */
+  /** The caller wrote the text, so the SDK must not expand `@path` or `/command` in it. */
   client_composed: true;
 }
 
 /** `query()` of `@anthropic-ai/claude-agent-sdk`. */
 export interface ClaudeSDK {
-  /** Asks Claude, and returns the messages of the session as they come. */
+  /** Asks Claude, and streams the messages of the session. */
   query(parameters: { prompt: AsyncIterable<ClaudePrompt>; options?: object }): ClaudeStream;
 }
 
-/** `query()` itself. As a member of an interface it may take options of its own type. */
+/** `query()` itself. Declared as an interface member, so that its options may have a narrower type. */
 export type ClaudeQuery = ClaudeSDK["query"];
 
 /** The result of `query()`. */
 export interface ClaudeStream extends AsyncIterable<object> {
-  /** Stops model and tools, and ends the answer. */
+  /** Stops the model and tools, and ends the answer. */
   interrupt?(): Promise<unknown>;
 }
 
@@ -71,20 +71,20 @@ type Owned =
   | "sessionStoreFlush"
   | "verbatimPrompts";
 
-/** The options of a `query()`, without those that the adapter sets: session, prompts and abort. */
+/** The options of `query()`, without those that the adapter sets: session, prompts and abort. */
 export type ClaudeOptions<Query extends ClaudeQuery> = Omit<NonNullable<Parameters<Query>[0]["options"]>, Owned>;
 
-/** Description and behaviour of the agent, as `defineAgent()` takes them, and options of the adapter. `resumable` is true by default. */
+/** Description and behaviour of the agent, as for `defineAgent()`, and options of the adapter. `resumable` is true by default. */
 export interface ClaudeDefinition<Query extends ClaudeQuery = ClaudeQuery> extends Omit<
   AgentDefinition,
   "onMessage" | "extensions"
 > {
   /**
-   * Options of `query()`. Defaults differ where callers are strangers: no built-in tools except questions to the user, no settings from the disk,
-   * and `permissionMode: "default"`. If `canUseTool` returns null, or is absent, the user is asked. A function makes them for each turn: servers of
-   * `createSdkMcpServer()` are for one session.
+   * Options of `query()`. The defaults assume untrusted callers: no built-in tools except questions to the user, no settings from disk, and
+   * `permissionMode: "default"`. If `canUseTool` is absent or returns null, the user is asked. Pass a function to create the options for each turn:
+   * a server of `createSdkMcpServer()` serves only one session.
    */
   readonly options?: ClaudeOptions<Query> | ((turn: Turn) => ClaudeOptions<Query>);
-  /** Whether the model's thinking is shown as progress. It is never kept in the history. Default false. */
+  /** Whether the model's thinking is shown as progress. It is never stored in the history. Default: false. */
   readonly reasoning?: boolean;
 }

@@ -1,4 +1,4 @@
-/* The process of the SDK ends with the server: left alone, it would call models and tools in a turn that another process has resumed. */
+/* Ends the SDK's process with the server: orphaned, it would call models and tools in a turn that another process has resumed. */
 
 interface SpawnOptions {
   readonly command: string;
@@ -20,7 +20,7 @@ interface Host {
   getBuiltinModule?(id: string): Spawner | undefined;
 }
 
-/** Starts the program, and kills it when the channel to its parent closes: in whatever way the parent has died. */
+/** Starts the program, and kills it when the channel to its parent closes, however the parent died. */
 const keeper = `
 const { spawn } = require("node:child_process");
 const child = spawn(process.argv[1], process.argv.slice(2), { stdio: "inherit" });
@@ -34,7 +34,7 @@ child.on("exit", (code, signal) => {
 });
 `;
 
-/** `spawnClaudeCodeProcess` of the SDK. `said`: gets what the program writes to standard error. */
+/** `spawnClaudeCodeProcess` of the SDK. `said` gets the program's standard error. */
 export function spawnKept(options: SpawnOptions, said: (text: string) => void): Child {
   const { process } = globalThis as { process?: Host };
   const spawner = process?.getBuiltinModule?.("node:child_process");

@@ -2,7 +2,7 @@ import type { HistoryEntry, Turn } from "@parley/server";
 import { messagesOf } from "../shared/messages.ts";
 import type { ClaudeContent, ClaudeImage, ClaudePrompt } from "./port.ts";
 
-/* The message of the turn as a prompt. The session has the conversation before it. */
+/* The message of the turn as a prompt. The session has the earlier conversation. */
 
 /** The content of the turn's message. */
 export function contentOf({ message, text, clock }: Turn): ClaudeContent[] {
@@ -25,7 +25,7 @@ function contentOfPart(part: ChatPart): ClaudeContent {
   return { type: "document", source, ...(filename !== undefined && { title: filename }) };
 }
 
-/** The prompt as a stream that stays open, so that the session can be interrupted until it is over. */
+/** The prompt as a stream. It stays open, so that the session can be interrupted until it ends. */
 export async function* promptOf(
   content: ClaudeContent[],
   over: Promise<void>,

@@ -3,9 +3,9 @@ import type { AgentEvent, Turn } from "@parley/server";
 import { hasSeen } from "../shared/approvals.ts";
 import { isList, isObject, toPlainJson } from "../shared/json.ts";
 
-/* The tool AskUserQuestion as questions to the user. */
+/* Converts calls of the tool AskUserQuestion to questions to the user. */
 
-/** The tool of the SDK with which the model asks the user. */
+/** The SDK's tool with which the model asks the user. */
 export const askTool = "AskUserQuestion";
 
 export interface Question {
@@ -14,7 +14,7 @@ export interface Question {
   readonly multiSelect: boolean;
 }
 
-/** The questions of a call. `undefined`: it has none. */
+/** The questions of a call. `undefined` if it has none. */
 export function questionsOf(input: unknown): readonly Question[] | undefined {
   const plain = toPlainJson(input);
   const list = isObject(plain) ? plain["questions"] : undefined;
@@ -36,7 +36,7 @@ export function askQuestions(turn: Turn, questions: readonly Question[]): AgentE
   return ask(turn, questions, turn.number);
 }
 
-/** @param asked - The turn that has asked. */
+/** @param asked - The turn that asked. */
 function ask(turn: Turn, questions: readonly Question[], asked: number): AgentEvent {
   const lines = questions.map(({ question, labels }) => `${question}${labels.map((label) => `\n- ${label}`).join("")}`);
   const properties = Object.fromEntries(questions.map((each, at) => [nameOf(questions, at), fieldOf(each)]));
@@ -57,7 +57,7 @@ function fieldOf({ question, labels, multiSelect }: Question): JsonObject {
   return multiSelect ? { type: "array", title: question, items: choice } : { ...choice, title: question };
 }
 
-/** What the model is told of the answers; or the questions, again, for a message that does not answer them. `undefined`: none were asked. */
+/** The answers as text for the model, or the questions again if the message does not answer them. `undefined` if none were asked. */
 export function answersIn(turn: Turn): string | { readonly ask: AgentEvent } | undefined {
   const state = turn.state() as
     | { readonly claudeQuestions?: { readonly questions: readonly Question[]; readonly turn: number } }

@@ -3,9 +3,9 @@ import type { AgentEvent, ArtifactWriter, Turn } from "@parley/server";
 import { toPlainJson, wellFormed } from "../shared/json.ts";
 import { failed, isCut, succeeded } from "../shared/outcome.ts";
 
-/* The messages of a session as events of the turn. */
+/* Converts the messages of a session to events of the turn. */
 
-/** A message of the SDK, or an event or a block in it. */
+/** An SDK message, or an event or block in it. */
 type Some = Readonly<Record<string, unknown>>;
 
 function some(value: unknown): Some {
@@ -18,16 +18,16 @@ function list(value: unknown): readonly Some[] {
 
 /** Reads the messages of one run. */
 export class Reader {
-  /** The last message. `undefined`: it has not come. */
+  /** The last message. `undefined` until it arrives. */
   result: Some | undefined;
   readonly #turn: Turn;
   readonly #reasoning: boolean;
-  /** Texts of the message that comes, by the number of their block. */
+  /** Texts of the message in progress, by block index. */
   readonly #writers = new Map<unknown, ArtifactWriter>();
-  /** Artifacts of a message that broke off: the SDK asks again. */
+  /** Artifacts of an interrupted message, which the SDK requests again. */
   readonly #broken: string[] = [];
   #half = "";
-  /** Ids of messages that came in pieces. */
+  /** Ids of messages that were streamed. */
   readonly #streamed = new Set<unknown>();
 
   constructor(turn: Turn, reasoning: boolean) {
@@ -37,7 +37,7 @@ export class Reader {
 
   *read(message: Some): Generator<AgentEvent, void, void> {
     if (message["type"] === "result") this.result = message;
-    // Subagents work for the agent that answers.
+    // Hides the messages of subagents: only the main agent answers the user.
     if (typeof message["parent_tool_use_id"] === "string") return;
     if (message["type"] === "stream_event") yield* this.#piece(some(message["event"]));
     if (message["type"] === "assistant" && message["error"] === undefined)
@@ -66,7 +66,7 @@ export class Reader {
     this.#writers.delete(index);
   }
 
-  /** Half of a surrogate pair waits for the other one; alone it has no form in UTF-8. */
+  /** Holds back half of a surrogate pair until the other half arrives: UTF-8 cannot encode it alone. */
   *#text(index: unknown, text: string): Generator<AgentEvent, void, void> {
     const all = this.#half + text;
     this.#half = /[\ud800-\udbff]$/.exec(all)?.[0] ?? "";
@@ -103,13 +103,13 @@ export function resultsIn(message: Some): readonly string[] {
 }
 
 const faults: Readonly<Record<string, string>> = {
-  error_max_turns: "The agent has reached its limit of turns",
-  error_max_budget_usd: "The agent has reached its budget",
-  error_max_structured_output_retries: "The answer does not have the expected form",
+  error_max_turns: "The agent reached its turn limit",
+  error_max_budget_usd: "The agent reached its budget",
+  error_max_structured_output_retries: "The answer does not match the expected schema",
   error_during_execution: "The agent failed",
 };
 
-/** Ends a turn: it has succeeded, or failed with a text that names no details of the server. `settle`: sets the state of the conversation. */
+/** Ends a turn with success, or with a failure whose text reveals nothing about the server. `settle` sets the state of the conversation. */
 export function* outcome(turn: Turn, result: Some | undefined, settle: () => void): Generator<AgentEvent, void, void> {
   const fail = (said: string, of?: JsonObject): AgentEvent => {
     settle();
@@ -124,7 +124,7 @@ export function* outcome(turn: Turn, result: Some | undefined, settle: () => voi
     ...(typeof tokens === "number" && { "gen_ai.usage.output_tokens": tokens }),
   };
   if (subtype !== "success" || isError === true) {
-    // Without keys and paths for the caller: the log has what the SDK said.
+    // The SDK's text may contain keys and paths: it goes to the log, not to the caller.
     const { errors, result: said, terminal_reason: why } = result;
     turn.logger.error("Claude failed", { subtype, reason: why, errors: errors ?? said });
     return yield fail(faults[String(subtype)] ?? "The model failed", metadata);

@@ -2,12 +2,12 @@ import { fromBase64, toBase64, type JsonObject } from "@parley/a2a/model";
 import type { Turn } from "@parley/server";
 import { viewOf } from "../shared/view.ts";
 
-/* The transcript of a session, in the state of the conversation: a `SessionStore` of the SDK. */
+/* Stores the transcript of a session in the state of the conversation, as a `SessionStore` of the SDK. */
 
 interface Key {
   readonly projectKey: string;
   readonly sessionId: string;
-  /** The transcript of a subagent. Absent: that of the session. */
+  /** The transcript of a subagent. Absent for the session's own. */
   readonly subpath?: string;
 }
 
@@ -17,21 +17,21 @@ interface Entry {
   readonly message?: unknown;
 }
 
-/** A store of the user. */
+/** The user's own store. */
 export interface Store {
   append(key: Key, entries: Entry[]): Promise<void>;
   load(key: Key): Promise<Entry[] | null>;
   listSubkeys?(key: Key): Promise<string[]>;
 }
 
-/** What a conversation keeps. */
+/** The stored session of a conversation. */
 interface Stored {
   readonly sessionId: string;
-  /** How many lines the transcript has. Later ones in the user's store are of a run that was lost. */
+  /** Number of lines in the transcript. Later lines in the user's store belong to a lost run. */
   readonly count: number;
-  /** Lines of lost runs in the user's store: from, and to. */
+  /** Line ranges of lost runs in the user's store: from, to. */
   readonly lost: readonly (readonly number[])[];
-  /** The transcripts, compressed. Absent: the user's store has them. */
+  /** The compressed transcripts. Absent if the user's store has them. */
   readonly files?: string;
 }
 
@@ -39,7 +39,7 @@ type Files = Record<string, Entry[]>;
 
 const main = "";
 
-/** How long the adapter waits for the SDK to hand over what it has written, in milliseconds. */
+/** Maximum time to wait for the SDK to hand over its written lines, in milliseconds. */
 const maxWait = 5000;
 
 /** The session of a conversation during a turn. */
@@ -52,13 +52,13 @@ export class Session implements Store {
   readonly #files: Files;
   readonly #cut: number;
   readonly #lost: (readonly number[])[];
-  /** Calls of tools without a result. */
+  /** Tool calls without a result. */
   readonly #open = new Set<string>();
-  /** Calls whose result is in the transcript. */
+  /** Tool calls whose result is in the transcript. */
   readonly #done = new Set<string>();
-  /** Calls whose result the reader of the session has. */
+  /** Tool calls whose result the session's reader has. */
   readonly #held = new Set<string>();
-  /** Calls whose result is in the store. */
+  /** Tool calls whose result is in the store. */
   readonly #released = new Set<string>();
   readonly #waiting = new Set<() => void>();
   #lines: number;
@@ -103,31 +103,31 @@ export class Session implements Store {
     return Object.keys(this.#files).filter((name) => name !== main);
   }
 
-  /** Waits until the transcript has these results of tools. `false`: calls beside them have none yet, or the SDK does not hand them over. */
+  /** Waits until the transcript has these tool results. `false` if parallel calls have no result yet, or the SDK does not hand them over. */
   async hasResults(ids: readonly string[]): Promise<boolean> {
     return (await this.#until(() => ids.every((id) => this.#done.has(id)))) && this.#open.size === 0;
   }
 
-  /** These results are about to be stored. */
+  /** Marks these results as about to be stored. */
   hold(ids: readonly string[]): void {
     for (const id of ids) this.#held.add(id);
     this.#wake();
   }
 
-  /** These results are stored, or cannot be. */
+  /** Marks these results as stored, or as impossible to store. */
   release(ids: readonly string[]): void {
     for (const id of ids) this.#released.add(id);
     this.#wake();
   }
 
-  /** Waits until results are stored: only then may the model be asked again. */
+  /** Waits until results are stored. The model must not be called before. */
   async whenReleased(ids: readonly string[]): Promise<void> {
-    // The store may take its time, but the SDK may not.
+    // The wait for the SDK has a limit; the wait for the store has none.
     const isHeld = await this.#until(() => ids.every((id) => this.#held.has(id)));
     if (isHeld) await this.#until(() => ids.every((id) => this.#released.has(id)), false);
   }
 
-  /** The state of the conversation. The result sets it: it is stored with the next event. `end`: the answer is over. */
+  /** Returns a function that sets the state of the conversation, which is stored with the next event. `end`: the answer is over. */
   async state(end: boolean): Promise<() => void> {
     const count = end ? this.#lines : this.#count;
     const own = { ...this.#files, [main]: (this.#files[main] ?? []).slice(0, count) };
@@ -140,7 +140,7 @@ export class Session implements Store {
     for (const wake of this.#waiting) wake();
   }
 
-  /** `false`: the condition was not met in time. */
+  /** Resolves to `false` if the condition is not met in time. */
   #until(condition: () => boolean, isLimited = true): Promise<boolean> {
     return new Promise((resolve) => {
       const wake = (): void => {
@@ -176,13 +176,12 @@ interface Block {
   readonly tool_use_id?: unknown;
 }
 
-/** Maximum characters of a transcript as text: what a caller repeats takes a thousandth of it in the store, and all of it in memory. */
+/** Maximum characters of a transcript before compression. A caller can make it a thousand times larger in memory than in the store. */
 const maxText = 32 << 20;
 
 async function packed(files: Files): Promise<string> {
   const json = JSON.stringify(files);
-  if (json.length > maxText)
-    throw new Error(`The transcript has ${json.length} characters; at most ${maxText} are kept`);
+  if (json.length > maxText) throw new Error(`The transcript has ${json.length} characters; the maximum is ${maxText}`);
   const stream = new Blob([json]).stream().pipeThrough(new CompressionStream("gzip"));
   return toBase64(new Uint8Array(await new Response(stream).arrayBuffer()));
 }

@@ -8,11 +8,11 @@ import { viewOf } from "../shared/view.ts";
 import type { Feed } from "./feed.ts";
 import type { Codec, Thread, Typed } from "./thread.ts";
 
-/* Calls of models and tools within the nodes of a turn. Results are kept in the thread until their node has ended. */
+/* Model and tool calls within the nodes of a turn. The thread keeps their results until their node has ended. */
 
 export type Run = (step: ToolStep, signal: AbortSignal) => Promise<unknown>;
 
-/** Larger results are not written at all: the serializer of LangGraph takes many times their memory. */
+/** Maximum size of a result to serialize. LangGraph's serializer takes many times the memory of the result. */
 const maxWritten = 4 << 20;
 
 export class Calls {
@@ -29,12 +29,12 @@ export class Calls {
     this.#feed = feed;
   }
 
-  /** A node begins, possibly again: its calls have the same names. */
+  /** Called when a node starts or restarts. Its calls get the same names again. */
   restart(task: string): void {
     this.#counts.delete(task);
   }
 
-  /** Names a call by the task of LangGraph that makes it: its id is the same in each attempt. Equal calls are numbered in their order. */
+  /** Names a call after its LangGraph task, whose id is the same in each attempt. Numbers equal calls in order. */
   name(task: string, call: string): string {
     const short = utf8Length(call) > 150 ? call.slice(0, 40) : call;
     const counts = this.#counts.get(task) ?? new Map<string, number>();
@@ -44,25 +44,25 @@ export class Calls {
     return `${short}${number === 1 ? "" : ` #${number}`} of ${task}`;
   }
 
-  /** A call failed, and may be made again under the same name. */
+  /** Called when a call failed: its retry gets the same name. */
   unname(task: string, call: string): void {
     const counts = this.#counts.get(task);
     counts?.set(call, (counts.get(call) ?? 1) - 1);
   }
 
-  /** The result of a call. `undefined`: it has none. */
+  /** The stored result of a call. `undefined` if it has none. */
   async find(name: string): Promise<unknown> {
     const known = this.#thread.calls.get(name);
     return known && this.#codec.read(known);
   }
 
-  /** Resolves once the result is stored, with all that was shown before. */
+  /** Resolves once the result is stored, together with everything shown before it. */
   async keep(name: string, result: unknown): Promise<void> {
     const typed = await this.#codec.typed(result);
     await this.#feed.save(() => this.#thread.calls.set(name, typed));
   }
 
-  /** Calls a tool once, and returns what is stored, or throws the error that is. `passes`: errors that are not results. */
+  /** Calls a tool once, and returns the stored result or throws the stored error. `passes`: whether a value is rethrown instead of stored. */
   async once(
     name: string,
     abort: AbortSignal | undefined,
@@ -77,7 +77,7 @@ export class Calls {
       const result = await untilAborted(run({ key, uncertain, attempt }, both), both).then(
         (output) => ({ output }),
         (error: unknown) => {
-          // A call that was aborted has no result: a resumed turn calls the tool again.
+          // An aborted call has no result: a resumed turn calls the tool again.
           if (both.aborted || passes(error)) throw error;
           return { error: errorOf(error) };
         },

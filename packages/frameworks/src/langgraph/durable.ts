@@ -9,7 +9,7 @@ import { isCommand, isGraphBubbleUp } from "./peer.ts";
 import type { ChatModel, Durable } from "./port.ts";
 import { Reader, taskOf } from "./reader.ts";
 
-/* Chat models and tools whose results are stored with the task. They find their turn by the handler of its run. */
+/* Chat models and tools whose results are stored with the task. They find their turn by the callback handler of its run. */
 
 type Generate = BaseChatModel["_generate"];
 type Stream = BaseChatModel["_streamResponseChunks"];
@@ -17,7 +17,7 @@ type Manager = Parameters<Generate>[2];
 
 const wrapped = new WeakSet<object>();
 
-/** Makes single calls within a node durable. The result of a node is stored in any case. */
+/** Makes individual calls within a node durable. The result of a node is stored anyway. */
 export const durable: Durable = {
   model: durableModel,
   tools: <Tools extends readonly object[]>(tools: readonly [...Tools]) => tools.map(durableTool) as [...Tools],
@@ -29,7 +29,7 @@ function readerOf(manager: { readonly handlers: readonly unknown[] } | undefined
 
 function durableModel<Model extends ChatModel>(given: Model): Model {
   if (wrapped.has(given)) return given;
-  if (!(given instanceof BaseChatModel)) throw new TypeError("durable.model() needs a chat model of LangChain");
+  if (!(given instanceof BaseChatModel)) throw new TypeError("durable.model() needs a LangChain chat model");
   const model: BaseChatModel = given;
   const streams = model._streamResponseChunks !== BaseChatModel.prototype._streamResponseChunks;
   const replaced = new Map<PropertyKey, unknown>([["_generate", generateOf(model)]]);
@@ -57,7 +57,7 @@ function withDurable(bound: unknown): unknown {
 interface Call {
   readonly reader: Reader;
   readonly name: string;
-  /** The call has failed: the next one has its name. */
+  /** Called when the call failed: the next one takes its name. */
   readonly fails: () => void;
 }
 
@@ -108,7 +108,7 @@ function streamOf(model: BaseChatModel): Stream {
       yield chunkOf(known);
       return;
     }
-    // Calls of tools are held back until the whole answer is stored.
+    // Holds tool calls back until the whole answer is stored.
     const held: ChatGenerationChunk[] = [];
     try {
       let whole: ChatGenerationChunk | undefined;
@@ -123,7 +123,7 @@ function streamOf(model: BaseChatModel): Stream {
         else yield chunk;
         await manager?.handleLLMNewToken(chunk.text, undefined, undefined, undefined, undefined, { chunk });
       }
-      if (whole === undefined) throw new Error("The answer of the model is empty");
+      if (whole === undefined) throw new Error("The model's answer is empty");
       reader.ended(runId);
       const { text, message, generationInfo } = whole;
       await reader.calls.keep(name, { text, message, generationInfo });
@@ -142,7 +142,7 @@ function callsTools({ message }: ChatGenerationChunk): boolean {
   return chunks.length + made.length > 0;
 }
 
-/** About how many bytes a message, or a chunk of one, takes. */
+/** Approximate size of a message, or of a chunk of one, in bytes. */
 function sizeOf(message: BaseMessage): number {
   const { content, additional_kwargs: more } = message;
   const { tool_call_chunks: chunks = [], tool_calls: made = [] } = viewOf<Calling>(message);
@@ -157,9 +157,9 @@ function chunkOf(known: unknown): ChatGenerationChunk {
   return new ChatGenerationChunk(known as ConstructorParameters<typeof ChatGenerationChunk>[0]);
 }
 
-/** A model that never ends must not fill the memory. */
+/** An endless answer must not exhaust the memory. */
 function checkSize(bytes: number): void {
-  if (bytes > stepBounds.result) throw new Error(`The answer of the model takes more than ${stepBounds.result} bytes`);
+  if (bytes > stepBounds.result) throw new Error(`The model's answer exceeds ${stepBounds.result} bytes`);
 }
 
 /** Where a tool finds its step: a member of `configurable`. */
@@ -172,10 +172,10 @@ interface ToolConfig {
 }
 
 /**
- * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier call may have had its effect.
+ * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier attempt may have taken effect.
  *
  * @param config - The second argument of the tool's function.
- * @returns `undefined` for a tool that is not durable, and outside of a turn.
+ * @returns `undefined` for a tool that is not durable, or outside of a turn.
  *
  * @example
  * ```ts
@@ -205,7 +205,7 @@ function durableTool(tool: object): object {
       const output: unknown = await Reflect.apply(inner, tool, [input, manager, own]);
       return isGenerator(output) ? lastOf(output, (value) => reader.progress(value)) : output;
     };
-    // Interrupts, and commands to the graph, are not results: the node stores what they mean.
+    // Interrupts and graph commands are not results: the node stores their effect.
     return reader.calls.once(name, config.signal, run, (value) => isGraphBubbleUp(Object(value)) || hasCommand(value));
   };
   const durable = new Proxy(tool, {
@@ -223,7 +223,7 @@ function isGenerator(value: unknown): value is AsyncIterator<unknown, unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value && "next" in value;
 }
 
-/** Shows the values of a generator, and returns its result. */
+/** Shows the values that a generator yields, and returns its result. */
 async function lastOf(values: AsyncIterator<unknown, unknown>, show: (value: unknown) => void): Promise<unknown> {
   for (;;) {
     const next: IteratorResult<unknown, unknown> = await values.next();

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "@parley/server";
 
-/* What a run of a graph does, in order: what its reader sees, and what is stored. */
+/* The output and the checkpoints of a graph run, in order. */
 
 export type Item =
   | { readonly kind: "text"; readonly artifactId: string; readonly text: string }
@@ -9,8 +9,8 @@ export type Item =
   | { readonly kind: "save"; readonly apply: () => void; readonly stored: (error?: Error) => void };
 
 /**
- * A queue between a graph and the turn that reads it. Text and checkpoints are in one queue, so a checkpoint is never stored before the text that
- * it follows: a resumed turn would not show it.
+ * A queue between a graph and the turn that reads it. Text and checkpoints share it, so a checkpoint is never stored before the text that precedes
+ * it. Otherwise a resumed turn would omit that text.
  */
 export class Feed implements AsyncIterable<readonly Item[]> {
   #items: Item[] = [];
@@ -23,7 +23,7 @@ export class Feed implements AsyncIterable<readonly Item[]> {
     this.#wake();
   }
 
-  /** Applies a change of the thread in its turn. Resolves once it is stored. */
+  /** Queues a change to the thread. Resolves once it is stored. */
   save(apply: () => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const stored = (error?: Error): void => (error === undefined ? resolve() : reject(error));
@@ -31,7 +31,7 @@ export class Feed implements AsyncIterable<readonly Item[]> {
     });
   }
 
-  /** The graph has ended, or the turn: `error`, what failed. */
+  /** Called when the graph or the turn has ended. `error`: why it failed. */
   end(error?: unknown): void {
     this.#end ??=
       error === undefined
@@ -40,14 +40,14 @@ export class Feed implements AsyncIterable<readonly Item[]> {
     this.#wake();
   }
 
-  /** No more items are read: nothing else is stored. */
+  /** Stops reading: later items are not stored. */
   stop(): void {
     const error = new Error("The turn has ended");
     this.#end = { error };
     for (const item of this.#items.splice(0)) if (item.kind === "save") item.stored(error);
   }
 
-  /** Everything that was pushed since the last read. */
+  /** Yields all items that were pushed since the last read. */
   async *[Symbol.asyncIterator](): AsyncGenerator<readonly Item[]> {
     for (;;) {
       if (this.#items.length > 0) yield this.#items.splice(0);

@@ -1,5 +1,5 @@
 /**
- * Graphs of LangGraph as durable A2A agents.
+ * LangGraph graphs as durable A2A agents.
  * @packageDocumentation
  */
 import { AIMessage, HumanMessage, type BaseMessage } from "@langchain/core/messages";
@@ -26,13 +26,13 @@ export type {
 } from "./port.ts";
 
 /**
- * A graph of LangGraph as an agent of Parley. Its checkpoints are stored with the task, and its state with the context, which is its thread.
- * After a crash the turn continues from the last checkpoint: no node that has ended runs again. Interrupts are questions to the user.
+ * Turns a LangGraph graph into a Parley agent. Its checkpoints are stored with the task, and its state with the context, which is its thread.
+ * After a crash the turn continues from the last checkpoint, so completed nodes do not run again. Interrupts become questions to the user.
  *
- * @param graph - A compiled graph, an agent of `createReactAgent()` or `createAgent()`, or a function that makes one for each turn.
- * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
- * @returns What `serve()` takes.
- * @throws Error for what is no compiled graph. The module itself throws for a version of `@langchain/langgraph` or `@langchain/core` other than 1.
+ * @param graph - A compiled graph, an agent of `createReactAgent()` or `createAgent()`, or a function that creates one for each turn.
+ * @param definition - Description and behaviour, as for `defineAgent()`. By default `resumable` is true, and data parts are accepted.
+ * @returns An agent for `serve()`.
+ * @throws Error if `graph` is not a compiled graph. Importing the module throws for a version of `@langchain/langgraph` or `@langchain/core` other than 1.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: L
       const own = made ?? compiledOf(await make?.(durable), definition);
       if (typeof own.checkpointer === "object" && own.checkpointer !== null && !hasWarned) {
         hasWarned = true;
-        turn.logger.warn("Ignoring the checkpointer of the graph: the store of the task has its checkpoints");
+        turn.logger.warn("Ignoring the graph's checkpointer; its checkpoints are stored with the task");
       }
       const { langGraph: thread } = viewOf<{ langGraph: StoredThread }>(turn.context.state());
       const start = resumed ?? { thread };
@@ -74,9 +74,9 @@ export function fromLangGraph(graph: LangGraph | LangGraphFactory, definition: L
 function compiledOf(given: unknown, { input }: LangGraphDefinition): CompiledGraph {
   const { graph = given } = viewOf<{ graph: unknown }>(given);
   if (!isCompiled(graph))
-    throw new TypeError("fromLangGraph() needs a compiled graph: call compile() of the StateGraph");
+    throw new TypeError("fromLangGraph() needs a compiled graph: call compile() on the StateGraph");
   if (input === undefined && !("messages" in graph.channels))
-    throw new TypeError("fromLangGraph() needs `input` for a graph without messages in its state");
+    throw new TypeError("fromLangGraph() needs `input` for a graph whose state has no messages");
   return graph;
 }
 
@@ -90,7 +90,7 @@ function isCompiled(graph: unknown): graph is CompiledGraph {
   );
 }
 
-/** `isNew`: the graph has no state of the conversation. */
+/** `isNew`: the graph has no state for the conversation yet. */
 async function inputOf(
   turn: Turn,
   { input, history }: { readonly [Name in "input" | "history"]: LangGraphDefinition[Name] | undefined },
@@ -101,7 +101,7 @@ async function inputOf(
   return { messages: messagesOf(entries).map(messageOf) };
 }
 
-/** Files are content blocks of LangChain 1, which each provider translates. */
+/** Files become LangChain 1 content blocks, which each provider translates. */
 function messageOf({ role, content }: ChatMessage): BaseMessage {
   const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
   if (role === "assistant") return new AIMessage(texts.join("\n"));

@@ -3,8 +3,8 @@ import * as schema from "@langchain/core/utils/json_schema";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 
 /*
- * What the adapter calls of LangGraph. As members of a namespace: a version without one of these names would otherwise be rejected by the module
- * loader, which does not tell the range.
+ * The LangGraph functions that the adapter calls. Imported as a namespace: with named imports, the module loader would reject a version that lacks
+ * one of them, without naming the supported range.
  */
 
 for (const name of ["@langchain/langgraph", "@langchain/core"])

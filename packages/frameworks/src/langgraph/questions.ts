@@ -16,26 +16,26 @@ import type { StoredThread } from "./thread.ts";
 
 /** An interrupt of a node, or a breakpoint of the graph. */
 export interface Interrupt {
-  /** Its id; that of the checkpoint for a breakpoint. */
+  /** Its id. For a breakpoint, the id of the checkpoint. */
   readonly id: string;
   readonly value: JsonValue;
   readonly schema?: JsonObject;
   readonly isBreakpoint?: boolean;
 }
 
-/** What a suspended graph keeps: the state of the task. */
+/** A suspended graph in the state of the task. */
 interface Suspended {
   readonly thread: StoredThread;
   readonly asked: readonly Interrupt[];
   readonly turn: number;
 }
 
-/** The input that continues a graph: values by the id of their interrupt; `null`: it continues from a breakpoint. */
+/** The input that continues a graph: values by interrupt id, or `null` to continue from a breakpoint. */
 export type Resumed = Readonly<Record<string, JsonValue>> | null;
 
 const framework = "langGraph";
 
-/** Stores the thread, and asks. */
+/** Stores the thread, and asks the questions. */
 export async function ask(turn: Turn, thread: JsonObject, asked: readonly Interrupt[]): Promise<AgentEvent> {
   const requests = asked.flatMap(requestsOf);
   const loop = { thread, asked: asked.map((each) => ({ ...each })), turn: turn.number };
@@ -47,7 +47,7 @@ export async function ask(turn: Turn, thread: JsonObject, asked: readonly Interr
   return question(turn, asked);
 }
 
-/** The thread of a suspended graph, with the answers; or the event that ends the turn: the question, again, if the answer does not fit. `undefined`: nothing is suspended. */
+/** A suspended thread with its answers, or the event that ends the turn: the question again if the answer does not fit. `undefined` if none is suspended. */
 export function resume(
   turn: Turn,
 ): { readonly event: AgentEvent } | { readonly thread: StoredThread; readonly answers: Resumed } | undefined {
@@ -69,13 +69,13 @@ export function resume(
   return { event: turn.rejected("The graph was not continued") };
 }
 
-/** Whether the sender can have seen the question: not if the message waited while it arose, or is that of the turn that asked. */
+/** Whether the sender can have seen the question: not if the message was already waiting, or started the turn that asked. */
 function hasSeen({ task, message, number }: Turn, { asked, turn }: Suspended): boolean {
   if (number === turn) return false;
   const history = task?.history ?? [];
   const own = JSON.stringify(shownOf(asked));
   const isQuestion = ({ data: value }: Part): boolean => isObject(value) && JSON.stringify(value["interrupts"]) === own;
-  // The first one: a turn that crashed after it had asked may have asked again.
+  // The first one, because a turn that crashed after asking may have asked again.
   const at = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some(isQuestion));
   const said = history.findIndex(({ messageId }) => messageId === message.messageId);
   return said < 0 || said > at;
@@ -94,7 +94,7 @@ function question(turn: Turn, asked: readonly Interrupt[]): AgentEvent {
   return turn.inputRequired([text(lines.join("\n")), data({ interrupts: shownOf(asked) }), ...form]);
 }
 
-/** The question in words. */
+/** The question as text. */
 function titleOf(value: JsonValue): string {
   const { question, message, description, title } = isObject(value) ? value : {};
   const words = [value, question, message, description, title].find((each) => typeof each === "string" && each !== "");
@@ -102,7 +102,7 @@ function titleOf(value: JsonValue): string {
   return shown.length > maxShown ? `${shown.slice(0, maxShown)}…` : shown;
 }
 
-/** The schema of an answer: that of the interrupt, or its value if that is one. */
+/** The schema of an answer: the interrupt's schema, or its value if that is a schema. */
 function schemaOf({ value, schema }: Interrupt): JsonObject | undefined {
   if (schema !== undefined) return schema;
   return isObject(value) && value["type"] === "object" && isObject(value["properties"]) ? value : undefined;
@@ -116,7 +116,7 @@ function nameOf(asked: readonly Interrupt[], at: number): string {
   return asked.length === 1 ? "answer" : `answer${at + 1}`;
 }
 
-/** The form of all answers. A single question that takes an object has its form. */
+/** The form for all answers. A single question with an object schema is its own form. */
 function formOf(asked: readonly Interrupt[]): JsonObject | undefined {
   const schemas = asked.map(schemaOf);
   const [only] = schemas;
@@ -128,7 +128,7 @@ function formOf(asked: readonly Interrupt[]): JsonObject | undefined {
   return { type: "object", properties: Object.fromEntries(fields), required: fields.map(([name]) => name) };
 }
 
-/** The answers of a message. `undefined`: one is missing, or does not fit its schema. */
+/** The answers in a message. `undefined` if one is missing or does not match its schema. */
 function answersIn(turn: Turn, asked: readonly Interrupt[]): Resumed | "no" | undefined {
   const given = turn.message.parts.flatMap(({ data: value }) => (value === undefined ? [] : [value]));
   const values = asked.map((each, at) => answerTo(each, nameOf(asked, at), asked.length, given, turn.text));
@@ -150,7 +150,7 @@ function answerTo(
     const named = [members["interrupts"]].flatMap((list) => (isList(list) ? list : []));
     for (const one of named) if (isObject(one) && one["id"] === each.id && "value" in one) return one["value"];
     if (Object.hasOwn(members, name)) return members[name];
-    // An answer to several questions names each.
+    // An answer to several questions names each of them.
     if (count === 1 && !("interrupts" in members)) return value;
   }
   if (count > 1 || given.length > 0 || said.trim() === "") return undefined;
@@ -172,19 +172,19 @@ function fromText(said: string, schema: JsonObject | undefined): JsonValue | und
 }
 
 function isValid(value: JsonValue | undefined, asked: Interrupt | undefined): boolean {
-  // LangGraph would make an object of a class from it when it reads the checkpoint.
+  // LangGraph would instantiate a class from it when it reads the checkpoint.
   if (/[{,]"lc":/.test(JSON.stringify(value))) return false;
   const schema = asked && schemaOf(asked);
   if (schema === undefined) return true;
   try {
     return new Validator(schema).validate(value).valid;
   } catch {
-    // A schema that this validator does not know: the graph checks the answer.
+    // The validator does not support this schema: the graph checks the answer.
     return true;
   }
 }
 
-/** A tool call that waits for an approval, in the form of langchain's middleware, or of LangGraph's `HumanInterrupt`. */
+/** Tool calls that wait for approval, in the format of langchain's middleware or LangGraph's `HumanInterrupt`. */
 function requestsOf({ id, value }: Interrupt): readonly Parameters<typeof approvalOf>[0][] {
   return actionsOf(value).map(({ name, input }, at) => ({
     approvalId: `${id}-${at + 1}`,
@@ -203,7 +203,7 @@ function actionsOf(value: JsonValue): readonly { readonly name: string; readonly
   });
 }
 
-/** Decisions in the form that the interrupt expects. */
+/** Decisions in the format that the interrupt expects. */
 function decided(asked: readonly Interrupt[], approvals: readonly Approval[], decisions: readonly Decision[]): Resumed {
   const values = asked.map(({ id, value }): [string, JsonValue] => {
     const own = decisions.filter((_, at) => approvals[at]?.approvalId.slice(0, id.length) === id);

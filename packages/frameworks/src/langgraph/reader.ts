@@ -6,21 +6,21 @@ import { viewOf } from "../shared/view.ts";
 import type { Calls } from "./calls.ts";
 import type { Feed } from "./feed.ts";
 
-/* Texts and progress of a run, for its reader. */
+/* Passes texts and progress of a run to its reader. */
 
-/** What the adapter reads of a message of the agent. */
+/** The members of an agent message that the adapter reads. */
 export interface Answer {
   readonly id?: string;
   readonly text?: string;
   readonly usage_metadata?: { readonly input_tokens?: number; readonly output_tokens?: number };
 }
 
-/** The messages of the agent among the values of a state or an update. */
+/** The agent's messages among the values of a state or an update. */
 export function answersIn(values: readonly unknown[]): readonly Answer[] {
   return values.flatMap((value) => [value].flat()).flatMap(answerOf);
 }
 
-/** A message as an object of a class, or as `{ role, content }`. */
+/** Accepts a message as a class instance or as `{ role, content }`. */
 function answerOf(value: unknown): readonly Answer[] {
   if (typeof value !== "object" || value === null) return [];
   const { getType, role, content } = viewOf<Record<"getType" | "role" | "content", unknown>>(value);
@@ -32,9 +32,9 @@ interface Spoken {
   readonly task: string;
   readonly artifactId: string;
   text: string;
-  /** Its text is not shown: it has the tag `nostream`, or it was shown before. */
+  /** Whether its text is hidden: it has the tag `nostream`, or was shown before. */
   isSilent: boolean;
-  /** Its answer was stored before. */
+  /** Whether its answer is replayed from the store. */
   isReplayed: boolean;
 }
 
@@ -42,12 +42,12 @@ interface Metadata {
   readonly langgraph_checkpoint_ns?: string;
   readonly langgraph_node?: string;
 }
-/** What LangChain passes: the run has the third place, and its name the eighth. */
+/** LangChain's positional arguments: the run id is the third, its name the eighth. */
 type ChainStart = [unknown, unknown, string, string?, string[]?, Metadata?, string?, string?];
 type ToolStart = [unknown, string, string, string?, string[]?, Metadata?, string?];
 type ModelStart = [unknown, unknown, string, string?, unknown?, string[]?, Metadata?];
 
-/** The id of the task of LangGraph that makes a call: the same in each attempt. `run`: what has the metadata of the call. */
+/** The id of the LangGraph task that makes a call. It is the same in each attempt. `run` has the metadata of the call. */
 export function taskOf(run: object | undefined): string {
   const { metadata } = viewOf<{ metadata: Metadata }>(run);
   const last = metadata?.langgraph_checkpoint_ns?.split("|").at(-1) ?? "";
@@ -57,10 +57,10 @@ export function taskOf(run: object | undefined): string {
 const hidden = new Set(["nostream", "langsmith:nostream"]);
 const maxProgress = 4000;
 
-/** Listens to the models and tools of a run. LangChain passes it to each call, which finds its turn by it. */
+/** Listens to the models and tools of a run. LangChain passes it to each call, which uses it to find its turn. */
 export class Reader extends BaseCallbackHandler {
   readonly name = "parley";
-  /** Models stream, also if a node invokes them. */
+  /** Makes models stream even if a node calls `invoke()`. */
   readonly lc_prefer_streaming = true;
   override awaitHandlers = true;
   readonly usage = { input: 0, output: 0 };
@@ -69,7 +69,7 @@ export class Reader extends BaseCallbackHandler {
   readonly #feed: Feed;
   readonly #spoken = new Map<string, Spoken>();
   readonly #counts = new Map<string, number>();
-  /** Ids of the messages that were shown, and texts with their task. */
+  /** Ids of shown messages, and shown texts with their task. */
   readonly #had = new Set<string>();
 
   constructor(turn: Turn, feed: Feed, calls: Calls) {
@@ -79,14 +79,14 @@ export class Reader extends BaseCallbackHandler {
     this.calls = calls;
   }
 
-  /** Shows no message that is in this value, such as a checkpoint: it was shown when it was written. */
+  /** Marks the messages in this value, such as a checkpoint, as shown: they were shown when they were written. */
   had(value: unknown): void {
     const { channel_values: values } = viewOf<{ channel_values: object }>(value);
     for (const { id } of answersIn(values === undefined ? [value] : Object.values(values)))
       if (id !== undefined) this.#had.add(id);
   }
 
-  /** Shows a message that a node has written, unless a model has streamed it. */
+  /** Shows a message that a node wrote, unless a model already streamed it. */
   show({ id, text = "" }: Answer, task: string, artifactId: string): void {
     const isShown = (id !== undefined && this.#had.has(id)) || this.#had.has(`${task} ${text}`);
     if (id !== undefined) this.#had.add(id);
@@ -95,20 +95,20 @@ export class Reader extends BaseCallbackHandler {
     this.#feed.push({ kind: "end", artifactId });
   }
 
-  /** The answer of this run was stored before, and shown. */
+  /** Marks the answer of this run as stored and shown before. */
   replays(runId: string): void {
     const run = this.#spoken.get(runId);
     if (run !== undefined) run.isSilent = run.isReplayed = true;
   }
 
-  /** The answer of this run is complete. */
+  /** Marks the answer of this run as complete. */
   ended(runId: string): void {
     const run = this.#spoken.get(runId);
     if (run !== undefined) this.#feed.push({ kind: "end", artifactId: run.artifactId });
   }
 
   override handleChainStart(...[, , , , , metadata, , name]: ChainStart): void {
-    // A node begins.
+    // Only if a node starts.
     if (name === undefined || name !== metadata?.langgraph_node) return;
     const task = taskOf({ metadata });
     this.calls.restart(task);
@@ -146,7 +146,7 @@ export class Reader extends BaseCallbackHandler {
   override handleLLMError(_error: unknown, runId: string): void {
     const run = this.#spoken.get(runId);
     if (run === undefined) return;
-    // A model that is asked again replaces what it has said.
+    // A retried model call replaces its earlier text.
     this.#counts.set(run.task, (this.#counts.get(run.task) ?? 1) - 1);
     this.ended(runId);
     this.#spoken.delete(runId);

@@ -12,15 +12,15 @@ import { Reader } from "./reader.ts";
 import { TaskSaver } from "./saver.ts";
 import { Thread, type StoredThread } from "./thread.ts";
 
-/* One run of a graph: its texts and progress as events of the turn, its checkpoints as those of the turn. */
+/* One run of a graph: converts its texts and progress to events of the turn, and its checkpoints to checkpoints of the turn. */
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Where a run begins. */
+/** The starting point of a run. */
 export interface Start {
   /** The thread before this turn. */
   readonly thread: StoredThread | undefined;
-  /** Answers to interrupts. `undefined`: the turn has new input. */
+  /** Answers to interrupts. `undefined` if the turn has new input. */
   readonly answers?: Resumed;
 }
 
@@ -46,7 +46,7 @@ export async function* runGraph(
   const saver = new TaskSaver(thread, feed);
   const reader = new Reader(turn, feed, new Calls(turn, thread, saver, feed));
   await saver.begin(reader);
-  // A resumed run whose checkpoint is newer has its input already.
+  // A resumed run with a newer checkpoint already has its input.
   const isBegun = newest !== begun;
   const input = isBegun
     ? null
@@ -76,7 +76,7 @@ export async function* runGraph(
     turn.signal.throwIfAborted();
     if (isNamed(error, "GraphRecursionError")) {
       turn.setState(undefined);
-      return yield turn.failed("The graph did not end within its limit of steps");
+      return yield turn.failed("The graph exceeded its step limit");
     }
     invalid = isInvalidResume(error);
     if (!invalid) throw error;
@@ -107,7 +107,7 @@ async function pump(graph: CompiledGraph, input: unknown, options: object, reade
   }
 }
 
-/** Yields what the graph does, and stores its checkpoints behind it. */
+/** Yields the output of the graph, and stores each checkpoint after the output before it. */
 async function* read(turn: Turn, feed: Feed, thread: Thread): AsyncGenerator<AgentYield, void, void> {
   const writers = new Map<string, ArtifactWriter>();
   for await (const items of feed) {
@@ -179,7 +179,7 @@ async function* outcome(
   yield* succeeded(turn, undefined, metadata, () => turn.context.setState({ langGraph: thread.toJson() }));
 }
 
-/** The output of a graph without messages, whose texts would be the answer. */
+/** The output of a graph without messages. With messages, their texts are the answer. */
 function outputOf(graph: CompiledGraph, values: Values): ReturnType<typeof data>[] | undefined {
   if ("messages" in graph.channels) return undefined;
   const names = [graph.outputChannels].flat().map(String);
@@ -201,7 +201,7 @@ function isNamed(error: unknown, name: string): boolean {
   return error instanceof Error && error.name === name;
 }
 
-/** Whether the schema of an interrupt has refused its answer. */
+/** Whether the schema of an interrupt rejected its answer. */
 function isInvalidResume(error: unknown): boolean {
   let current = error;
   for (let depth = 0; depth < 10 && current instanceof Error; depth += 1, current = current.cause)

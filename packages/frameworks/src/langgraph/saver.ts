@@ -5,21 +5,21 @@ import { BaseCheckpointSaver } from "./peer.ts";
 import { answersIn, type Reader } from "./reader.ts";
 import { indexOf, type Codec, type Thread, type Typed, type Write } from "./thread.ts";
 
-/* A checkpoint saver on the store of the task. */
+/* A checkpoint saver that stores checkpoints with the task. */
 
 type Saver = InstanceType<typeof BaseCheckpointSaver>;
 type Config = Parameters<Saver["getTuple"]>[0];
 type Tuple = NonNullable<Awaited<ReturnType<Saver["getTuple"]>>>;
 
-/** Writes that say that a node waits, or what it was answered. They are stored with the question. */
+/** Channels that record that a node waits, or the answer that it got. Their writes are stored with the question. */
 const waiting = new Set(["__interrupt__", "__resume__"]);
 
-/** Keeps the checkpoints of one turn. Each is stored before LangGraph continues: it runs with the durability "sync". */
+/** Stores the checkpoints of one turn. With the durability "sync", LangGraph waits until each is stored. */
 export class TaskSaver extends BaseCheckpointSaver implements Codec {
   readonly #thread: Thread;
   readonly #feed: Feed;
   #reader: Reader | undefined;
-  /** Checkpoints of inputs: what is written next is the input. */
+  /** Ids of input checkpoints. The next writes to them are the input. */
   readonly #inputs = new Set<string>();
   #deferred: (() => void)[] = [];
 
@@ -29,14 +29,14 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
     this.#feed = feed;
   }
 
-  /** Begins a run. The messages that the thread has are not answers of this turn. */
+  /** Begins a run. Messages that the thread already has are not answers of this turn. */
   async begin(reader: Reader): Promise<void> {
     this.#reader = reader;
     for (const [, { checkpoint, writes }] of this.#thread.all())
       for (const typed of [checkpoint, ...writes.map((write) => write[3])]) reader.had(await this.read(typed));
   }
 
-  /** At the end of a run: adds what its nodes wait for. */
+  /** At the end of a run, adds the deferred writes of waiting nodes. */
   settle(): void {
     for (const apply of this.#deferred.splice(0)) apply();
   }
@@ -81,7 +81,7 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
       metadata: await this.typed(metadata),
       writes: [],
     };
-    // A delta channel is read from the writes of the checkpoints before.
+    // A delta channel is reconstructed from the writes of earlier checkpoints.
     const needsParents = "counters_since_delta_snapshot" in metadata;
     await this.#feed.save(() => this.#thread.put(namespace, entry, needsParents, metadata.source === "loop"));
     return { configurable: { ...config.configurable, checkpoint_ns: namespace, checkpoint_id: id } };
@@ -98,14 +98,14 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
       }),
     );
     const apply = (): void => this.#thread.write(namespace, id, writes);
-    // An error ends the turn, and its node can run again.
+    // An error ends the turn; its node can run again.
     const isWaiting = writes.every(([, , channel]) => waiting.has(channel) || channel === "__error__");
     if (isWaiting) this.#deferred.push(apply);
     else await this.#feed.save(apply);
   }
 
   async deleteThread(): Promise<void> {
-    throw new Error("The thread is deleted with its task and its context");
+    throw new Error("A thread cannot be deleted alone; delete its task and its context");
   }
 
   async #tuple(config: Config, namespace: string, found: NonNullable<ReturnType<Thread["find"]>>): Promise<Tuple> {

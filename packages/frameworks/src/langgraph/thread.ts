@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
 
-/* The state of a thread: its newest checkpoints, their pending writes, and the calls of nodes that have not ended. */
+/* The state of a thread: its newest checkpoints, their pending writes, and the calls of unfinished nodes. */
 
-/** A value as the serializer of LangGraph writes it. */
+/** A value in the format of LangGraph's serializer. */
 export type Typed = readonly [type: string, value: JsonValue];
 
 /** Writes and reads values. */
@@ -22,24 +22,24 @@ interface Checkpoint {
   readonly writes: readonly Write[];
 }
 
-/** What a thread is stored as. */
+/** A stored thread. */
 export interface StoredThread {
   readonly checkpoints: Readonly<Record<string, readonly Checkpoint[]>>;
   readonly calls: Readonly<Record<string, Typed>>;
 }
 
-/** Indices of special writes, which replace earlier ones (`WRITES_IDX_MAP` of LangGraph). */
+/** Indices of special writes, which replace earlier ones (LangGraph's `WRITES_IDX_MAP`). */
 const special: ReadonlyMap<string, number> = new Map(
   ["__error__", "__scheduled__", "__interrupt__", "__resume__"].map((channel, at) => [channel, -1 - at]),
 );
 
-/** Where a write of several is stored. */
+/** The index of a write among several. */
 export function indexOf(channel: string, at: number): number {
   return special.get(channel) ?? at;
 }
 
 export class Thread {
-  /** Results of calls, by the name of the call. */
+  /** Results of calls, by call name. */
   readonly calls: Map<string, Typed>;
   readonly #checkpoints: Map<string, readonly Checkpoint[]>;
 
@@ -61,19 +61,19 @@ export class Thread {
   }
 
   /**
-   * Adds a checkpoint. Earlier ones are dropped, except `parents` that it depends on. `ends`: the nodes before it have ended; their calls and
-   * subgraphs are no longer needed.
+   * Adds a checkpoint, and drops earlier ones unless `needsParents`. `ends`: the nodes before it have ended, so their calls and subgraphs are no
+   * longer needed.
    */
   put(namespace: string, checkpoint: Checkpoint, needsParents: boolean, ends: boolean): void {
     const before = needsParents ? (this.#checkpoints.get(namespace) ?? []) : [];
     this.#checkpoints.set(namespace, [...before, checkpoint]);
     if (!ends || namespace !== "") return;
     this.calls.clear();
-    // A subgraph with a memory of its own has no id of a task in its namespace.
+    // The namespace of a subgraph with its own memory has no task id.
     for (const name of this.#checkpoints.keys()) if (name.includes(":")) this.#checkpoints.delete(name);
   }
 
-  /** Adds pending writes to a checkpoint. Writes to one that was dropped are not needed. */
+  /** Adds pending writes to a checkpoint. Ignores writes to a dropped one. */
   write(namespace: string, id: string, added: readonly Write[]): void {
     const all = this.#checkpoints.get(namespace) ?? [];
     const keyOf = ([taskId, index]: Write): string => `${taskId} ${index}`;
@@ -88,7 +88,7 @@ export class Thread {
     );
   }
 
-  /** Interrupts of nodes that have not ended. */
+  /** Interrupts of unfinished nodes. */
   interrupts(): readonly Typed[] {
     const writes = this.find("")?.writes ?? [];
     const ended = new Set(writes.flatMap(([taskId, index]) => (index < 0 ? [] : [taskId])));
@@ -107,7 +107,7 @@ function jsonOf({ id, parent, checkpoint, metadata, writes }: Checkpoint): JsonO
   return { id, ...(parent !== undefined && { parent }), checkpoint, metadata, writes };
 }
 
-/** LangGraph applies writes in the order of path, task and index. */
+/** Sorts writes as LangGraph applies them: by path, task and index. */
 function compare([task, index, , , path]: Write, [otherTask, otherIndex, , , otherPath]: Write): number {
   if (path !== otherPath) return path < otherPath ? -1 : 1;
   if (task !== otherTask) return task < otherTask ? -1 : 1;

@@ -7,31 +7,31 @@ import type { Fork, MastraAgent } from "./port.ts";
 import { durableTools } from "./tools.ts";
 
 /*
- * The agent of one turn: a copy whose models and tools are durable. Namespaces: a version without one of the imported names would otherwise be rejected by
- * the module loader, which does not tell the range.
+ * The agent of one turn: a copy with durable models and tools. Imports are namespaces: with named imports, the module loader would reject a version
+ * that lacks one of them, without naming the supported range.
  */
 
-/** The copy, and what is known of its tools. */
+/** The copy, its runs and its tools. */
 export interface Durable {
   readonly fork: Fork;
-  /** Where its runs are stored. */
+  /** The instance that stores its runs. */
   readonly mastra: core.Mastra;
-  /** Tools that ask for an approval before they are called. */
+  /** Tools that need approval before a call. */
   readonly asking: ReadonlySet<string>;
-  /** The call that the user has answered. */
+  /** Ids of calls that the user has answered. */
   readonly resumed: Set<string>;
 }
 
 const members = ["__fork", "convertTools", "resolveModelConfig", "__registerMastra", "resumeStream"];
 
-/** @throws Error for what is not an `Agent`, or is one of a version without the members that the adapter replaces. */
+/** @throws Error if `agent` is not an `Agent`, or its version lacks a member that the adapter replaces. */
 export function checkAgent(agent: MastraAgent): void {
   const missing = members.filter((name) => typeof Reflect.get(Object(agent), name) !== "function");
   if (missing.length === 0) return;
   throw new Error(`fromMastra() needs an Agent of @mastra/core >=1 <2; this one lacks ${missing.join(", ")}`);
 }
 
-/** Copies the agent for a turn. An agent that no `Mastra` has gets one of its own: without it, nothing can be resumed. */
+/** Copies the agent for a turn. An agent without a `Mastra` gets one, because runs cannot resume without it. */
 export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   const { __fork } = agent as unknown as { __fork(): Fork };
   const fork = __fork.call(agent);
@@ -43,7 +43,7 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   const durableModel = durableModels(turn, budget);
   const asking = new Set<string>();
   const { convertTools, resolveModelConfig } = fork;
-  // On the copy: the members of the class stay as they are.
+  // Overrides members of the copy only; the class is unchanged.
   fork.convertTools = async (options) => {
     const tools = Object.entries(await convertTools.call(fork, options));
     for (const [name, { requireApproval }] of tools) if (requireApproval === true) asking.add(name);
@@ -56,12 +56,12 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
 
 function ownMastra(fork: Fork): core.Mastra {
   const mastra = new core.Mastra({ storage: new storage.InMemoryStore(), logger: false });
-  // An error fails the task, which is logged; the agent would log it a second time.
+  // An error fails the task, which logs it. The agent would log it twice.
   fork.__setLogger?.(mastra.getLogger());
   return mastra;
 }
 
-/** The model with a durable `doStream`, which is what the loop calls. */
+/** The model with a durable `doStream()`, which the loop calls. */
 function streaming(model: AnyModel, durableOf: (model: AnyModel) => AnyModel): AnyModel {
   const durable = durableOf(model);
   const doStream: AnyModel["doStream"] = (options) => durable.doStream(withoutTimes(options));
@@ -69,13 +69,13 @@ function streaming(model: AnyModel, durableOf: (model: AnyModel) => AnyModel): A
     get(target, name) {
       if (name === "doStream") return doStream;
       const value: unknown = Reflect.get(target, name, target);
-      // Private members are those of the model itself.
+      // Calls methods on the model itself, because they may use private members.
       return typeof value === "function" ? (...args: unknown[]): unknown => Reflect.apply(value, target, args) : value;
     },
   });
 }
 
-/** Without the times that Mastra adds to messages: they would differ in each attempt. */
+/** Removes the timestamps that Mastra adds to messages: they would differ in each attempt. */
 function withoutTimes({ prompt, ...options }: ModelOptions): ModelOptions {
   return { ...options, prompt: prompt.map((message) => ({ ...withoutTime(message), role: message.role })) };
 }

@@ -1,5 +1,5 @@
 /**
- * Agents of Mastra as durable A2A agents, and A2A agents as agents of Mastra.
+ * Mastra agents as durable A2A agents, and A2A agents as Mastra agents.
  * @packageDocumentation
  */
 import { defineAgent, type Agent, type Turn } from "@parley/server";
@@ -21,14 +21,14 @@ export type { MastraAgent, MastraDefinition, MastraOutput } from "./port.ts";
 export type { ToolStep } from "../shared/results.ts";
 
 /**
- * An agent of Mastra as an agent of Parley. Answers of its model and results of its tools are steps: after a crash the turn is resumed, and no call
- * whose result was stored is made again. Tools with `requireApproval`, and tools that call `suspend()`, ask the user; the suspended run is
- * stored with the task.
+ * Turns a Mastra agent into a Parley agent. Model answers and tool results are steps: after a crash the turn resumes without repeating a call whose
+ * result was stored. Tools with `requireApproval`, and tools that call `suspend()`, ask the user; the suspended run is stored with the
+ * task.
  *
- * @param agent - An `Agent`, of a `Mastra` or on its own.
- * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
- * @returns What `serve()` takes.
- * @throws Error for a version of `@mastra/core` other than 1, and for what is not an agent of it.
+ * @param agent - An `Agent`, with or without a `Mastra` instance.
+ * @param definition - Description and behaviour, as for `defineAgent()`. By default `resumable` is true, and data parts are accepted.
+ * @returns An agent for `serve()`.
+ * @throws Error for a version of `@mastra/core` other than 1, and if `agent` is not a Mastra agent.
  *
  * @example
  * ```ts
@@ -69,13 +69,13 @@ interface Loop extends JsonObject {
   readonly toolCallId: string;
 }
 
-/** What a suspended run is resumed with. */
+/** A suspended run, and the data that resumes it. */
 interface Answer {
   readonly loop: Loop;
   readonly resumeData: JsonValue;
 }
 
-/** The answer to the question of the task; or the question, again, for an answer that does not fit. `undefined`: nothing is suspended. */
+/** The answer to the question of the task, or the question again if the answer does not fit. `undefined` if nothing is suspended. */
 async function answerOf(
   turn: Turn,
   { fork }: Durable,
@@ -100,14 +100,14 @@ function optionsOf(turn: Turn, { fork }: Durable): object {
   return {
     ...memoryOf(turn, fork),
     abortSignal: turn.signal,
-    // Calls wait for the stored answer anyway, and tools then run in one order in each attempt.
+    // Calls wait for the stored answer anyway, and the order of tool calls is then the same in each attempt.
     eagerToolExecution: false,
-    // Without it, Mastra prints errors; a failed task logs its error already.
+    // By default Mastra prints errors; a failed task already logs its error.
     onError: () => {},
   };
 }
 
-/** Begins a run. An agent with a memory remembers the conversation itself. */
+/** Starts a run. An agent with memory remembers the conversation itself. */
 async function begin(turn: Turn, durable: Durable, history: MastraDefinition["history"]): Promise<MastraOutput> {
   const { fork } = durable;
   const messages = fork.hasOwnMemory() ? [await messageOf(turn)] : messagesOf(await turn.context.history(history));

@@ -2,28 +2,28 @@ import type { Turn } from "@parley/server";
 import { messagesOf } from "../shared/messages.ts";
 import type { Fork } from "./port.ts";
 
-/* The memory of an agent: whose it is, and what is added to it. */
+/* The scope of an agent's memory, and the message added to it. */
 
-/** Whose memory it is. Never what a caller writes: messages and their metadata could name someone else. */
+/** The owner of the memory. Never taken from a message or its metadata, where a caller could name someone else. */
 interface Scope {
   readonly resourceId: string;
   readonly threadId: string;
 }
 
-/** The authenticated caller, and the conversation. Callers without a name share nothing: each conversation is its own. */
+/** The authenticated caller, and the conversation. Anonymous callers share nothing: each conversation is its own owner. */
 function scopeOf({ principal: { organization, subject }, contextId }: Turn): Scope {
   const isAnonymous = subject === "anonymous" && organization === undefined;
   const owner = isAnonymous ? [null, subject, contextId] : [organization ?? null, subject];
   return { resourceId: JSON.stringify(owner), threadId: contextId };
 }
 
-/** The options of a run of an agent with a memory. */
+/** Run options for an agent with memory. */
 export function memoryOf(turn: Turn, fork: Fork): object {
   const { resourceId, threadId } = scopeOf(turn);
   return fork.hasOwnMemory() ? { memory: { resource: resourceId, thread: threadId } } : {};
 }
 
-/** The message of the turn for a memory. Its id is the turn's: an attempt stores it again, and no caller chooses it. */
+/** The message of the turn for a memory. Its id derives from the turn: a new attempt overwrites it, and callers cannot choose it. */
 export async function messageOf(turn: Turn): Promise<object> {
   const own = await turn.context.history({ limit: 1 });
   const content = messagesOf(own).at(-1)?.content ?? [];

@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
 import { isList, isObject } from "../shared/json.ts";
 
-/* JSON in which equal parts are stored once: a snapshot of Mastra has each message up to a dozen times. */
+/* JSON with equal parts deduplicated: a Mastra snapshot has each message up to a dozen times. */
 
-/** The member of an object that stands for a part: its place in the list of parts. */
+/** The member of a reference: the index of the part. */
 const refKey = "$part";
-/** Shorter parts are stored where they are. */
+/** Shorter parts stay inline. */
 const minLength = 64;
 
 export function pack(json: JsonValue): JsonObject {
@@ -14,7 +14,7 @@ export function pack(json: JsonValue): JsonObject {
   const packed = (value: JsonValue): JsonValue => {
     const made = mapped(value, packed);
     const text = JSON.stringify(made);
-    // An object that has such a member itself is always a part.
+    // An object with such a member of its own always becomes a part.
     if (text.length < minLength && !(isObject(made) && refKey in made)) return made;
     const place = places.get(text) ?? parts.push(made) - 1;
     places.set(text, place);
@@ -23,7 +23,7 @@ export function pack(json: JsonValue): JsonObject {
   return { root: packed(json), parts };
 }
 
-/** What `pack()` was given. */
+/** Reverses `pack()`. */
 export function unpack({ root = null, parts }: JsonObject): JsonValue {
   const all = isList(parts) ? parts : [];
   const whole = (value: JsonValue): JsonValue => {

@@ -2,19 +2,19 @@ import type { Mastra } from "@mastra/core";
 import type { AgentDefinition } from "@parley/server";
 import type { AnyModel } from "../shared/model.ts";
 
-/* What the adapter takes, and what it uses of Mastra. Types are structural: they hold for all versions of the range. */
+/* The adapter's inputs, and the parts of Mastra that it uses. The types are structural, and fit all supported versions. */
 
-/** An `Agent` of Mastra. */
+/** A Mastra `Agent`. */
 export interface MastraAgent {
   /** Identifier of the agent. */
   readonly id: string;
-  /** Answers messages as a stream. */
+  /** Streams the answer to messages. */
   readonly stream: (messages: never, options: never) => PromiseLike<MastraOutput>;
-  /** Continues a run that a tool has suspended. */
+  /** Continues a run that a tool suspended. */
   readonly resumeStream: (resumeData: never, options: never) => PromiseLike<MastraOutput>;
 }
 
-/** What the adapter reads of a `MastraModelOutput`. */
+/** The members of a `MastraModelOutput` that the adapter reads. */
 export interface MastraOutput {
   /** The chunks, in order. */
   readonly fullStream: { [Symbol.asyncIterator](): AsyncIterator<{ readonly type: string }> };
@@ -22,21 +22,21 @@ export interface MastraOutput {
   readonly runId: string;
 }
 
-/** Description and behaviour of the agent, as `defineAgent()` takes them, and options of the adapter. `resumable` is true by default. */
+/** Description and behaviour of the agent, as for `defineAgent()`, and options of the adapter. `resumable` is true by default. */
 export interface MastraDefinition extends Omit<AgentDefinition, "onMessage" | "extensions"> {
   /** Whether the model's reasoning is shown as progress. It is never kept in the history. Default false. */
   readonly reasoning?: boolean;
-  /** How much of the conversation an agent without a memory reads. Default: 100 entries, 256 KiB. */
+  /** How much of the conversation an agent without memory reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };
 }
 
-/** A tool as the loop calls it: of the agent, its memory, its workflows, or another agent. */
+/** A tool as the loop calls it. It may come from the agent, its memory, its workflows, or another agent. */
 export interface LoopTool {
   readonly execute?: unknown;
   readonly requireApproval?: unknown;
 }
 
-/** A copy of an agent, for one turn. Its members are private to TypeScript, or marked internal. */
+/** A copy of an agent for one turn. These members are private in TypeScript, or marked internal. */
 export interface Fork {
   readonly id: string;
   convertTools(options: object): Promise<Record<string, LoopTool>>;

@@ -4,23 +4,23 @@ import type { AgentEvent, Turn } from "@parley/server";
 import { hasSeen, jsonObjectIn } from "../shared/approvals.ts";
 import { digestOf, isObject, toPlainJson } from "../shared/json.ts";
 
-/* A tool that has called `suspend()` as a question, with its `resumeSchema` as the form. */
+/* Turns a tool's `suspend()` into a question, with its `resumeSchema` as the form. */
 
-/** A suspended tool call. A part of the state of the task, with the turn that has asked. */
+/** A suspended tool call. It is stored in the state of the task, with the turn that asked. */
 export interface Suspended {
   readonly id: string;
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: JsonValue;
-  /** What the tool has passed to `suspend()`. */
+  /** The argument of `suspend()`. */
   readonly payload: JsonValue;
   /** JSON Schema of the answer. */
   readonly schema: JsonObject;
-  /** SHA-256 over the canonical JSON of `{ toolName, input, payload }`: an answer names what it answers. */
+  /** SHA-256 of the canonical JSON of `{ toolName, input, payload }`. The answer repeats it. */
   readonly digest: string;
 }
 
-/** The chunk that says that a tool has suspended. */
+/** The payload of the chunk for a suspended tool call. */
 export interface SuspendedPayload {
   readonly toolCallId: string;
   readonly toolName: string;
@@ -40,7 +40,7 @@ export async function suspendedOf(id: string, chunk: SuspendedPayload): Promise<
 
 const maxShown = 2000;
 
-/** Asks for the data that the tool is resumed with. */
+/** Asks for the data that resumes the tool. */
 export function ask(turn: Turn, { schema, ...suspended }: Suspended, problem?: string): AgentEvent {
   const { toolName, payload, digest } = suspended;
   const [said, ...others] = isObject(payload) ? Object.values(payload) : [payload];
@@ -54,12 +54,12 @@ export function ask(turn: Turn, { schema, ...suspended }: Suspended, problem?: s
   ]);
 }
 
-/** A schema of anything but an object is the member `answer` of one. */
+/** Whether the schema is not an object, and is therefore wrapped as the member `answer`. */
 function isWrapped({ type, properties }: JsonObject): boolean {
   return type !== "object" || !isObject(properties);
 }
 
-/** Name of the field for the digest. The schema may be that of another agent's question, which has a digest itself. */
+/** Name of the digest field. The schema may come from another agent's question, which already has a digest. */
 function digestKey({ properties }: JsonObject): string {
   return isObject(properties) && "digest" in properties ? "questionDigest" : "digest";
 }
@@ -76,7 +76,7 @@ function formOf(schema: JsonObject, digest: string): JsonObject {
   };
 }
 
-/** What the tool is resumed with. `undefined`: the message does not answer the question. */
+/** The data that resumes the tool. `undefined` if the message does not answer the question. */
 export function answerIn(turn: Turn, suspended: Suspended, asked: number): { readonly value: JsonValue } | undefined {
   const { id, schema, digest } = suspended;
   if (!hasSeen(turn, asked, (part) => idIn(part) === id)) return undefined;
@@ -96,7 +96,7 @@ function idIn({ data: value }: Part): JsonValue | undefined {
   return isObject(suspended) ? suspended["id"] : undefined;
 }
 
-/** A text answers a form with a single required field. */
+/** A text can answer a form with a single required field. */
 function textAnswer(given: string, { schema, digest }: Suspended): { readonly value: JsonValue } | undefined {
   const form: Part = { data: formOf(schema, digest), mediaType: "application/schema+json" };
   const fields = formIn({ messageId: "form", role: "ROLE_AGENT", parts: [form] })?.fields ?? [];
@@ -107,7 +107,7 @@ function textAnswer(given: string, { schema, digest }: Suspended): { readonly va
   return { value: isWrapped(schema) ? answer.value : { [field.name]: answer.value } };
 }
 
-/** Why an answer does not fit the `resumeSchema` of a tool (Standard Schema). `undefined`: it does, or the tool has none. */
+/** Why an answer does not match the `resumeSchema` of a tool (Standard Schema). `undefined` if it does, or the tool has none. */
 export async function problemOf(resumeSchema: unknown, value: JsonValue): Promise<string | undefined> {
   const { "~standard": standard } = (resumeSchema ?? {}) as { readonly "~standard"?: Standard };
   const { issues = [] } = (await standard?.validate(value)) ?? {};

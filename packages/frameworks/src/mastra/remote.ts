@@ -9,21 +9,21 @@ import type { ModelPart } from "../shared/model.ts";
 import { AnswerParts, partsOf } from "../shared/remote.ts";
 import { idempotencyOf } from "./tools.ts";
 
-/* A2A agents as agents of Mastra. */
+/* A2A agents as Mastra agents. */
 
-/** How `remoteMastraAgent()` is named in Mastra. */
+/** The id and description of a `remoteMastraAgent()`. */
 export interface RemoteMastraOptions {
-  /** Identifier of the agent. Default `remote-agent`. */
+  /** Identifier of the agent. Default: `remote-agent`. */
   readonly id?: string;
-  /** Tells the model when to call it. Default: the description on the card, or the host of the URL. */
+  /** Tells the model when to call it. Default: the description on the card; for a URL, its host. */
   readonly description?: string;
 }
 
 /**
- * A remote A2A agent as an agent of Mastra, for `agents` of another one. Each call begins a task. A question of the remote agent suspends the call:
- * `suspendPayload` has the question, `resumeSchema` the form of the answer, and `runId` names the task, so any process can resume it.
+ * A remote A2A agent as a Mastra agent, for the `agents` of another one. Each call starts a task. A question from the remote agent suspends the
+ * call: `suspendPayload` has the question, `resumeSchema` the schema of the answer, and `runId` identifies the task, so any process can resume it.
  *
- * @param remote - A client, or the URL of the agent, which is then connected to at the first call.
+ * @param remote - A client, or the URL of the agent. The first call connects to the URL.
  *
  * @example
  * ```ts
@@ -42,7 +42,7 @@ interface CallOptions {
   readonly abortSignal?: AbortSignal;
 }
 
-/** The path that Mastra takes with it: that of the AI SDK 5 and later. It is never called. */
+/** Selects Mastra's code path for AI SDK 5 and later. It is never called. */
 const model = {
   specificationVersion: "v2",
   provider: "a2a",
@@ -63,7 +63,7 @@ class RemoteMastraAgent implements SubAgent {
     this.id = id;
     this.name = id;
     this.#remote = remote;
-    // A card is written by a stranger.
+    // The card is untrusted.
     const own =
       typeof remote === "string" ? `The agent at ${new URL(remote).host}` : line(remote.card.description, 500);
     this.#description = description ?? own;
@@ -124,7 +124,7 @@ class RemoteMastraAgent implements SubAgent {
     const signal = abortSignal === undefined ? {} : { signal: abortSignal };
     const events = client.sendStreamingMessage({ message: { ...message, messageId } }, signal);
     const run = new RemoteRun(this.id, events);
-    // The turn of a served agent may be aborted to go on elsewhere.
+    // Not in a served agent: its turn may be aborted in order to continue on another node.
     const cancel = (): void => void (run.taskId !== undefined && client.cancelTask(run.taskId).catch(() => {}));
     if (step === undefined) abortSignal?.addEventListener("abort", cancel, { once: true });
     void run.text.catch(() => {}).then(() => abortSignal?.removeEventListener("abort", cancel));
@@ -143,7 +143,7 @@ class RemoteMastraAgent implements SubAgent {
 
 const anyAnswer = { type: "object", properties: { answer: { type: "string" } }, required: ["answer"] };
 
-/** One call. It is read at once, whether or not its stream is. */
+/** One call. Its events are read immediately, even if the stream is not. */
 class RemoteRun implements SubAgentStreamResult {
   readonly fullStream: SubAgentStreamResult["fullStream"];
   readonly text: Promise<string>;
@@ -165,7 +165,7 @@ class RemoteRun implements SubAgentStreamResult {
     this.finishReason = this.text.then(() => this.#reason);
   }
 
-  /** Names the task once it is known: `resumeStream()` continues it in any process. */
+  /** Identifies the task once it is known, so that `resumeStream()` can continue it in any process. */
   get runId(): string {
     const { taskId } = this;
     return taskId === undefined ? this.#own : ["a2a", taskId, this.#contextId].map(encodeURIComponent).join(":");

@@ -8,11 +8,11 @@ import type { MastraOutput } from "./port.ts";
 import { ask, suspendedOf, type SuspendedPayload } from "./questions.ts";
 import { takeRuns } from "./runs.ts";
 
-/* One run of an agent: the chunks of its stream as events of the turn. */
+/* One run of an agent: converts the chunks of its stream to events of the turn. */
 
 interface RunOptions {
   readonly reasoning: boolean;
-  /** Whether the answer is data: its text is not shown. */
+  /** Whether the answer is data. Its text is then hidden. */
   readonly isObject: boolean;
 }
 
@@ -22,7 +22,7 @@ interface Chunk {
   readonly object?: unknown;
 }
 
-/** Reads a run to its end, and ends the turn: completed, failed, or with a question. */
+/** Reads a run to the end, and ends the turn: completed, failed, or with a question. */
 export async function* readRun(
   turn: Turn,
   output: MastraOutput,
@@ -37,15 +37,15 @@ export async function* readRun(
   const { question, unanswered, refused } = reader;
   if (question !== undefined) return yield await asked(turn, durable, output.runId, question);
   if (refused !== undefined) return yield failed(turn, refused);
-  if (unanswered.length > 0) return yield failed(turn, `Nothing runs the tool ${unanswered.join(", ")}`);
+  if (unanswered.length > 0) return yield failed(turn, `The agent cannot run the tool ${unanswered.join(", ")}`);
   yield* outcome(turn, reader, options);
 }
 
-/** Moves the suspended run into the state of the task, and asks. */
+/** Moves the suspended run into the state of the task, and asks the question. */
 async function asked(turn: Turn, { mastra }: Durable, runId: string, question: Question): Promise<AgentEvent> {
   const { toolCallId, toolName, args } = question.chunk;
   const loop = { ...(await takeRuns(mastra, runId)), runId, toolCallId };
-  // Models use the id of a call twice, and a turn asks once.
+  // Models may reuse the id of a call; a turn asks once.
   const id = `${runId} ${turn.number} ${toolCallId}`;
   if (question.isApproval) {
     const approval = await approvalOf({ approvalId: id, toolCall: { toolCallId, toolName, input: args } });
@@ -62,7 +62,7 @@ function* outcome(turn: Turn, { ended: end, object }: Chunks, options: RunOption
   if (fault !== undefined) return yield failed(turn, fault, metadata);
   const said = end.reason === "length" ? isCut : undefined;
   if (options.isObject && object === undefined)
-    return yield failed(turn, said ?? "The answer does not have the expected form", metadata);
+    return yield failed(turn, said ?? "The answer does not match the expected schema", metadata);
   if (object !== undefined) yield turn.artifact({ name: "answer", parts: [data(object)] });
   yield* succeeded(turn, said, metadata);
 }
@@ -81,7 +81,7 @@ class Chunks {
   ended: Ended = { reason: "unknown", usage: {} };
   /** The structured output. */
   object: JsonValue | undefined;
-  /** Why a processor has stopped the run. */
+  /** Why a processor stopped the run. */
   refused: string | undefined;
   readonly #turn: Turn;
   readonly #asking: ReadonlySet<string>;
@@ -97,7 +97,7 @@ class Chunks {
     this.#options = options;
   }
 
-  /** Names of tools that were called, and that nothing has run. */
+  /** Names of tools that were called but never run. */
   get unanswered(): readonly string[] {
     return [...new Set(this.#open.values())];
   }
@@ -127,7 +127,7 @@ class Chunks {
     if (this.#options.isObject) return;
     const key = String(id);
     if (type === "text-delta" && text !== "") {
-      // The texts come in pieces that a replay repeats: each is a chunk.
+      // A replay repeats the text pieces exactly: each is a chunk.
       const writer = this.#writers.get(key) ?? this.#turn.writer({ name: "answer", maxDelay: 0 });
       this.#writers.set(key, writer);
       yield* writer.write(String(text));
@@ -153,7 +153,7 @@ class Chunks {
     this.question ??= { isApproval: type === "tool-call-approval", chunk };
   }
 
-  /** What a tool writes while it runs. Chunks of another agent are not shown: its text is the result. */
+  /** Shows what a tool writes while it runs. Hides chunks of another agent, whose text is the result. */
   *#progress({ output }: Record<string, unknown>): Generator<AgentEvent, void, void> {
     if (typeof output === "object" && output !== null && "payload" in output) return;
     const shown = typeof output === "string" ? output : JSON.stringify(toPlainJson(output));
@@ -165,7 +165,7 @@ class Chunks {
   }
 
   #refuse({ reason }: Record<string, unknown>): void {
-    this.refused = typeof reason === "string" ? reason : "A processor has stopped the agent";
+    this.refused = typeof reason === "string" ? reason : "A processor stopped the agent";
   }
 
   #finish(payload: Record<string, unknown>): void {

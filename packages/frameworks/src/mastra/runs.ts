@@ -3,16 +3,16 @@ import type { JsonObject } from "@parley/a2a/model";
 import { fromJson, isObject, toJson } from "../shared/json.ts";
 import { pack, unpack } from "./packed.ts";
 
-/* The suspended runs of an agent: Mastra keeps them in its storage, Parley in the state of the task. */
+/* Moves suspended runs between Mastra's storage and the state of the task. */
 
-/** A row of Mastra's storage. */
+/** A row in Mastra's storage. */
 interface Run {
   readonly workflowName: string;
   readonly runId: string;
   readonly snapshot: object | string;
 }
 
-/** What the adapter uses of the storage for workflows. */
+/** The members of the workflow storage that the adapter uses. */
 interface RunStore {
   loadWorkflowSnapshot(key: { workflowName: string; runId: string }): Promise<object | null>;
   getWorkflowRunById(key: { runId: string }): Promise<Run | null>;
@@ -20,22 +20,22 @@ interface RunStore {
   deleteWorkflowRunById(key: { workflowName: string; runId: string }): Promise<void>;
 }
 
-/** The workflows of the loop of an agent. */
+/** The workflows of an agent's loop. */
 const loops = ["agentic-loop", "executionWorkflow"];
 
 async function storeOf(mastra: Mastra): Promise<RunStore> {
   const store: unknown = await mastra.getStorage()?.getStore("workflows");
   if (store === undefined)
-    throw new Error("The storage of this Mastra instance has no workflows; a run cannot be suspended");
+    throw new Error("The storage of this Mastra instance does not support workflows; a run cannot be suspended");
   return store as RunStore;
 }
 
-/** Takes a suspended run out of the storage, with the runs of agents and workflows that it waits for. */
+/** Removes a suspended run from the storage, with the runs of agents and workflows that it waits for. */
 export async function takeRuns(mastra: Mastra, runId: string): Promise<JsonObject> {
   const store = await storeOf(mastra);
   const runs: Run[] = [];
   const ids = new Set([runId]);
-  // The set grows while it is read.
+  // The set grows during the iteration.
   for (const id of ids) {
     const found = await runsOf(store, id);
     runs.push(...found);
@@ -44,7 +44,7 @@ export async function takeRuns(mastra: Mastra, runId: string): Promise<JsonObjec
   }
   for (const { workflowName, runId } of runs) {
     await store.deleteWorkflowRunById({ workflowName, runId });
-    // Otherwise it is kept for a resumption by this process.
+    // Otherwise this process would keep it to resume it.
     mastra.__unregisterInternalWorkflow(workflowName, runId);
   }
   return { runs: pack(toJson(runs)) };
@@ -60,7 +60,7 @@ async function runsOf(store: RunStore, runId: string): Promise<readonly Run[]> {
   return other === null ? runs : [{ workflowName: other.workflowName, runId, snapshot: other.snapshot }];
 }
 
-/** Puts what `takeRuns()` has taken back. */
+/** Restores the runs that `takeRuns()` removed. */
 export async function putRuns(mastra: Mastra, { runs }: JsonObject): Promise<void> {
   const store = await storeOf(mastra);
   const stored = isObject(runs) ? fromJson(unpack(runs)) : [];

@@ -5,7 +5,7 @@ import type { LoopTool } from "./port.ts";
 
 /* Tools whose results are steps. */
 
-/** What the loop calls a tool with. */
+/** The options that the loop passes to a tool. */
 interface LoopOptions {
   readonly toolCallId: string;
   readonly abortSignal?: AbortSignal;
@@ -15,11 +15,11 @@ interface LoopOptions {
 
 type Execute = (input: unknown, options: LoopOptions) => unknown;
 
-/** By the signal of the call: Mastra makes the context of a tool anew, but passes on its signal. */
+/** By the signal of the call: Mastra recreates the context of a tool, but passes its signal on. */
 const steps = new WeakMap<AbortSignal, ToolStep>();
 
 /**
- * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier call may have had its effect.
+ * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier attempt may have taken effect.
  *
  * @param context - The second argument of the tool's `execute`.
  * @returns `undefined` outside of a turn, such as in a test of the tool.
@@ -44,12 +44,12 @@ export function idempotencyOf(context: { readonly abortSignal?: AbortSignal | un
 /**
  * Makes the durable tools of one turn.
  *
- * @param resumed - The call that the user has answered. Mastra also takes `resumeData` from the arguments: the model would answer for the user.
+ * @param resumed - Ids of calls that the user answered. Mastra also takes `resumeData` from the arguments, so the model could answer for the user.
  */
 export function durableTools(turn: Turn, budget: Budget, resumed: Set<string>): (tool: LoopTool) => LoopTool {
   const results = new Results(turn, budget);
 
-  /** Calls a tool once, and returns what is stored. A call that the tool has suspended has no result. */
+  /** Calls a tool once, and returns the stored result. A suspended call has no result. */
   async function once(execute: Execute, input: unknown, options: LoopOptions): Promise<unknown> {
     const { toolCallId, abortSignal, suspend } = options;
     const resumeData = resumed.delete(toolCallId) ? options.resumeData : undefined;
@@ -72,7 +72,7 @@ export function durableTools(turn: Turn, budget: Budget, resumed: Set<string>): 
           if (isSuspended) suspension.abort();
         }
       });
-      // Mastra takes `undefined` for a tool that nothing runs.
+      // Mastra treats `undefined` as a tool call that never ran.
       return output ?? null;
     } catch (error) {
       if (isSuspended) return undefined;

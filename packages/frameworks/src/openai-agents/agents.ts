@@ -4,7 +4,7 @@ import type { Models } from "./model.ts";
 import { invokeFunctionTool } from "./peer.ts";
 import type { AnyAgent } from "./port.ts";
 
-/* Agents as the runner sees them in one turn. */
+/* The agents of one turn, as the runner sees them. */
 
 type AnyHandoff = Handoff<unknown, AgentOutputType>;
 type Details = Parameters<FunctionTool["invoke"]>[2];
@@ -12,7 +12,7 @@ type Details = Parameters<FunctionTool["invoke"]>[2];
 const steps = new WeakMap<object, ToolStep>();
 
 /**
- * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier call may have had its effect.
+ * The step of a tool call: an idempotency key for the service that the tool calls, and whether an earlier attempt may have taken effect.
  *
  * @param details - The third argument of the tool's `execute`.
  * @returns `undefined` outside of a turn, such as in a test of the tool.
@@ -38,11 +38,11 @@ interface TurnDeps {
   readonly models: Models;
   readonly results: Results;
   readonly gate: Gate;
-  /** Called when a tool is called. */
+  /** Reports a tool call. */
   readonly called: (name: string) => void;
 }
 
-/** Makes agents with durable models and tools, and with handoffs to such agents. The given agents stay as they are: each is the prototype of one. */
+/** Derives agents with durable models and tools, and with handoffs to such agents. The original agents are unchanged: each is the prototype of its copy. */
 export class Agents {
   readonly #deps: TurnDeps;
   readonly #made = new WeakMap<object, object>();
@@ -82,7 +82,7 @@ export class Agents {
   #tool(tool: Tool): Tool {
     if (tool.type !== "function") return tool;
     const invoke: FunctionTool["invoke"] = (context, input, details) => this.#call(tool, context, input, details);
-    // The time limit is inside of the step: a resumed turn has the same result.
+    // The timeout applies inside the step, so a resumed turn has the same result.
     const { timeoutMs: _, ...rest } = tool;
     return { ...rest, invoke };
   }
@@ -90,7 +90,7 @@ export class Agents {
   async #call(tool: FunctionTool, runContext: RunContext, input: string, details: Details): Promise<unknown> {
     const { results, gate, called } = this.#deps;
     const toolCall = details?.toolCall;
-    // An agent that is a tool: whether it asks a question is known when the loop ends, or continues.
+    // An agent used as a tool: only the end or continuation of the loop shows whether it asks a question.
     const isAgent = "on" in tool;
     const run = async (step: ToolStep): Promise<unknown> => {
       called(tool.name);
@@ -111,7 +111,7 @@ export class Agents {
   }
 }
 
-/** An object with another as its prototype. */
+/** An object with `base` as its prototype. */
 function derived<Base extends object>(base: Base, own: PropertyDescriptorMap): Base {
   return Object.create(base, own) as Base;
 }

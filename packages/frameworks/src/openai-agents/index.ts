@@ -1,5 +1,5 @@
 /**
- * Agents of the OpenAI Agents SDK as durable A2A agents.
+ * OpenAI Agents SDK agents as durable A2A agents.
  * @packageDocumentation
  */
 import type {
@@ -30,13 +30,13 @@ export type { OpenAIAgentDefinition } from "./port.ts";
 export type { ToolStep } from "../shared/results.ts";
 
 /**
- * An agent of the OpenAI Agents SDK as an agent of Parley. Answers of its models and results of its function tools are steps: after a crash the turn is
- * resumed, and no call whose result was stored is made again. Tools with `needsApproval` ask the user.
+ * Turns an OpenAI Agents SDK agent into a Parley agent. Model answers and function tool results are steps: after a crash the turn resumes without
+ * repeating a call whose result was stored. Tools with `needsApproval` ask the user.
  *
- * @param agent - The agent that reads each message. Handoffs reach others.
- * @param definition - Description and behaviour, as `defineAgent()` takes them. `resumable` is true by default, and data is accepted.
- * @returns What `serve()` takes.
- * @throws Error for what is no agent. The module itself throws for a version of `@openai/agents` other than 0.17 to 0.20.
+ * @param agent - The agent that reads each message. It reaches other agents by handoffs.
+ * @param definition - Description and behaviour, as for `defineAgent()`. By default `resumable` is true, and data parts are accepted.
+ * @returns An agent for `serve()`.
+ * @throws Error if `agent` is not an agent. Importing the module throws for a version of `@openai/agents` other than 0.17 to 0.20.
  *
  * @example
  * ```ts
@@ -98,7 +98,7 @@ function checked(agent: object): AnyAgent {
 }
 
 function runnerOf(config: Partial<RunConfig>, models: Models): InstanceType<typeof Runner> {
-  // A runner without a provider has that of the SDK, which names models of OpenAI.
+  // A runner without a provider uses the SDK's default, which resolves names to OpenAI models.
   const provider: ModelProvider = config.modelProvider ?? new Runner().config.modelProvider;
   const { model, tracingDisabled = true, toolNotFoundBehavior = "return_error_to_model" } = config;
   return new Runner({
@@ -110,7 +110,7 @@ function runnerOf(config: Partial<RunConfig>, models: Models): InstanceType<type
   });
 }
 
-/** The stored run, with the decisions. */
+/** Restores the stored run, and applies the decisions. */
 async function continued(
   agent: AnyAgent,
   { loop, approvals, decisions }: Answered,

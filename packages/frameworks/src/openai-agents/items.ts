@@ -1,7 +1,7 @@
 import type { AgentInputItem } from "@openai/agents";
 import type { ChatMessage } from "../shared/messages.ts";
 
-/* The conversation as input of a model. */
+/* The conversation as model input. */
 
 type UserContent = Exclude<Extract<AgentInputItem, { readonly role: "user" }>["content"], string>;
 

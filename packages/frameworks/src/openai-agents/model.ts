@@ -5,16 +5,16 @@ import { checkAnswerSize, Pieces, piecesOf, type Answers } from "../shared/answe
 import { wellFormed } from "../shared/json.ts";
 import type { Gate } from "../shared/results.ts";
 
-/* A model whose answers are steps: stored as output items, replayed as text and items (docs/decisions/frameworks.md). */
+/* A model whose answers are steps: stored as output items, and replayed as text and items (docs/decisions/frameworks.md). */
 
 type Response = Extract<StreamEvent, { readonly type: "response_done" }>["response"];
 
 /** A stored answer. */
 interface Answer {
   readonly response: Response;
-  /** Lengths of the pieces that its text was streamed in. */
+  /** Lengths of the streamed pieces of its text. */
   readonly pieces: readonly number[];
-  /** The streamed text, if it is not that of the response. */
+  /** The streamed text, if it differs from the response. */
   readonly text?: string;
 }
 
@@ -35,7 +35,7 @@ export class Models {
     return { getModel: async (name) => this.of(await provider.getModel(name)) };
   }
 
-  /** A model whose streamed answers are steps: the loop streams all of its own. */
+  /** A model whose streamed answers are steps. The loop streams all answers of its own. */
   of(model: Model): Model {
     const { supportsPromptModelSelection } = model;
     return {
@@ -47,7 +47,7 @@ export class Models {
   }
 
   async *#stream(model: Model, request: ModelRequest): AsyncGenerator<StreamEvent, void, void> {
-    // The call of an agent that is a tool: the result of the tool is a step.
+    // A call by an agent used as a tool: the tool's result is the step.
     if (this.#gate.running > 0) {
       for await (const event of model.getStreamedResponse(request)) yield event;
       return;
@@ -75,8 +75,8 @@ export class Models {
 }
 
 /**
- * Passes the text of an answer on while it comes, and returns the answer once it is complete. Events of providers are left out. What the
- * response has beyond the text that was streamed follows at its end.
+ * Forwards the text of an answer while it streams, and returns the complete answer. Omits provider events. Text that the response has beyond the
+ * streamed text follows at the end.
  */
 async function record(
   events: AsyncIterable<StreamEvent>,
@@ -97,17 +97,17 @@ async function record(
     checkAnswerSize((bytes += utf8Length(event.delta)));
     await pass(streamed.add(event.delta));
   }
-  if (response === undefined) throw new Error("The answer of the model ended without its response");
+  if (response === undefined) throw new Error("The model's answer ended without a response");
   await pass(streamed.end());
   const text = textOf(response);
   if (text.startsWith(streamed.text)) await pass(streamed.add(text.slice(streamed.text.length)) + streamed.end());
-  // The rest repeats the request.
+  // The other members repeat the request.
   const { id, requestId, usage, output, rawUsage } = response;
   const kept = { id, usage, output, ...(requestId !== undefined && { requestId }), ...(rawUsage && { rawUsage }) };
   return { response: kept, pieces: streamed.lengths, ...(text !== streamed.text && { text: streamed.text }) };
 }
 
-/** The text of a response. A model may answer anything. */
+/** The text of a response. Its shape is untrusted. */
 function textOf({ output }: Response): string {
   if (!Array.isArray(output)) return "";
   const texts = output

@@ -1,9 +1,9 @@
 import type { Agent, AgentOutputType, RunConfig } from "@openai/agents";
 import type { AgentDefinition, Turn } from "@parley/server";
 
-/* What the adapter takes. */
+/* The adapter's inputs. */
 
-/** Description and behaviour of the agent, as `defineAgent()` takes them, and options of the adapter. `resumable` is true by default. */
+/** Description and behaviour of the agent, as for `defineAgent()`, and options of the adapter. `resumable` is true by default. */
 export type OpenAIAgentDefinition<Context = unknown> = BaseDefinition &
   (unknown extends Context
     ? {
@@ -22,11 +22,11 @@ interface BaseDefinition extends Omit<AgentDefinition, "onMessage" | "extensions
   readonly reasoning?: boolean;
   /** How much of the conversation the model reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };
-  /** How often the model is called for one message. More fail the task. Default 10, as in the SDK. */
+  /** Maximum model calls for one message. Exceeding it fails the task. Default: 10, as in the SDK. */
   readonly maxTurns?: number;
   /**
-   * Configuration of the `Runner`, such as a `modelProvider`. Tracing is off unless `tracingDisabled` is false: the SDK sends traces to OpenAI. A
-   * call of an unknown tool is an error that the model reads unless `toolNotFoundBehavior` says otherwise.
+   * Configuration of the `Runner`, such as a `modelProvider`. Tracing is off unless `tracingDisabled` is false, because the SDK sends traces to
+   * OpenAI. By default a call to an unknown tool returns an error to the model; `toolNotFoundBehavior` changes that.
    */
   readonly runConfig?: Partial<RunConfig>;
 }

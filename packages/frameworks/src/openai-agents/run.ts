@@ -6,21 +6,21 @@ import { toJson, toPlainJson } from "../shared/json.ts";
 import { succeeded } from "../shared/outcome.ts";
 import type { AnyAgent } from "./port.ts";
 
-/* One run of an agent: the events of its stream as events of the turn. */
+/* One run of an agent: converts the events of its stream to events of the turn. */
 
 type Result = StreamedRunResult<unknown, AnyAgent>;
 type Interruption = Result["interruptions"][number];
 
 interface RunOptions {
   readonly reasoning: boolean;
-  /** Whether text is shown only once it has passed the guardrails of the run. */
+  /** Whether text is shown only after it passes the guardrails of the run. */
   readonly guarded: boolean;
 }
 
-/** An event of the stream, or the name of a tool that is called now. */
+/** An event of the stream, or the name of a tool that is being called. */
 type Note = RunStreamEvent | string;
 
-/** Starts a run. `called` is to be called when a tool is called. */
+/** Starts a run, which must report each tool call to `called`. */
 export type Start = (called: (name: string) => void) => Promise<Result>;
 
 /** Runs an agent, and ends the turn: completed, failed, or with a question. */
@@ -60,14 +60,14 @@ function pump(result: Result, writer: WritableStreamDefaultWriter<Note>): void {
 
 async function question(turn: Turn, { interruptions, runContext, state }: Result): Promise<AgentEvent> {
   const approvals = await Promise.all(interruptions.map(approvalIn));
-  // The context is made again for the next turn, and may hold secrets or what is not JSON.
+  // Not stored: the next turn creates the context again, and it may hold secrets or values that are not JSON.
   runContext.context = {};
   return suspend(turn, "openaiAgents", { run: toJson(withoutContext(state.toString())) }, approvals);
 }
 
 interface StoredRun {
   readonly context: object;
-  /** Runs of agents that are tools, as JSON text. */
+  /** Runs of agents used as tools, as JSON text. */
   readonly pendingAgentToolRuns?: Readonly<Record<string, string>>;
 }
 
@@ -104,13 +104,13 @@ function* outcome(turn: Turn, { finalOutput, runContext }: Result, shown: string
   yield* succeeded(turn, undefined, metadata);
 }
 
-/** What the user reads of errors of the SDK. The log has the error. */
+/** User-facing texts for SDK errors. The log has the error itself. */
 const sentences: Readonly<Record<string, string>> = {
-  MaxTurnsExceededError: "The agent stopped: it called its model too often",
-  InputGuardrailTripwireTriggered: "A guardrail refused the message",
+  MaxTurnsExceededError: "The agent exceeded its limit of model calls",
+  InputGuardrailTripwireTriggered: "A guardrail rejected the message",
   OutputGuardrailTripwireTriggered: "A guardrail withheld the answer",
-  ToolInputGuardrailTripwireTriggered: "A guardrail stopped the call of a tool",
-  ToolOutputGuardrailTripwireTriggered: "A guardrail withheld the result of a tool",
+  ToolInputGuardrailTripwireTriggered: "A guardrail blocked a tool call",
+  ToolOutputGuardrailTripwireTriggered: "A guardrail withheld a tool result",
   ModelRefusalError: "The model refused to answer",
   ModelBehaviorError: "The model gave an answer that the agent cannot use",
 };
@@ -158,9 +158,9 @@ class Events {
   *#item(
     item: Extract<RunStreamEvent, { readonly type: "run_item_stream_event" }>["item"],
   ): Generator<AgentEvent, void, void> {
-    // A run that a tool ends shows its result.
+    // If a tool ends the run, its result is shown.
     if (item.type === "tool_call_output_item") this.shown = "";
-    // Tools of the provider; those of the agent tell when they are called.
+    // Provider tools only: the agent's own tools report their calls.
     if (item.type === "tool_call_item" && item.rawItem.type !== "function_call")
       yield this.#calling("name" in item.rawItem ? String(item.rawItem.name) : item.rawItem.type);
     if (item.type === "handoff_output_item")

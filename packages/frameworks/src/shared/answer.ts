@@ -3,7 +3,7 @@ import type { StreamResponse } from "@parley/a2a/model";
 import type { AnswerChunks } from "./chunks.ts";
 import type { A2AChunk } from "./types.ts";
 
-/** The stream of one answer. It reads an event only when the page wants more. */
+/** The stream of one answer. It reads an event only when the page requests more. */
 export class Answer {
   readonly chunks: AnswerChunks;
   readonly #events: AsyncIterator<StreamResponse, void, void>;
@@ -44,7 +44,7 @@ export class Answer {
     return this;
   }
 
-  /** The task, once an event has named it; `undefined` after a direct reply. */
+  /** Resolves to the task once an event names it; to `undefined` after a direct reply. */
   async task(): Promise<string | undefined> {
     while (this.chunks.metadata.taskId === undefined && !this.#ended) await this.#read();
     return this.chunks.metadata.taskId;

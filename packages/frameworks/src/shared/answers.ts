@@ -4,16 +4,16 @@ import type { Turn } from "@parley/server";
 import type { Budget } from "./budget.ts";
 import { digestOf, fromJson, toJson, wellFormed } from "./json.ts";
 
-/* Answers of models as steps. */
+/* Model answers as steps. */
 
-/** Stores the answers of one turn. They are numbered in the order of the calls. */
+/** Stores the model answers of one turn, numbered in the order of the calls. */
 export class Answers {
   readonly #turn: Turn;
   readonly #budget: Budget;
   #count = 0;
   #open = 0;
   #isParallel = false;
-  /** Numbers of answers that failed, by what was asked: a retry asks the same. */
+  /** Numbers of failed answers, by prompt: a retry has the same prompt. */
   readonly #failed = new Map<string, number>();
 
   constructor(turn: Turn, budget: Budget) {
@@ -22,9 +22,9 @@ export class Answers {
   }
 
   /**
-   * Calls a model once for an answer. `call` is not called if the answer is stored.
+   * Calls a model once for an answer. Does not call `call` if the answer is stored.
    *
-   * @param asked - What the model is asked, without instructions, which often name the time.
+   * @param asked - The prompt, without instructions, which often contain the time.
    */
   async of<Answer extends object>(asked: unknown, call: () => Promise<Answer>): Promise<Answer> {
     const messages = toJson(asked);
@@ -36,10 +36,11 @@ export class Answers {
       const stored = await this.#turn.step(`model ${number}`, async () => toJson({ ...(await call()), prompt }));
       this.#budget.add(JSON.stringify(stored));
       const answer = fromJson(stored) as Answer & { readonly prompt: string };
-      if (answer.prompt !== prompt) this.#turn.logger.warn("Replaying a model answer to other messages", { number });
+      if (answer.prompt !== prompt)
+        this.#turn.logger.warn("Replaying a model answer to different messages", { number });
       return answer;
     } catch (error) {
-      // Frameworks call again after an error that may pass. Beside other calls, only what is asked tells that call from theirs.
+      // Frameworks retry after a transient error. Among parallel calls, only the prompt identifies the retry.
       if (this.#isParallel) this.#failed.set(JSON.stringify(messages), number);
       else this.#count -= 1;
       throw error;
@@ -48,7 +49,7 @@ export class Answers {
     }
   }
 
-  /** At once, for calls that run at the same time. */
+  /** Synchronous, so that parallel calls get different numbers. */
   #numberOf(messages: JsonValue): number {
     const key = this.#failed.size === 0 ? "" : JSON.stringify(messages);
     const number = this.#failed.get(key) ?? (this.#count += 1);
@@ -57,15 +58,15 @@ export class Answers {
   }
 }
 
-/** Fails once it is known that an answer cannot be stored: a model that never ends must not fill the memory. */
+/** Fails as soon as an answer is too large to store: an endless answer must not exhaust the memory. */
 export function checkAnswerSize(bytes: number): void {
-  if (bytes > stepBounds.result) throw new Error(`The answer of the model takes more than ${stepBounds.result} bytes`);
+  if (bytes > stepBounds.result) throw new Error(`The model's answer exceeds ${stepBounds.result} bytes`);
 }
 
 const pieceDelay = 50;
 const maxPiece = 4096;
 
-/** Cuts a streamed text into pieces of about 50 ms. A replay makes the same pieces, so that no reader gets an artifact again. */
+/** Splits a streamed text into pieces of about 50 ms. A replay makes the same pieces, so that no reader gets an artifact twice. */
 export class Pieces {
   /** All pieces so far. */
   text = "";
@@ -81,13 +82,13 @@ export class Pieces {
   /** Returns the piece that is due, often an empty one. */
   add(delta: string): string {
     this.#pending += delta;
-    // The other half of the pair may follow.
+    // The other half of the surrogate pair may follow.
     if (/[\ud800-\udbff]$/.test(this.#pending)) return "";
     const isDue = this.#pending.length >= maxPiece || this.#clock.elapsed() - this.#sentAt >= pieceDelay;
     return isDue ? this.end() : "";
   }
 
-  /** Returns what is left. */
+  /** Returns the rest. */
   end(): string {
     const piece = wellFormed(this.#pending);
     this.#pending = "";

@@ -2,22 +2,22 @@ import { data, text, type JsonObject, type JsonValue, type Part } from "@parley/
 import type { AgentEvent, Turn } from "@parley/server";
 import { digestOf, isList, isObject, toPlainJson } from "./json.ts";
 
-/* Tool approvals of frameworks as questions (docs/ai-sdk.md). */
+/* Turns tool approvals of frameworks into questions (docs/ai-sdk.md). */
 
-/** A tool call that waits for an approval. */
+/** A tool call that waits for approval. */
 export interface Approval {
   readonly approvalId: string;
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: JsonValue;
-  /** SHA-256 over the canonical JSON of `{ toolName, input }`: an answer names what it approves. */
+  /** SHA-256 of the canonical JSON of `{ toolName, input }`. The answer repeats it. */
   readonly digest: string;
 }
 
-/** A question that is not answered: a part of the state of the task. */
+/** An open question. It is stored in the state of the task. */
 interface Asked {
   readonly approvals: readonly Approval[];
-  /** The turn that has asked. */
+  /** The turn that asked. */
   readonly turn: number;
 }
 
@@ -28,14 +28,14 @@ export interface Decision {
 
 /** A suspended loop, with the answer to its question. */
 export interface Answered {
-  /** What `suspend()` has stored. */
+  /** The loop that `suspend()` stored. */
   readonly loop: JsonObject;
   readonly approvals: readonly Approval[];
-  /** One for each approval. */
+  /** One per approval. */
   readonly decisions: readonly Decision[];
 }
 
-/** A tool call of a framework that needs an approval. */
+/** A tool call of a framework that needs approval. */
 export interface ApprovalRequest {
   readonly approvalId: string;
   readonly toolCall: { readonly toolCallId: string; readonly toolName: string; readonly input: unknown };
@@ -47,13 +47,13 @@ export async function approvalOf({ approvalId, toolCall }: ApprovalRequest): Pro
   return { approvalId, toolCallId, toolName, input, digest: await digestOf({ toolName, input }) };
 }
 
-/** Stores the loop under the name of its framework, and asks. */
+/** Stores the loop under the name of its framework, and asks for the approvals. */
 export function suspend(turn: Turn, framework: string, loop: JsonObject, approvals: readonly Approval[]): AgentEvent {
   turn.setState({ [framework]: { ...loop, approvals: jsonOf(approvals), turn: turn.number } });
   return ask(turn, approvals);
 }
 
-/** The loop that is suspended, with the answer; or the question, again, for an answer that does not fit. `undefined`: nothing is suspended. */
+/** The suspended loop with the answer, or the question again if the answer does not fit. `undefined` if nothing is suspended. */
 export function resume(turn: Turn, framework: string): Answered | { readonly ask: AgentEvent } | undefined {
   const state = turn.state() as Readonly<Record<string, JsonObject & Asked>> | undefined;
   const loop = state?.[framework];
@@ -69,10 +69,10 @@ function jsonOf(approvals: readonly Approval[]): readonly JsonObject[] {
 }
 
 /**
- * Whether the sender can have seen the question. The message of a turn that crashed after it had asked has not, nor has one that waited
- * while the question arose: its `yes` was for something else.
+ * Whether the sender can have seen the question. Not if the message started the turn that asked (and crashed), or was already waiting then: its
+ * `yes` answers something else.
  *
- * @param asked - The turn that has asked.
+ * @param asked - The turn that asked.
  * @param asks - Whether a part belongs to the question.
  */
 export function hasSeen({ task, message, number }: Turn, asked: number, asks: (part: Part) => boolean): boolean {
@@ -83,7 +83,7 @@ export function hasSeen({ task, message, number }: Turn, asked: number, asks: (p
   return said < 0 || said > question;
 }
 
-/** Whether a part is the data of a question with these approvals. */
+/** Whether a part is the data of a question about these approvals. */
 function names({ data: value }: Part, ids: ReadonlySet<string>): boolean {
   const list = isObject(value) ? value["approvals"] : undefined;
   return (
@@ -104,7 +104,7 @@ function ask(turn: Turn, approvals: readonly Approval[]): AgentEvent {
   return turn.inputRequired([text(question), data({ approvals: jsonOf(approvals) }), form]);
 }
 
-/** Names of the fields: without a number for a single approval. */
+/** The suffix of field names: a number, unless there is only one approval. */
 function suffix(approvals: readonly Approval[], at: number): string {
   return approvals.length === 1 ? "" : `${at + 1}`;
 }
@@ -125,7 +125,7 @@ function formOf(approvals: readonly Approval[]): JsonObject {
 const yes = /^\s*(y|yes|ok|okay|approve|approved|allow)[.!]?\s*$/i;
 const no = /^\s*(n|no|deny|denied|reject|refuse)[.!]?\s*$/i;
 
-/** The decision for each approval. `undefined`: one is missing, or names other arguments. */
+/** The decision for each approval. `undefined` if one is missing, or is for other arguments. */
 function decisionsOf(turn: Turn, approvals: readonly Approval[]): readonly Decision[] | undefined {
   const given = turn.message.parts.flatMap((part) => answersIn(part, approvals));
   const isText = turn.message.parts.every(({ text }) => text !== undefined);
@@ -144,7 +144,7 @@ function decisionsOf(turn: Turn, approvals: readonly Approval[]): readonly Decis
     const { approved, reason } = answer;
     decisions.push({ approved, ...(reason !== undefined && { reason }) });
   }
-  // An answer to something else is not ignored: the sender has seen another question.
+  // An answer to anything else makes all invalid: the sender saw another question.
   return left.length === 0 ? decisions : undefined;
 }
 

@@ -11,42 +11,42 @@ import { dataUrlOf, FileParts, safeMediaType, safeUrl, type OpenFile } from "./f
 import { approvalsIn, formIn } from "./questions.ts";
 import type { A2AChunk, A2AMetadata } from "./types.ts";
 
-/** What the user has seen of an artifact. */
+/** The part of an artifact that the user has seen. */
 interface Shown {
   readonly text: GrowingText;
-  /** How much of the text earlier answers have. */
+  /** Length of the text that earlier answers contain. */
   from: number;
   readonly name: string | undefined;
-  /** Bytes that have arrived of its files. */
+  /** Bytes of its files that have arrived. */
   files: FileParts;
   /** Whether its text part was started. */
   open: boolean;
-  /** How many parts there are beside the text. */
+  /** Number of parts other than text. */
   others: number;
 }
 
-/** What an answer is made with. */
+/** The inputs of an answer. */
 interface AnswerInit {
-  /** Id of its message, equal whenever the answer is read again. */
+  /** Id of its message. It is the same when the answer is read again. */
   readonly messageId: string;
   readonly maxFileBytes: number;
-  /** Whether the events are those of the whole task. Its earlier turns, which ended with a question, are other messages. */
+  /** Whether the events cover the whole task. Earlier turns, which ended with a question, are other messages. */
   readonly isReplay?: boolean;
-  /** Whether a question for approvals is shown as its text. Otherwise as calls of tools. */
+  /** Whether a question for approvals is shown as text. Default: as tool calls. */
   readonly approvalsAsText?: boolean;
 }
 
 /**
- * The events of one answer as chunks of the AI SDK's UI message stream. The text of an artifact is one text part; all else comes as files and
- * data parts. Where an agent replaces a text by another one, after a crash, `reset-step` empties the message (ai 7), and all of it is sent again.
+ * Converts the events of one answer to chunks of the AI SDK's UI message stream. The text of an artifact is one text part; everything else becomes
+ * file and data parts. If an agent replaces a text after a crash, `reset-step` empties the message (ai 7), and all of it is sent again.
  */
 export class AnswerChunks {
   readonly #init: AnswerInit;
   readonly #emit: (chunk: A2AChunk, id?: string) => void;
   readonly #artifacts = new Map<string, Shown>();
-  /** Chunks of everything but the texts of artifacts, by part. */
+  /** Chunks of everything except artifact texts, by part. */
   readonly #kept = new Map<string, readonly A2AChunk[]>();
-  /** Those that earlier answers have. */
+  /** The chunks that earlier answers contain. */
   readonly #before = new Map<string, readonly A2AChunk[]>();
   #metadata: A2AMetadata["a2a"] = {};
   /** The task of the first event. */
@@ -54,8 +54,8 @@ export class AnswerChunks {
   #lastStatus: TaskStatus | undefined;
 
   /**
-   * @param emit - Called with each chunk. `id`: what the chunk belongs to, for those without an id.
-   * @param before - The answer before, if it ended with a question of the same task. What it has is left out: the first event has the whole task.
+   * @param emit - Called with each chunk. `id` identifies what the chunk belongs to, if it has no id of its own.
+   * @param before - The previous answer, if it ended with a question of the same task. Its content is omitted, because the first event has the whole task.
    */
   constructor(init: AnswerInit, emit: (chunk: A2AChunk, id?: string) => void, before?: AnswerChunks) {
     this.#init = init;
@@ -70,7 +70,7 @@ export class AnswerChunks {
     this.#before = new Map([...before.#before, ...before.#kept]);
   }
 
-  /** What is known of the answer's task. */
+  /** The known metadata of the answer's task. */
   get metadata(): A2AMetadata["a2a"] {
     return this.#metadata;
   }
@@ -87,7 +87,7 @@ export class AnswerChunks {
     this.#emit({ type: "start-step" });
   }
 
-  /** Events of another task are left out. */
+  /** Ignores events of another task. */
   apply({ task, message, artifactUpdate, statusUpdate }: StreamResponse): void {
     const update = artifactUpdate ?? statusUpdate;
     if (update !== undefined && !this.#isOwn(update)) return;
@@ -120,7 +120,7 @@ export class AnswerChunks {
     this.#emit({ type: "finish", finishReason: "stop", messageMetadata: { a2a: this.#metadata } });
   }
 
-  /** Some agents do not send the task first. */
+  /** Takes the task from the first update, because some agents do not send the task first. */
   #isOwn({ taskId, contextId }: { readonly taskId: string; readonly contextId: string }): boolean {
     if (this.#taskId === undefined) this.#note(taskId, contextId === "" ? undefined : contextId);
     this.#taskId ??= taskId;
@@ -192,7 +192,7 @@ export class AnswerChunks {
     this.#keep(id, [{ type: "data-artifact", id, data: { ...from, data: part.data } }]);
   }
 
-  /** Sends what is not text. A part that arrives again, as after a crash, is sent only if it differs. */
+  /** Sends non-text parts. A repeated part, such as after a crash, is sent only if it differs. */
   #keep(id: string, chunks: readonly A2AChunk[]): void {
     const known = this.#kept.get(id) ?? this.#before.get(id);
     if (known !== undefined && JSON.stringify(known) === JSON.stringify(chunks)) return;
@@ -202,7 +202,7 @@ export class AnswerChunks {
     for (const chunk of chunks) this.#emit(chunk, id);
   }
 
-  /** Empties the message: what follows belongs to the next turn. */
+  /** Empties the message, because the following events belong to the next turn. */
   #restart(): void {
     this.#forget();
     this.#emit({ type: "reset-step" });
@@ -240,7 +240,7 @@ export class AnswerChunks {
     if (state === "TASK_STATE_CANCELED") this.#emit({ type: "abort", reason: text || "The task was canceled" });
   }
 
-  /** A message of the agent: a reply, a question, or what it says at the end. */
+  /** Shows a message from the agent: a reply, a question, or a final message. */
   #say(messageId: string, parts: readonly Part[]): void {
     // An artifact may have the same id.
     const id = `message:${messageId}`;
@@ -252,7 +252,7 @@ export class AnswerChunks {
         { type: "data-approval", id: approvalId, data: { approvalId, ...(digest !== undefined && { digest }) } },
       ]);
     }
-    // The tools of the page's library show an approval; its text and its form are for those that cannot.
+    // The page's library shows the approval as a tool call. The text and the form are for clients that cannot.
     if (approvals.length > 0) return;
     const text = textOf(parts);
     if (text !== "" && !this.#mirrors(text)) {
@@ -273,7 +273,7 @@ export class AnswerChunks {
     this.#file(id, shown, shown.files.end());
   }
 
-  /** Whether a text repeats what the artifacts have, as some agents do for clients that show no artifacts. */
+  /** Whether a text repeats the artifacts, which some agents do for clients that do not show artifacts. */
   #mirrors(text: string): boolean {
     const shown = [...this.#artifacts.values()].map((each) => each.text.shown);
     return [...shown, shown.join(""), shown.join("\n")].some((each) => each.trim() === text.trim());

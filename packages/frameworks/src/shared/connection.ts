@@ -1,6 +1,6 @@
 import { connect, type Client, type ConnectOptions } from "@parley/a2a";
 
-/** The agent of a front end: its URL, which is connected to with the first message, or a client. */
+/** The agent of a front end: a client, or a URL to connect to with the first message. */
 export class Connection {
   readonly #agent: string | Client;
   readonly #options: ConnectOptions | undefined;
@@ -14,7 +14,7 @@ export class Connection {
   client(): Promise<Client> {
     if (typeof this.#agent !== "string") return Promise.resolve(this.#agent);
     this.#client ??= connect(this.#agent, this.#options).catch((error: unknown) => {
-      // The next message tries again.
+      // The next message retries.
       this.#client = undefined;
       throw error;
     });

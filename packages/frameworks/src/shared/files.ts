@@ -1,9 +1,9 @@
 import { bytesOf, file, type Part, type RawPart } from "@parley/a2a/model";
 
-/** Largest file that is shown whole. */
+/** Default maximum size of an embedded file. */
 export const defaultFileBytes: number = 8 * 1024 * 1024;
 
-/** Bytes of a file that arrive as the parts of an artifact. */
+/** A file whose bytes arrive as parts of an artifact. */
 export interface OpenFile {
   readonly filename: string | undefined;
   readonly mediaType: string;
@@ -11,7 +11,7 @@ export interface OpenFile {
   bytes: number;
 }
 
-/** Whether a part continues a file: further parts of one have its name and type, or none. */
+/** Whether a part continues a file: it then repeats the file's name and type, or has none. */
 function continues({ filename, mediaType }: RawPart, open: OpenFile): boolean {
   return (
     (filename === undefined || filename === open.filename) &&
@@ -28,7 +28,7 @@ export class FileParts {
     this.#maxBytes = maxBytes;
   }
 
-  /** Adds a part with bytes. Returns the file before it, if this is the next one. */
+  /** Adds a part with bytes. If it starts a new file, returns the previous one. */
   add(part: RawPart): OpenFile | undefined {
     const before = this.#open !== undefined && !continues(part, this.#open) ? this.end() : undefined;
     const { filename } = part;
@@ -41,7 +41,7 @@ export class FileParts {
     return before;
   }
 
-  /** The last file. */
+  /** Returns the last file. */
   end(): OpenFile | undefined {
     const open = this.#open;
     this.#open = undefined;
@@ -49,19 +49,19 @@ export class FileParts {
   }
 }
 
-/** A media type that an agent chose, which becomes part of a URL. */
+/** Validates an agent's media type, because it becomes part of a URL. */
 export function safeMediaType(mediaType = ""): string {
   return /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:; ?charset=[\w-]{1,40})?$/.test(mediaType)
     ? mediaType
     : "application/octet-stream";
 }
 
-/** A URL that an agent chose, for a page that makes a link or an image of it. `undefined`: not of the web, such as `javascript:`. */
+/** Validates an agent's URL, because a page may link to it or show it as an image. `undefined` unless it is http(s), such as for `javascript:`. */
 export function safeUrl(url: string): string | undefined {
   return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? url : undefined;
 }
 
-/** The content as a `data:` URL; `undefined` if it is too large. */
+/** The content as a `data:` URL. `undefined` if it is too large. */
 export function dataUrlOf({ parts, mediaType, bytes }: OpenFile): string | undefined {
   const [first] = parts;
   if (first === undefined && bytes > 0) return undefined;
@@ -79,7 +79,7 @@ function joined(parts: readonly RawPart[]): string {
   return file(all).raw;
 }
 
-/** A file of the user, from a URL: `data:` or of the web. */
+/** A user's file, from a `data:` or http(s) URL. */
 export function fileOf(url: string, { mediaType, filename }: Named): Part {
   const options = { ...(mediaType !== undefined && { mediaType }), ...(filename !== undefined && { filename }) };
   const base64 = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];

@@ -2,17 +2,17 @@ import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
 import { fromBase64, toBase64, type JsonObject, type JsonValue } from "@parley/a2a/model";
 
-/* Values of frameworks as JSON, for steps and states. */
+/* Framework values as JSON, for steps and states. */
 
-/** Members that stand for what JSON cannot hold. */
+/** Members that encode values that JSON cannot represent. */
 const bytesKey = "$bytes";
 const urlKey = "$url";
 const dateKey = "$date";
-/** An object that has one of these members itself, such as in Extended JSON of MongoDB. */
+/** Wraps an object that has one of these members itself, such as MongoDB Extended JSON. */
 const plainKey = "$plain";
 const marks: ReadonlySet<string> = new Set([bytesKey, urlKey, dateKey, plainKey]);
 
-/** A value as JSON text: bytes, URLs and dates are kept, functions are not. `undefined` becomes null. */
+/** A value as JSON text. Preserves bytes, URLs and dates, and drops functions. `undefined` becomes null. */
 export function toJsonText(value: unknown): string {
   return textOf(new Marking(true).of(value));
 }
@@ -21,22 +21,22 @@ function textOf(json: unknown): string {
   return withoutHalves(JSON.stringify(json ?? null));
 }
 
-/** Half of a surrogate pair, which only an escape can write: UTF-8 has no form of it. */
+/** Replaces lone surrogates. JSON can escape them, but UTF-8 cannot encode them. */
 function withoutHalves(json: string): string {
   return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\\ufffd");
 }
 
-/** The value of a JSON text that another library has written. */
+/** Parses a JSON text from another library. */
 export function parseJson(json: string): JsonValue {
   return JSON.parse(withoutHalves(json)) as JsonValue;
 }
 
-/** A text without halves of surrogate pairs. */
+/** A text without lone surrogates. */
 export function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, "\ufffd");
 }
 
-/** A value as JSON for others to read: bytes as base64, URLs and dates as text. */
+/** A value as plain JSON for other readers: bytes as base64, URLs and dates as text. */
 export function toPlainJson(value: unknown): JsonValue {
   return JSON.parse(textOf(new Marking(false).of(value))) as JsonValue;
 }
@@ -46,7 +46,7 @@ export function toJson(value: unknown): JsonValue {
   return JSON.parse(toJsonText(value)) as JsonValue;
 }
 
-/** The value that `toJson()` was given. */
+/** Reverses `toJson()`. */
 export function fromJson(json: JsonValue | undefined): unknown {
   if (isList(json)) return json.map(fromJson);
   if (!isObject(json)) return json;
@@ -74,12 +74,12 @@ function membersOf(json: JsonObject): object {
 }
 
 const maxDepth = 100;
-/** About how many characters a value may take. More would fill the memory: also a small one may refer to its members again and again. */
+/** Approximate maximum of characters, to limit memory. Even a small value can expand without bound by repeated references. */
 const maxSize = 32 << 20;
 
-/** Makes a value JSON that can be written. */
+/** Converts a value to serializable JSON. */
 class Marking {
-  /** Whether values that JSON cannot hold are marked, so that they can be restored. */
+  /** Whether values that JSON cannot represent are marked, so that they can be restored. */
   readonly #keeps: boolean;
   #left: number;
 
@@ -99,13 +99,13 @@ class Marking {
     if (value instanceof Date) return null;
     if (value instanceof Error) return { name: value.name, message: value.message };
     if (Array.isArray(value)) {
-      // Holes are not members, but text.
+      // Counts holes too: they become text.
       this.#count(value.length);
       return value.map((member) => this.of(member, depth + 1));
     }
     if ("toJSON" in value && typeof value.toJSON === "function")
       return this.of(Reflect.apply(value.toJSON, value, []), depth + 1);
-    // Each number becomes a member with a name.
+    // Each number becomes a named member.
     if (ArrayBuffer.isView(value)) this.#count(value.byteLength * 4);
     const entries = Object.entries(value);
     const isEscaped = this.#keeps && entries.some(([name]) => marks.has(name));
@@ -120,7 +120,7 @@ class Marking {
   }
 }
 
-/** Whether a value takes more than about so many characters as JSON. It is not written for that: other writers take many times the memory. */
+/** Whether a value exceeds approximately `size` characters as JSON. Does not serialize it, because serializers take many times the memory. */
 export function isLarger(value: unknown, size: number): boolean {
   try {
     new Marking(false, size).of(value);
@@ -136,7 +136,7 @@ function specialOf(value: object): readonly [key: string, text: string] | undefi
   return value instanceof Date && !Number.isNaN(value.getTime()) ? [dateKey, value.toISOString()] : undefined;
 }
 
-/** SHA-256 over canonical JSON (RFC 8785), in hexadecimal. */
+/** SHA-256 of canonical JSON (RFC 8785), in hexadecimal. */
 export async function digestOf(json: JsonValue): Promise<string> {
   return toHex(await sha256(canonicalJson(json)));
 }

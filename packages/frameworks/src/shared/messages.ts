@@ -1,7 +1,7 @@
 import { bytesOf, type Part } from "@parley/a2a/model";
 import type { HistoryEntry } from "@parley/server";
 
-/* The conversation as messages of a model. */
+/* The conversation as model messages. */
 
 /** A `ModelMessage` with texts and files. */
 export interface ChatMessage {
@@ -13,7 +13,7 @@ type ChatPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "file"; readonly data: string; readonly mediaType: string; readonly filename?: string };
 
-/** Entries of one side are joined, since some models refuse two in a row. Entries without content are left out. */
+/** Joins consecutive entries of one side, because some models reject them. Omits empty entries. */
 export function messagesOf(history: readonly HistoryEntry[]): readonly ChatMessage[] {
   const messages: { role: ChatMessage["role"]; content: ChatPart[] }[] = [];
   for (const { role: from, parts } of history) {
@@ -26,11 +26,11 @@ export function messagesOf(history: readonly HistoryEntry[]): readonly ChatMessa
   return messages;
 }
 
-/** URLs are text: the AI SDK would fetch them, and the caller has chosen them. So are the agent's own files, which models do not read. */
+/** URLs become text, because the AI SDK would fetch them and the caller chose them. So do the agent's own files, which models cannot read. */
 function partOf(part: Part, role: ChatMessage["role"]): readonly ChatPart[] {
   const { filename, mediaType = "application/octet-stream" } = part;
   if (part.text !== undefined) return part.text === "" ? [] : [{ type: "text", text: part.text }];
-  // A form is for the program that shows it.
+  // Omits a form, which is for the program that shows it.
   if (part.data !== undefined)
     return mediaType.startsWith("application/schema+json") ? [] : [{ type: "text", text: JSON.stringify(part.data) }];
   if (part.url !== undefined) return [{ type: "text", text: `[File ${filename ?? ""} at ${part.url}]` }];

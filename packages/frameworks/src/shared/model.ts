@@ -5,20 +5,20 @@ import { Answers, checkAnswerSize, Pieces, piecesOf } from "./answers.ts";
 import type { Budget } from "./budget.ts";
 import { toJsonText } from "./json.ts";
 
-/* A model of the AI SDK whose answers are steps: stored as content blocks, replayed as parts (docs/decisions/frameworks.md). */
+/* An AI SDK model whose answers are steps: stored as content blocks, and replayed as parts (docs/decisions/frameworks.md). */
 
-/** A part of a stream, or of a content. The specifications V2, V3 and V4 differ only in members that are passed through. */
+/** A part of a stream or of content. Specifications V2, V3 and V4 differ only in members that are passed through. */
 export interface ModelPart {
   readonly type: string;
   readonly [member: string]: unknown;
 }
 
-/** What a model is called with. */
+/** The options of a model call. */
 export interface ModelOptions {
   readonly prompt: readonly { readonly role: string }[];
 }
 
-/** What V2, V3 and V4 have in common. */
+/** The common members of V2, V3 and V4. */
 export interface AnyModel {
   readonly specificationVersion: string;
   readonly provider: string;
@@ -35,7 +35,7 @@ interface Generated {
 
 /** A stored answer. */
 interface Answer {
-  /** Texts, calls, files…, in order. A text has the lengths of the `pieces` that it was streamed in. */
+  /** Texts, calls, files and others, in order. A text has the lengths of its streamed `pieces`. */
   readonly blocks: readonly ModelPart[];
   /** Reason, usage and metadata. */
   readonly finish: ModelPart;
@@ -43,7 +43,7 @@ interface Answer {
   readonly response?: object;
 }
 
-/** Parts that have an effect once the agent sees them. They are held back until the answer is stored. */
+/** Parts that take effect once the agent sees them. They are held back until the answer is stored. */
 const held = new Set(["tool-call", "tool-result", "tool-approval-request", "finish"]);
 const content = new Set(["source", "file", "reasoning-file", "custom"]);
 const live = new Set([...content, "stream-start", "response-metadata"]);
@@ -126,8 +126,8 @@ interface OpenBlock {
 }
 
 /**
- * Passes an answer on while it comes, and returns it once it is complete. Parts that are out of order are put in order, unknown ones are
- * left out.
+ * Forwards an answer while it streams, and returns it once it is complete. Reorders parts that are out of order, and omits unknown
+ * ones.
  */
 async function record(
   stream: ReadableStream<ModelPart>,
@@ -144,7 +144,7 @@ async function record(
     const { type, delta } = part;
     const bytes =
       typeof delta === "string" ? utf8Length(delta) : held.has(type) || content.has(type) ? sizeOf(part) : 32;
-    // The call repeats the arguments that were streamed.
+    // The call repeats the streamed arguments.
     if (type.startsWith("tool-input-")) passed += bytes;
     else kept += bytes;
     checkAnswerSize(Math.max(kept, passed));
@@ -190,9 +190,9 @@ async function record(
       if (part.type === "response-metadata") response = idsOf(part).response ?? {};
       if (content.has(part.type)) blocks.push(part);
       await write(part);
-    } else turn.logger.warn("Ignoring an unknown part of a model answer", { type: part.type });
+    } else turn.logger.warn("Ignoring an unknown part in a model answer", { type: part.type });
   }
-  if (finish === undefined) throw new Error("The answer of the model ended without its finish part");
+  if (finish === undefined) throw new Error("The model's answer ended without a finish part");
   for (const [key, entry] of open) {
     const id = key.slice(entry.block.type.length + 1);
     await pass(entry, id, entry.pieces.end());

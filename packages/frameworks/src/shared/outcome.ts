@@ -3,13 +3,13 @@ import type { AgentEvent, Turn } from "@parley/server";
 
 /* How an agent's run ends a turn. */
 
-/** Why the model has stopped, and what it has used. */
+/** Why the model stopped, and its token usage. */
 export interface Ended {
   readonly reason: string;
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
-/** Metadata of the last status, by the semantic conventions of OpenTelemetry. */
+/** Metadata of the last status, following the OpenTelemetry semantic conventions. */
 export function metadataOf({ reason, usage: { inputTokens, outputTokens } }: Ended): JsonObject {
   return {
     "gen_ai.response.finish_reasons": [reason],
@@ -24,14 +24,14 @@ export const faults: Readonly<Record<string, string>> = {
   error: "The model failed",
 };
 
-/** Said of an answer that has the reason `length`. */
-export const isCut = "The answer is cut off: it reached the model's limit";
+/** Text for an answer with finish reason `length`. */
+export const isCut = "The answer is incomplete: it reached the model's length limit";
 
 /**
- * Ends a turn that has succeeded. Without a text the end of the function completes the task: a message that has arrived meanwhile is then
- * the next turn, and would be lost behind a completed task.
+ * Ends a successful turn. Without a text, yields no final status: the end of the function completes the task. A message that arrived meanwhile then
+ * becomes the next turn, whereas an explicit completion would lose it.
  *
- * @param settle - Sets the states that the turn leaves. They are stored with its end: a turn that is lost before it needs the earlier ones.
+ * @param settle - Sets the final states. They are stored with the end of the turn, because a turn that is lost earlier needs the old states.
  */
 export function* succeeded(
   turn: Turn,
@@ -45,7 +45,7 @@ export function* succeeded(
   if (said !== undefined) yield ended("TASK_STATE_COMPLETED", said, metadata);
 }
 
-/** The last status of a turn that has failed. */
+/** The last status of a failed turn. */
 export function failed(turn: Turn, said: string, metadata?: JsonObject): AgentEvent {
   turn.setState(undefined);
   return ended("TASK_STATE_FAILED", said, metadata);

@@ -1,20 +1,20 @@
 /* The installed version of a framework. */
 
-/** Versions of a framework that an adapter supports: `min` and above, less than `below`. */
+/** The framework versions that an adapter supports: `min` and above, and lower than `below`. */
 export interface PeerRange {
   /** The subpath of the adapter, such as `ai-sdk`. */
   readonly adapter: string;
   /** Name of the package. */
   readonly name: string;
-  /** A major version, such as `6`; before 1.0 with the minor version, such as `"0.17"`, and the patch. */
+  /** A major version, such as `6`. Below 1.0 also the minor version, such as `"0.17"`, and optionally the patch. */
   readonly min: number | string;
   readonly below: number | string;
 }
 
 /**
- * The version of an installed package. `undefined`: this runtime cannot tell.
+ * The version of an installed package. `undefined` if this runtime cannot determine it.
  *
- * @param from - Where the package is looked up: the URL of the module that imports it.
+ * @param from - The URL of the module that imports the package, for module resolution.
  */
 export function installedVersion(name: string, from: string): string | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?(id: string): ModuleModule | undefined } };
@@ -35,7 +35,7 @@ interface ModuleModule {
   createRequire(from: string): Require;
 }
 
-/** Reads the file by its path: not every package exports its package.json. */
+/** Reads the file by path, because some packages do not export their package.json. */
 function versionOf(name: string, read: Require): string | undefined {
   const folders = read.resolve(name).split(/[\\/]/);
   for (let depth = folders.length - 1; depth > 0; depth -= 1) {
@@ -44,13 +44,13 @@ function versionOf(name: string, read: Require): string | undefined {
       const found = read(path) as { readonly name?: string; readonly version?: string };
       if (found.name === name) return found.version;
     } catch {
-      // A folder of the package.
+      // The path is a folder of the package.
     }
   }
   return undefined;
 }
 
-/** @throws Error for a version out of the range. `version`: `undefined` is accepted. */
+/** @throws Error for a version outside the range. Accepts an `undefined` version. */
 export function checkPeer({ adapter, name, min, below }: PeerRange, version: string | undefined): void {
   if (version === undefined) return;
   const found = rankOf(version);

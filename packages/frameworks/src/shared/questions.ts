@@ -1,15 +1,15 @@
 import type { JsonValue, Part } from "@parley/a2a/model";
 import { isObject } from "@parley/a2a/internal/model/schema";
 
-/* Questions of an agent that a front end shows as a form, or as the approval of a tool call. */
+/* Questions that a front end shows as a form or as a tool approval. */
 
-/** A call that waits for a person's approval, as `fromAISDK()` asks for it. */
+/** A call that waits for approval, in the format of `fromAISDK()`. */
 export interface AskedApproval {
   readonly approvalId: string;
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: JsonValue;
-  /** Digest of tool and arguments; the answer repeats it. */
+  /** Digest of the tool and its arguments. The answer repeats it. */
   readonly digest: string | undefined;
 }
 
@@ -36,7 +36,7 @@ function approvalOf(value: unknown): readonly AskedApproval[] {
   return [{ ...asked, digest: typeof digest === "string" ? digest : undefined }];
 }
 
-/** A person's decision on a call, as a message of the user has it. */
+/** A decision on a call in a user message. */
 export interface ApprovalAnswer {
   readonly approvalId: string;
   readonly approved: boolean;
@@ -44,7 +44,7 @@ export interface ApprovalAnswer {
   readonly digest?: string;
 }
 
-/** The decisions in a message; none if it says anything else. */
+/** The decisions in a message. Empty if it contains anything else. */
 export function approvalAnswersIn(parts: readonly Part[]): readonly ApprovalAnswer[] {
   const answers = parts.flatMap(({ data }): ApprovalAnswer[] => {
     if (!isObject(data)) return [];

@@ -10,9 +10,9 @@ import {
 import { toJson } from "./json.ts";
 import type { ModelPart } from "./model.ts";
 
-/* The answer of a remote agent as parts of a model. */
+/* Converts the answer of a remote agent to model parts. */
 
-/** The content of a message of a user as parts. */
+/** The content of a user message as parts. */
 export function partsOf(content: string | readonly ModelPart[]): readonly Part[] {
   if (typeof content === "string") return [{ text: content }];
   return content.flatMap((part): Part[] => {
@@ -42,21 +42,21 @@ const states: Partial<Record<TaskState, string>> = {
   TASK_STATE_CANCELED: "canceled",
 };
 
-/** What is read of one answer: as much as a task of Parley holds. */
+/** Maximum size of one answer: the size limit of a Parley task. */
 const maxBytes = 32 << 20;
 
-/** The events of a task as parts of a model: artifacts and messages are text and files, progress is reasoning. */
+/** Converts the events of a task to model parts: artifacts and messages become text and files, progress becomes reasoning. */
 export class AnswerParts {
   taskId: string | undefined;
   state: TaskState | undefined;
   /** All text so far. */
   text = "";
-  /** Of each artifact: its text, and how many files were shown. */
+  /** For each artifact: its text, and the number of files shown. */
   readonly #shown = new Map<string, { readonly text: string; readonly files: number }>();
-  /** Ids of messages. A client that reconnects gets the latest one again. */
+  /** Ids of seen messages, because a client that reconnects gets the latest one again. */
   readonly #heard = new Set<string>();
   #count = 0;
-  /** The text of the last message: what the agent asks, or why it has failed. */
+  /** The text of the last message: the question, or why the agent failed. */
   said = "";
   #bytes = 0;
 
@@ -84,7 +84,7 @@ export class AnswerParts {
     yield { type: "finish", finishReason: { unified: "stop", raw: this.state }, usage: noUsage, providerMetadata };
   }
 
-  /** An artifact that begins again shows only what is new of it; text that was shown cannot be taken back. */
+  /** If an artifact starts over, shows only its new text, because shown text cannot be retracted. */
   *#artifact({ artifactId, parts }: Artifact, append: boolean): Generator<ModelPart, void, void> {
     const before = this.#shown.get(artifactId) ?? { text: "", files: 0 };
     const text = parts.map(textOf).join("");
@@ -106,7 +106,7 @@ export class AnswerParts {
     yield* this.#files(parts);
   }
 
-  /** Whether a text repeats what the artifacts have, as some agents do for clients that show no artifacts. */
+  /** Whether a text repeats the artifacts, which some agents do for clients that do not show artifacts. */
   #mirrors(said: string): boolean {
     const shown = [...this.#shown.values()].map(({ text }) => text);
     return [...shown, shown.join(""), shown.join("\n")].some((text) => text.trim() === said.trim());
@@ -120,10 +120,10 @@ export class AnswerParts {
     }
   }
 
-  /** An agent that never ends must not fill the memory. */
+  /** An endless answer must not exhaust the memory. */
   #add(text: string): void {
     this.#bytes += utf8Length(text);
-    if (this.#bytes > maxBytes) throw new Error(`The answer of the remote agent takes more than ${maxBytes} bytes`);
+    if (this.#bytes > maxBytes) throw new Error(`The remote agent's answer exceeds ${maxBytes} bytes`);
   }
 
   *#text(delta: string, kind: "text" | "reasoning"): Generator<ModelPart, void, void> {

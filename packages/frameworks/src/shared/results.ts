@@ -5,33 +5,33 @@ import type { Turn } from "@parley/server";
 import type { Budget } from "./budget.ts";
 import { fromJson, toJsonText } from "./json.ts";
 
-/* Results of tools as steps. */
+/* Tool results as steps. */
 
-/** What a tool knows of its step: an idempotency key, and whether an earlier call may have had its effect. */
+/** The step of a tool: an idempotency key, and whether an earlier attempt may have taken effect. */
 export type ToolStep = Pick<Parameters<Parameters<Turn["step"]>[1]>[0], "key" | "uncertain" | "attempt">;
 
-/** A stored result: the output, or the error. */
+/** A stored output or error. */
 interface Stored {
   readonly output?: JsonValue;
   readonly error?: { readonly name: string; readonly message: string };
 }
 
-/** Holds results back that may prove to be none, such as that of a loop that asks a question. */
+/** Holds results back until they are known to be final. A loop that asks a question has no result yet. */
 export class Gate {
   #opened = deferred<void>();
   #stored: Promise<unknown>[] = [];
 
-  /** How many results are computed now. */
+  /** Number of results in progress. */
   running = 0;
 
-  /** Resolves when the results are to be stored. */
+  /** Resolves when the results may be stored. */
   hold(stored: Promise<unknown>): Promise<void> {
     stored.catch(() => {});
     this.#stored.push(stored);
     return this.#opened.promise;
   }
 
-  /** Stores what is held. */
+  /** Stores the held results. */
   async open(): Promise<void> {
     this.#opened.resolve();
     await Promise.all(this.#stored);
@@ -39,22 +39,22 @@ export class Gate {
     this.#opened = deferred();
   }
 
-  /** Stores nothing of what is held. */
+  /** Discards the held results. */
   close(): void {
     this.#opened.reject(new Error("The result is not complete"));
     this.#opened.promise.catch(() => {});
   }
 }
 
-/** Names of the errors in place of a result that does not fit, and of one that is not JSON. */
+/** Names of the errors that replace a result that is too large or not JSON. */
 const [tooLargeName, notJsonName] = ["ResultTooLarge", "ResultNotStored"];
 
-/** Whether a tool has had a result that cannot be stored. */
+/** Whether the error stands for a result that could not be stored. */
 export function isUnstored(error: unknown): error is Error {
   return error instanceof Error && (error.name === tooLargeName || error.name === notJsonName);
 }
 
-/** Stores the results of one turn. */
+/** Stores the tool results of one turn. */
 export class Results {
   readonly #turn: Turn;
   readonly #budget: Budget;
@@ -66,10 +66,10 @@ export class Results {
   }
 
   /**
-   * Calls a tool once, and returns what is stored. `run` is not called if the result is stored.
+   * Calls a tool once, and returns the stored result. Does not call `run` if the result is stored.
    *
-   * @param abort - Aborts the call, beside the end of the turn.
-   * @param gate - Holds the result back: it is returned at once, and stored when the gate opens.
+   * @param abort - Aborts the call, in addition to the end of the turn.
+   * @param gate - Delays storing: the result is returned immediately, and stored when the gate opens.
    */
   async of(
     toolCallId: string,
@@ -84,9 +84,9 @@ export class Results {
       async ({ key, uncertain, attempt, signal }) => {
         const both = abort === undefined ? signal : AbortSignal.any([signal, abort]);
         const work = run({ key, uncertain, attempt }, both).then(jsonOf);
-        // A tool that ignores its signal ends with it nevertheless.
+        // Does not wait for a tool that ignores its signal.
         const text = await untilAborted(work, both).catch((error: unknown) => {
-          // A call that was aborted has no result: a resumed turn calls the tool again.
+          // An aborted call has no result: a resumed turn calls the tool again.
           if (both.aborted) throw error;
           return toJsonText({ error: errorOf(error) });
         });
@@ -104,7 +104,7 @@ export class Results {
     return outputOf(result);
   }
 
-  /** A result that is too large becomes an error. It is counted at once, for calls that run at the same time. */
+  /** Replaces a result that is too large by an error. Counts synchronously, so that parallel calls stay within the limit. */
   #fitted(text: string): string {
     const { room } = this.#budget;
     const bytes = utf8Length(text);
@@ -113,7 +113,7 @@ export class Results {
     return result;
   }
 
-  /** Models use an id twice. The calls of one answer start in its order, so the numbers are the same in each attempt. */
+  /** Numbers repeated ids, because models may reuse them. The calls of one answer start in order, so the numbers are the same in each attempt. */
   #nameOf(toolCallId: string): string {
     const id = utf8Length(toolCallId) > 200 ? toolCallId.slice(0, 60) : toolCallId;
     const number = (this.#had.get(id) ?? 0) + 1;
@@ -142,6 +142,6 @@ export function errorOf(error: unknown): { readonly name: string; readonly messa
 }
 
 export function tooLarge(bytes: number | string, room: number): Error {
-  const text = `The result has ${bytes} bytes; this task keeps at most ${room}. Ask the tool for less.`;
+  const text = `The result has ${bytes} bytes; at most ${room} fit into this task. Ask the tool for less.`;
   return Object.assign(new Error(text), { name: tooLargeName });
 }

@@ -1,34 +1,34 @@
 import { isInterrupted, isTerminal, type Message, type StreamResponse, type Task } from "@parley/a2a/model";
 
-/* A task of a conversation, as a front end shows it. */
+/* The turns of a task, for a front end. */
 
-/** The id of the message that answers a message. */
+/** The id of the answer to a message. */
 export function answerId(messageId: string): string {
   return `answer-${messageId}`;
 }
 
-/** Whether the answer of a task is under way. */
+/** Whether the answer of a task is in progress. */
 export function isRunning({ status: { state } }: Task): boolean {
   return !isTerminal(state) && !isInterrupted(state);
 }
 
-/** A message of the user and its answer. */
+/** A user message and its answer. */
 export interface TaskTurn {
-  /** `undefined` if the history was cut before it. */
+  /** `undefined` if the history no longer has it. */
   readonly asked: Message | undefined;
   readonly answerId: string;
-  /** Events of its answer. `undefined` if it has none that ended. */
+  /** Events of its answer. `undefined` if the answer is missing or in progress. */
   readonly answer: readonly StreamResponse[] | undefined;
 }
 
-/** The turns of a task. A task does not tell which of its turns made an artifact, so artifacts stand in the last answer. */
+/** The turns of a task. A task does not record which turn created an artifact, so all artifacts are in the last answer. */
 export function turnsOf(task: Task): readonly TaskTurn[] {
   const { history = [] } = task;
   const starts = history.flatMap(({ role }, at) => (role === "ROLE_USER" || at === 0 ? [at] : []));
   return (starts.length === 0 ? [0] : starts).map((start, at) => {
     const messages = history.slice(start, starts[at + 1]);
     const asked = messages.find(({ role }) => role === "ROLE_USER");
-    // The status of the task has its last message.
+    // The task's status holds its last message.
     const last = task.status.message?.messageId;
     const said = messages.filter((message) => message !== asked && message.messageId !== last);
     const isLast = at >= starts.length - 1;

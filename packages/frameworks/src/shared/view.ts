@@ -1,4 +1,4 @@
-/** Members of a value that another library has made, or that was stored. Each may be missing. */
+/** Members of an untyped value, from another library or the store. Each may be missing. */
 export function viewOf<Members extends object>(value: unknown): Partial<Members> {
   return Object(value) as Partial<Members>;
 }

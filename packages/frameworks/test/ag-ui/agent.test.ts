@@ -7,10 +7,10 @@ import { A2AAgent, type A2AAgentConfig } from "../../src/ag-ui/index.ts";
 import { gate } from "../gate.ts";
 import type { Interceptor } from "@parley/server";
 
-/** Runs of agents over HTTP. The client library of AG-UI checks each event, and the order of all of them. */
+/** Runs against agents over HTTP. The AG-UI client library checks each event and the order of events. */
 
 const closers: (() => Promise<void>)[] = [];
-// The library warns of an event that has more than the protocol knows.
+// The library warns about members that the protocol does not define.
 const warn = vi.spyOn(console, "warn");
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
@@ -34,7 +34,7 @@ async function serving(onMessage: OnMessage, ...interceptors: Interceptor[]): Pr
   return connect(server.url, { interceptors });
 }
 
-/** A client whose agent lacks an operation. */
+/** A client whose agent does not support an operation. */
 function lacking(name: string, instead: () => void = () => undefined): Interceptor {
   const check = (operation: string): void => {
     if (operation !== name) return;
@@ -63,7 +63,7 @@ class Page {
     this.agent.subscribe({ onEvent: ({ event }) => void this.events.push(event) });
   }
 
-  /** A page after a reload: it knows the id of the thread. */
+  /** The page after a reload: it has only the thread id. */
   reloaded(client: Client): Page {
     return new Page(client, { threadId: this.agent.threadId });
   }
@@ -133,7 +133,7 @@ describe("a run", () => {
     ]);
   });
 
-  it("replaces a text that the agent replaces, and leaves the rest", async () => {
+  it("replaces a text when the agent does, and keeps the others", async () => {
     const client = await serving(async function* (turn) {
       yield turn.artifact({ artifactId: "a", parts: [text("It will rain")] });
       yield turn.artifact({ artifactId: "b", parts: [text("Really. ")] });
@@ -150,7 +150,7 @@ describe("a run", () => {
     ]);
   });
 
-  it("ends with the reason of a failure", async () => {
+  it("ends with the reason for a failure", async () => {
     const client = await serving(async function* (turn) {
       if (turn.text === "no") return yield turn.rejected("Not today");
       yield turn.failed("The station is closed");
@@ -164,18 +164,18 @@ describe("a run", () => {
     expect(ended(await page.say("no"))).toMatchObject({ message: "Not today", code: "TASK_STATE_REJECTED" });
   });
 
-  it("ends with the words of the client if the request fails, and the next one works", async () => {
+  it("ends with the client's error if the request fails, and the next run works", async () => {
     const client = await serving((turn) => turn.reply("Hello"));
     const page = new Page(client, { agent: "http://127.0.0.1:1/", connect: { retry: false } });
     const error = ended(await page.say("Hi"));
     expect(error).toMatchObject({ type: EventType.RUN_ERROR, code: "ConnectionFailed" });
     expect(ended(await new Page(client).run())).toMatchObject({
       code: "InvalidParams",
-      message: "The run has no message of the user, and no answer to an interrupt, to send",
+      message: "The run has neither a user message nor an answer to an interrupt to send",
     });
   });
 
-  it("that is repeated joins the task of the first one, and shows nothing twice", async () => {
+  it("joins the task of the first run if it is repeated, and shows nothing twice", async () => {
     let count = 0;
     const client = await serving(async function* (turn) {
       count += 1;
@@ -195,7 +195,7 @@ describe("a run", () => {
     expect(count).toBe(2);
   });
 
-  it("sends files, the context and the properties of the page", async () => {
+  it("sends the page's files, context and properties", async () => {
     const client = await serving(async function* (turn) {
       yield turn.completed(JSON.stringify([turn.message.parts, turn.message.metadata]));
     });
@@ -222,7 +222,7 @@ describe("a run", () => {
     ]);
   });
 
-  it.each(["javascript:alert(1)", "file:///etc/passwd", "no URL"])("refuses the file %s", async (value) => {
+  it.each(["javascript:alert(1)", "file:///etc/passwd", "no URL"])("rejects the file %s", async (value) => {
     const page = new Page(await serving((turn) => turn.reply("Hello")));
     page.agent.addMessage({ id: "m", role: "user", content: [{ type: "image", source: { type: "url", value } }] });
     expect(ended(await page.run())).toMatchObject({ type: EventType.RUN_ERROR, code: "InvalidParams" });
@@ -244,7 +244,7 @@ describe("a question", () => {
     ["user", answer],
   ];
 
-  it("is answered by the next message of the user, in the same task", async () => {
+  it("is answered by the user's next message, in the same task", async () => {
     const page = new Page(await serving(asking));
     const events = await page.say("A trip");
     expect(ended(events)).toMatchObject({
@@ -257,7 +257,7 @@ describe("a question", () => {
     expect(page.agent.pendingInterrupts).toEqual([]);
   });
 
-  it("is answered by resume, even with the id of the run that asked, after a reload, and by a clone", async () => {
+  it("is answered by resume, even with the id of the run that asked, after a reload, or from a clone", async () => {
     const client = await serving(asking);
     const first = new Page(client);
     await first.say("A trip", { runId: "run-1" });
@@ -274,7 +274,7 @@ describe("a question", () => {
     expect((await client.listTasks({ contextId: page.agent.threadId })).tasks).toHaveLength(1);
   });
 
-  it("is answered by the messages of a page that keeps them itself", async () => {
+  it("is answered by a page that stores its messages itself", async () => {
     const client = await serving(asking);
     const first = new Page(client);
     await first.say("A trip");
@@ -283,7 +283,7 @@ describe("a question", () => {
     expect(page.shown).toEqual(afterwards("Basel"));
   });
 
-  it("that is dismissed cancels the task", async () => {
+  it("cancels the task if it is dismissed", async () => {
     const client = await serving(asking);
     const page = new Page(client);
     await page.say("A trip");
@@ -293,7 +293,7 @@ describe("a question", () => {
     expect(tasks.map(({ status }) => status.state)).toEqual(["TASK_STATE_CANCELED"]);
   });
 
-  it("has its form as schema, and is answered with data", async () => {
+  it("passes its form as the schema, and is answered with data", async () => {
     const schema = { type: "object", properties: { guests: { type: "integer" } } };
     const client = await serving(async function* (turn) {
       const [sent] = turn.message.parts;
@@ -309,7 +309,7 @@ describe("a question", () => {
     expect(page.shown.at(-1)).toEqual(["assistant", 'For {"guests":4}']);
   });
 
-  it("for the approval of tool calls has an interrupt for each, and only true approves", async () => {
+  it("about tool approvals has an interrupt for each call, and only true approves", async () => {
     const approvals = ["pay", "book", "call", "send"].map((toolName, at) => ({
       approvalId: `a${at}`,
       toolCallId: `t${at}`,
@@ -343,7 +343,7 @@ describe("a question", () => {
     ]);
   });
 
-  it("for credentials is an interrupt of its own kind", async () => {
+  it("about credentials is an interrupt with its own reason", async () => {
     const [half, rest] = [gate(), gate()];
     const client = await serving(async function* (turn) {
       if (turn.number === 1) return yield turn.authRequired("Sign in at https://example.com/");
@@ -367,7 +367,7 @@ describe("a question", () => {
     expect([page.shown.at(-1), later.shown.at(-1)]).toEqual(Array(2).fill(["assistant", "You have mail"]));
   });
 
-  it("of another thread does not keep a new one from starting", async () => {
+  it("in another thread does not block a new thread", async () => {
     const page = new Page(await serving(asking));
     await page.say("A trip");
     page.agent.threadId = crypto.randomUUID();
@@ -377,7 +377,7 @@ describe("a question", () => {
   });
 });
 
-it("has each file, each text and each activity once, whatever their ids and whenever they came", async () => {
+it("has each file, text and activity once, whatever its id and whenever it arrived", async () => {
   const client = await serving(async function* (turn) {
     yield turn.working("Looking");
     yield turn.artifact({ artifactId: "progress", parts: [text(`Part ${turn.number}. `)], open: true });
@@ -406,7 +406,7 @@ it("has each file, each text and each activity once, whatever their ids and when
 describe("connectAgent()", () => {
   const words = Array.from({ length: 40 }, (_, at) => `word ${at}, `);
 
-  it("continues an answer that is under way: nothing is lost, nothing is there twice", async () => {
+  it("continues an answer in progress without loss or duplicates", async () => {
     const [half, rest] = [gate(), gate()];
     const client = await serving(async function* (turn) {
       if (turn.number === 1) {
@@ -449,7 +449,7 @@ describe("connectAgent()", () => {
     expect(third.shown).toEqual(expected.filter(([, content]) => (content as { text?: string }).text === undefined));
   });
 
-  it("shows an answer that ended while the thread was read", async () => {
+  it("shows an answer that ended while the thread was being read", async () => {
     const go = gate();
     const client = await serving(
       async function* (turn) {
@@ -477,7 +477,7 @@ describe("connectAgent()", () => {
       ]);
   });
 
-  it("reads nothing of an agent that lists no tasks, which is talked to all the same", async () => {
+  it("reads nothing from an agent that does not list tasks, but still talks to it", async () => {
     const client = await serving((turn) => turn.reply("Hello"), lacking("ListTasks"));
     const initialMessages: Message[] = [{ id: "hello", role: "assistant", content: "Hi" }];
     const page = new Page(client, { initialMessages });
@@ -486,7 +486,7 @@ describe("connectAgent()", () => {
     expect(page.shown.map(([, content]) => content)).toEqual(["Hi", "Hi", "Hello"]);
   });
 
-  it("shows what failed, and has nothing for a new thread", async () => {
+  it("shows a failure, and shows nothing for a new thread", async () => {
     const client = await serving(async function* (turn) {
       yield turn.failed("The station is closed");
     });
@@ -529,7 +529,7 @@ describe("abortRun()", () => {
   });
 });
 
-it("abortRun() before the agent was reached sends nothing", async () => {
+it("abortRun() before the agent is reached sends nothing", async () => {
   let count = 0;
   const client = await serving((turn) => {
     count += 1;
@@ -542,7 +542,7 @@ it("abortRun() before the agent was reached sends nothing", async () => {
   expect(count).toBe(0);
 });
 
-test.each(["0.0.58", "2.0.0"])("refuses %s of the client library", (version) => {
+test.each(["0.0.58", "2.0.0"])("rejects version %s of the client library", (version) => {
   class Old extends A2AAgent {
     override get maxProtocolVersion(): string {
       return version;

@@ -5,15 +5,15 @@ import { from, type Observable } from "rxjs";
 import { afterEach, expect, test, vi } from "vitest";
 import { RunEvents } from "../../src/ag-ui/events.ts";
 
-/** Any events of an agent, as the client library of AG-UI reads what the adapter makes of them. */
+/** Random agent events, converted by the adapter and read by the AG-UI client library. */
 
-// The library warns of what the protocol does not know, and fails for the rest.
+// The library warns about unknown members, and fails for other violations.
 const warn = vi.spyOn(console, "warn");
 afterEach(() => {
   if (warn.mock.calls.length > 0) throw new Error(`AG-UI warns: ${JSON.stringify(warn.mock.calls)}`);
 });
 
-/** Runs made of events. */
+/** Runs that replay given events. */
 class Replay extends AbstractAgent {
   readonly #events: readonly StreamResponse[];
 
@@ -37,11 +37,11 @@ const textsOf = (messages: readonly Message[]): string[] =>
   messages.flatMap(({ role, content }) => (role === "assistant" && typeof content === "string" ? [content] : []));
 
 const ids = { taskId: "t", contextId: "c" };
-/** Also halves of surrogate pairs. */
+/** Includes lone surrogates. */
 const piece = fc.string({ unit: fc.constantFrom("a", "b", "\n", "é", "\ud83d", "\ude00"), maxLength: 6 });
 const artifactId = fc.constantFrom("a", "b", "");
 
-test("the page has the texts of the final task, whatever was replaced, also if the run is repeated", async () => {
+test("the page has the texts of the final task, whatever was replaced, even if the run is repeated", async () => {
   const update = fc.record({ artifactId, text: piece, append: fc.boolean(), other: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(update, { maxLength: 30 }), async (given) => {
@@ -63,7 +63,7 @@ test("the page has the texts of the final task, whatever was replaced, also if t
   );
 });
 
-test("a message is not the artifact that has its id, and events of another task are no part of the run", async () => {
+test("a message differs from an artifact with the same id, and the run ignores events of another task", async () => {
   const of = (taskId: string, text: string): StreamResponse => ({
     artifactUpdate: { taskId, contextId: "c", artifact: { artifactId: "1", parts: [{ text }] }, append: true },
   });
@@ -81,7 +81,7 @@ test("a message is not the artifact that has its id, and events of another task 
   expect(textsOf(agent.messages)).toEqual(["Two trains", "Done"]);
 });
 
-test("nonsense makes valid runs", async () => {
+test("invalid events still make valid runs", async () => {
   const state = fc.constantFrom<TaskState>(
     "TASK_STATE_SUBMITTED",
     "TASK_STATE_WORKING",

@@ -21,7 +21,7 @@ import { AnswerChunks } from "../../src/shared/chunks.ts";
 import { gate } from "../gate.ts";
 import { calls, says, Scripted } from "../scripted.ts";
 
-/** Messages of `useChat()`, as the AI SDK's own reader makes them of the transport's chunks. */
+/** The AI SDK's own reader builds `useChat()` messages from the transport's chunks. */
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -87,7 +87,7 @@ class State implements ChatState<A2AUIMessage> {
   snapshot = <T>(thing: T): T => structuredClone(thing);
 }
 
-/** What `useChat()` has, without React. */
+/** The chat behind `useChat()`, without React. */
 class StockChat extends AbstractChat<A2AUIMessage> {
   constructor(agent: Client | string, connect?: ConnectOptions) {
     const transport = new A2AChatTransport({ agent, ...(connect && { connect }) });
@@ -112,7 +112,7 @@ async function foldedBy7(stream: ReadableStream<A2AChunk>): Promise<A2AUIMessage
 
 async function foldedBy6(stream: ReadableStream<A2AChunk>): Promise<A2AUIMessage> {
   let last: unknown;
-  // The chunks that ai 6 knows are those that it is given, or passes over.
+  // ai 6 knows these chunks, or ignores them.
   const given = stream as ReadableStream<never>;
   for await (const message of readBy6({ stream: given, terminateOnError: true })) last = message;
   return last as A2AUIMessage;
@@ -152,13 +152,13 @@ describe("an answer", () => {
     expect(answer.metadata?.a2a).toMatchObject({ contextId: chat.id, state: "TASK_STATE_COMPLETED" });
   });
 
-  it("is the same by ai 6", async () => {
+  it("is the same with ai 6", async () => {
     const client = await agentOf((turn) => turn.reply("Hello"));
     const chat = new Chat(client);
     expect(textOf(await foldedBy6(await chat.open([{ type: "text", text: "Hi" }])))).toBe("Hello");
   });
 
-  it("that fails is an error with the reason", async () => {
+  it("is an error with the reason if the task fails", async () => {
     const client = await agentOf(async function* (turn) {
       yield turn.failed("The station is closed");
     });
@@ -167,7 +167,7 @@ describe("an answer", () => {
     expect((await chat.transport.messages(chat.id)).map(textOf)).toEqual(["Weather?", "The station is closed"]);
   });
 
-  it("has no URL that runs code in the page, and no media type that ends the URL of a file", async () => {
+  it("contains no URL that runs code in the page, and no media type that escapes the URL of a file", async () => {
     const client = await agentOf(async function* (turn) {
       const urls = ["javascript:alert(1)", "data:text/html,<script>", "https://example.com/a.png", "vbscript:x", "//x"];
       yield turn.artifact({ parts: urls.map((url) => ({ url, mediaType: "image/png" })) });
@@ -180,7 +180,7 @@ describe("an answer", () => {
     ]);
   });
 
-  it("joins the chunks of a file, and leaves one out that is too large for a page", async () => {
+  it("joins the chunks of a file, and omits a file that is too large for a page", async () => {
     const bytes = new Uint8Array(500_000).fill(7);
     const client = await agentOf(async function* (turn) {
       yield* turn.file(new Blob([bytes]), { name: "seven.bin", mediaType: "application/x-seven" });
@@ -207,7 +207,7 @@ describe("an answer", () => {
   });
 });
 
-describe("an answer of any agent", () => {
+describe("an answer from any agent", () => {
   const ids = { taskId: "t", contextId: "c" };
   const appended = (taskId: string, piece: string): StreamResponse => ({
     artifactUpdate: { taskId, contextId: "c", artifact: { artifactId: "1", parts: [text(piece)] }, append: true },
@@ -222,7 +222,7 @@ describe("an answer of any agent", () => {
     },
   };
 
-  it("has a message with the id of an artifact, and no event of another task", async () => {
+  it("keeps a message apart from an artifact with the same id, and ignores events of another task", async () => {
     const other = { ...asking.statusUpdate, taskId: "other" } as NonNullable<StreamResponse["statusUpdate"]>;
     const events = [
       appended("t", "Two "),
@@ -236,7 +236,7 @@ describe("an answer of any agent", () => {
     expect(chat.messages.slice(-1).map(textOf)).toEqual(["Two trains. Which?"]);
   });
 
-  it("tells its task in any event, so that the next message continues it", async () => {
+  it("takes its task from any event, so that the next message continues it", async () => {
     const chat = new StockChat(sending([appended("t", "Two trains. "), asking]));
     await chat.sendMessage({ text: "Basel" });
     expect(chat.messages.at(-1)?.metadata?.a2a).toEqual({ ...ids, state: "TASK_STATE_INPUT_REQUIRED" });
@@ -244,7 +244,7 @@ describe("an answer of any agent", () => {
 });
 
 describe("a question", () => {
-  it.each(["live", "after a reload"])("is no reason to show again what came before it, %s", async (time) => {
+  it.each(["live", "after a reload"])("does not repeat the content before it, %s", async (time) => {
     const early = [text("Earlier. "), data({ n: 1 }), file(new Uint8Array([1]), { mediaType: "image/png" })];
     const client = await agentOf(async function* (turn) {
       if (turn.number === 1) {
@@ -268,7 +268,7 @@ describe("a question", () => {
     expect(textOf(last)).toBe("to Friday. Later");
   });
 
-  it("is answered by the next message, in the same task, also after the page has been reloaded", async () => {
+  it("is answered by the next message, in the same task, even after a page reload", async () => {
     const client = await agentOf(async function* (turn) {
       if (turn.number === 1) return yield turn.inputRequired("Where to?");
       yield turn.completed(`To ${turn.text}`);
@@ -301,7 +301,7 @@ describe("a question", () => {
     expect(textOf(await chat.say([{ type: "data-answer", data: { guests: 4 } }]))).toBe('For {"guests":4}');
   });
 
-  it("for the approval of a tool call is answered with its digest", async () => {
+  it("about a tool approval is answered with its digest", async () => {
     const approvals = [
       { approvalId: "a1", toolCallId: "t1", toolName: "pay", input: { amount: 5 }, digest: "sha-256:x" },
       { approvalId: "a2", toolCallId: "t2", toolName: "book", input: {}, digest: "sha-256:y" },
@@ -340,7 +340,7 @@ describe("a question", () => {
   });
 });
 
-it("approves a tool call of an agent of the AI SDK, which is then run once", async () => {
+it("approves a tool call of an AI SDK agent, which then runs once", async () => {
   const paid: unknown[] = [];
   const pay = tool({
     inputSchema: z.object({ euros: z.number() }),
@@ -371,7 +371,7 @@ it("approves a tool call of an agent of the AI SDK, which is then run once", asy
 it.each([
   ["each with its own ids", ["c1", "c2"]],
   ["with the same ids", ["c1", "c1"]],
-])("approves calls of tools one after the other, %s", async (_, [first = "", second = ""]) => {
+])("approves tool calls one after the other, %s", async (_, [first = "", second = ""]) => {
   const paid: unknown[] = [];
   const pay = tool({
     inputSchema: z.object({ euros: z.number() }),
@@ -401,8 +401,8 @@ it.each([
   expect(paid).toEqual([{ euros: 5 }, { euros: 7 }]);
 });
 
-describe("a reload of the page", () => {
-  it.each([6, 7] as const)("in the middle of an answer loses and doubles nothing: ai %i", async (version) => {
+describe("a page reload", () => {
+  it.each([6, 7] as const)("during an answer neither loses nor duplicates anything: ai %i", async (version) => {
     const [half, rest] = [gate(), gate()];
     const client = await agentOf(async function* (turn) {
       if (turn.number === 1) {
@@ -428,15 +428,15 @@ describe("a reload of the page", () => {
     expect(later.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
     const stream = await later.transport.reconnectToStream({ chatId: chat.id, abortSignal: undefined });
     rest.open();
-    if (stream === null) throw new Error("There is no answer under way");
+    if (stream === null) throw new Error("There is no answer in progress");
     const answer = await (version === 6 ? foldedBy6(stream) : foldedBy7(stream));
     if (version === 7) expect(textOf(answer)).toBe("One, two, three");
-    // ai 6 cannot empty a message: it shows what earlier turns of the task had before.
+    // ai 6 cannot empty a message: it also shows the content of earlier turns.
     else expect(textOf(answer)).toContain("One, two, three");
     expect(await later.transport.reconnectToStream({ chatId: chat.id, abortSignal: undefined })).toBeNull();
   });
 
-  it("finds an answer that has ended since the messages were read", async () => {
+  it("finds an answer that ended after the messages were read", async () => {
     const go = gate();
     const client = await agentOf(async function* (turn) {
       yield turn.working("Wait");
@@ -487,7 +487,7 @@ describe("stop()", () => {
 });
 
 describe("stop() of useChat()", () => {
-  it("ends a message whose agent is not connected yet, which never gets it", async () => {
+  it("ends a message before its agent is connected, and never sends it", async () => {
     const [asked, rest] = [gate(), gate()];
     let heard = 0;
     const { chosen } = await agentOf(async function* (turn) {
@@ -511,7 +511,7 @@ describe("stop() of useChat()", () => {
     expect(heard).toBe(1);
   });
 
-  it("does not wait for an agent that has sent nothing yet, whose task is canceled when it does", async () => {
+  it("does not wait for a silent agent, and cancels its task once the agent sends it", async () => {
     const [asked, rest, canceled] = [gate(), gate(), gate()];
     const client = {
       async *sendStreamingMessage(): AsyncGenerator<StreamResponse> {
@@ -532,7 +532,7 @@ describe("stop() of useChat()", () => {
   });
 });
 
-it("regenerate() asks again, in a new task", async () => {
+it("regenerate() sends the message again, in a new task", async () => {
   const client = await agentOf(async function* (turn) {
     yield turn.completed(`${turn.taskId} ${turn.text}`);
   });
@@ -561,7 +561,7 @@ describe("any events", () => {
     { maxLength: 30 },
   );
 
-  it("make the message that the final task makes, whatever was replaced", async () => {
+  it("make the same message as the final task, whatever was replaced", async () => {
     await fc.assert(
       fc.asyncProperty(pieces, async (given) => {
         const events = given.map(({ artifactId, text: piece, append, other }): StreamResponse => {

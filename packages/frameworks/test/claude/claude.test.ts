@@ -32,7 +32,7 @@ const textsOf = (task: Task | undefined): unknown =>
   task?.artifacts?.map(({ parts }) => parts.map(({ text }) => text).join(""));
 const statusOf = (task: Task | undefined): unknown => task?.status.message?.parts[0]?.text;
 
-/** A model that answers one after the other. */
+/** A model that gives its answers in order. */
 function inOrder(...answers: readonly (readonly Block[])[]): { model: Script["model"]; asked: Asked[] } {
   const asked: Asked[] = [];
   return { asked, model: (call) => answers[asked.push(call) - 1] ?? [says("Nothing left")] };
@@ -64,7 +64,7 @@ test("streams text as an artifact, shows thinking and tools as progress, and rep
   expect(script.asked[1]?.results).toBe(1);
 });
 
-test("resumes the session with the next message, and passes options on", async () => {
+test("resumes the session with the next message, and forwards options", async () => {
   const seen: Options[] = [];
   const script = inOrder([says("One")], [says("Two")]);
   const options = { model: "claude-test", systemPrompt: "Be brief" };
@@ -99,7 +99,7 @@ test("sends files as blocks, and marks the text as the caller's", async () => {
 });
 
 describe("permissions", () => {
-  /** Pays what each answer says, until a tool has run. */
+  /** Pays the amount of each answer, until a tool has run. */
   async function paying(amounts: readonly number[], more: object = {}) {
     const paid: unknown[] = [];
     let count = 0;
@@ -137,14 +137,14 @@ describe("permissions", () => {
     );
   });
 
-  test("asks again if the model then calls with other arguments", async () => {
+  test("asks again if the model then changes the arguments", async () => {
     const { conversation, paid } = await paying([5, 500]);
     const { task } = await conversation.send("yes");
     expect(statusOf(task)).toBe('Approve pay {"amount":500}?');
     expect(paid).toEqual([]);
   });
 
-  test("asks again for an answer that does not fit, and for the digest of other arguments", async () => {
+  test("asks again after an answer that does not fit, or the digest of other arguments", async () => {
     const { conversation, asked } = await paying([5, 5]);
     for (const answer of ["perhaps", { parts: [{ data: { approved: true, digest: "0".repeat(64) } }] }]) {
       const { task } = await conversation.send(answer);
@@ -153,7 +153,7 @@ describe("permissions", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("tells the model the reason of a denial", async () => {
+  test("tells the model the reason for a denial", async () => {
     const { conversation, task, paid, asked } = await paying([5]);
     const { digest } = approvalOf(task);
     const done = await conversation.send({ parts: [{ data: { approved: false, reason: "Too much.", digest } }] });
@@ -162,7 +162,7 @@ describe("permissions", () => {
     expect(paid).toEqual([]);
   });
 
-  test("an approval is for one call", async () => {
+  test("an approval covers one call", async () => {
     const paid: unknown[] = [];
     const script = inOrder(
       [calls("c1", "pay", { amount: 5 })],
@@ -212,7 +212,7 @@ describe("questions", () => {
     expect(script.asked[1]?.prompt).toBe("The user answered:\n- Where to? Chur");
   });
 
-  test("are asked again for an answer that lacks one", async () => {
+  test("are asked again if the answer is incomplete", async () => {
     const { conversation, script } = await asking(where, how);
     for (const wrong of [
       "Basel",
@@ -249,7 +249,7 @@ describe("questions", () => {
     expect(asked).toEqual(["Plan", "The user answered:\n- Where to? Bern"]);
   });
 
-  test("a call without questions is an error that the model reads", async () => {
+  test("a call without questions returns an error to the model", async () => {
     const script = inOrder([calls("c1", "AskUserQuestion", { questions: "nonsense" })], [says("Sorry")]);
     const { task } = await (await served(script)).sendMessage("Plan");
     expect(textsOf(task)).toEqual(["Sorry"]);
@@ -258,20 +258,20 @@ describe("questions", () => {
 });
 
 describe("failures", () => {
-  test("a limit of turns fails the task with a plain text", async () => {
+  test("the turn limit fails the task with a plain text", async () => {
     const model = (): readonly Block[] => [calls(`c${Math.random()}`, "look", {})];
     const client = await served({ model, tool: () => "again" }, { options: { maxTurns: 3, allowedTools: ["look"] } });
     const { task } = await client.sendMessage("Loop");
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
-    expect(statusOf(task)).toBe("The agent has reached its limit of turns");
+    expect(statusOf(task)).toBe("The agent reached its turn limit");
   });
 
   const result = (more: object): object => ({ type: "result", usage, ...more });
   const secret = "/home/ada/.claude sk-ant-1";
   test.each([
     [[result({ subtype: "error_during_execution", errors: [secret] })], "The agent failed"],
-    [[result({ subtype: "error_max_budget_usd", errors: [secret] })], "The agent has reached its budget"],
-    [[result({ subtype: "error_max_structured_output_retries" })], "The answer does not have the expected form"],
+    [[result({ subtype: "error_max_budget_usd", errors: [secret] })], "The agent reached its budget"],
+    [[result({ subtype: "error_max_structured_output_retries" })], "The answer does not match the expected schema"],
     [[result({ subtype: "success", is_error: true, result: secret })], "The model failed"],
     [[result({ subtype: "error_of_tomorrow", errors: [secret] })], "The model failed"],
     [[result({ subtype: "success", stop_reason: "refusal" })], "The model's provider withheld the answer"],
@@ -280,7 +280,7 @@ describe("failures", () => {
       [{}, { type: "stream_event" }, { type: "assistant", message: "nonsense" }, { type: "user", message: 7 }],
       "The agent ended without an answer",
     ],
-  ])("%j fails with a text that names nothing of the server", async (messages, said) => {
+  ])("%j fails with a text that reveals nothing about the server", async (messages, said) => {
     const agent = fromClaude(async function* () {
       yield* messages;
     }, card);
@@ -295,7 +295,7 @@ describe("failures", () => {
     streamed({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
   test.each([
     [
-      "replaces the text of a message that broke off",
+      "replaces the text of an interrupted message",
       [
         streamed({ type: "message_start", message: { id: "a" } }),
         delta("Hel"),
@@ -305,18 +305,18 @@ describe("failures", () => {
       ["Hello"],
     ],
     [
-      "keeps half of a surrogate pair that comes in two pieces",
+      "joins a surrogate pair that arrives in two pieces",
       [streamed({ type: "message_start" }), delta("\ud83d"), delta("\ude00")],
       ["😀"],
     ],
-    ["shows no half of a surrogate pair", [streamed({ type: "message_start" }), delta("a\ude00b\ud83d")], ["a\ufffdb"]],
+    ["shows no lone surrogates", [streamed({ type: "message_start" }), delta("a\ude00b\ud83d")], ["a\ufffdb"]],
     [
-      "shows text that came in one piece",
+      "shows text that was not streamed",
       [{ type: "assistant", message: { id: "c", content: [says("Whole")] } }],
       ["Whole"],
     ],
     [
-      "shows no text of subagents and of errors",
+      "hides the text of subagents and of errors",
       [
         { type: "assistant", parent_tool_use_id: "t", message: { content: [says("Sub")] } },
         { type: "assistant", error: "rate_limit", message: { content: [says("API Error")] } },
@@ -343,7 +343,7 @@ describe("failures", () => {
     expect(task?.artifacts).toMatchObject([{ name: "answer", parts: [{ data: { city: "Basel" } }] }]);
   });
 
-  test("a tool that throws or is unknown is an error that the model reads", async () => {
+  test("a tool that throws or is unknown returns an error to the model", async () => {
     const script = inOrder([calls("c1", "look", {})], [says("Sorry")]);
     const tool = (): Promise<never> => Promise.reject(new Error("No funds"));
     const { task } = await (
@@ -355,7 +355,7 @@ describe("failures", () => {
 
   test.each([
     ["for the conversation", () => Array.from({ length: 1 << 20 }, () => Math.random().toString(36)).join("")],
-    ["for the memory, though it compresses to nothing", () => "a".repeat(33 << 20)],
+    ["for the memory, though it compresses well", () => "a".repeat(33 << 20)],
   ])("a transcript that is too large %s fails the task", async (_where, tool) => {
     const script = inOrder([calls("c1", "look", {})], [says("Much")]);
     const client = await served({ ...script, tool }, { options: { allowedTools: ["look"] } });
@@ -387,7 +387,7 @@ test("a cancel interrupts the session", async () => {
   await vi.waitFor(() => expect(stopped).toHaveBeenCalledOnce());
 });
 
-test("a store of the user has the transcript, and the conversation has not", async () => {
+test("a user's own store gets the transcript, and the conversation does not", async () => {
   const lines = new Map<string, object[]>();
   const sessionStore = {
     append: async ({ sessionId }: { sessionId: string }, entries: object[]) => {
@@ -398,7 +398,7 @@ test("a store of the user has the transcript, and the conversation has not", asy
   const script = inOrder([says("One")], [says("Two")]);
   const conversation = (await served(script, { options: { sessionStore } })).conversation();
   await conversation.send("First");
-  // Lines of a run that was lost.
+  // Lines of a lost run.
   for (const each of lines.values()) each.push({ type: "user", message: { content: [says("Lost")] } });
   await conversation.send("Second");
   expect(JSON.stringify(script.asked[1]?.lines)).toMatch(/First.*One.*Second/);
@@ -406,7 +406,7 @@ test("a store of the user has the transcript, and the conversation has not", asy
   expect(lines.size).toBe(1);
 });
 
-test("the model waits for results that the store takes long to keep", async () => {
+test("the model waits until a slow store has the results", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const turn = { context: { state: () => undefined } } as unknown as Turn;
@@ -420,7 +420,7 @@ test("the model waits for results that the store takes long to keep", async () =
   await waiting;
 });
 
-test("other versions of the SDK are refused with the range", () => {
+test("other versions of the SDK are rejected with the supported range", () => {
   const peer = { adapter: "claude", name: "@anthropic-ai/claude-agent-sdk", min: "0.3.248", below: "0.4" };
   const needs = "@parley/frameworks/claude needs @anthropic-ai/claude-agent-sdk >=0.3.248 <0.4, found";
   expect(() => checkPeer(peer, "0.3.247")).toThrow(`${needs} 0.3.247`);
@@ -428,7 +428,7 @@ test("other versions of the SDK are refused with the range", () => {
   expect(() => checkPeer(peer, "0.3.330")).not.toThrow();
 });
 
-test.each([undefined, {}, "query"])("refuses %j in place of query()", (query) => {
+test.each([undefined, {}, "query"])("rejects %j instead of query()", (query) => {
   expect(() => fromClaude(query as never, card)).toThrow(
     "fromClaude() needs query() of @anthropic-ai/claude-agent-sdk",
   );

@@ -1,13 +1,13 @@
 import type { ClaudePrompt, ClaudeStream } from "../../src/claude/index.ts";
 
-/* A `query()` with the messages of the SDK, whose model and tools are functions. Like the SDK, it hands its transcript to the session store. */
+/* A `query()` that sends the SDK's messages, with functions as its model and tools. Like the SDK, it passes its transcript to the session store. */
 
 export type Block =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "thinking"; readonly thinking: string }
   | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly input: Record<string, unknown> };
 
-/** What the model is asked: the lines of the transcript, and how many results of tools are in it. */
+/** The input of the model: the lines of the transcript, and the number of tool results in it. */
 export interface Asked {
   readonly lines: readonly Line[];
   readonly results: number;
@@ -25,7 +25,7 @@ interface Key {
   sessionId: string;
 }
 
-/** A part of the options, with the types that the SDK has. */
+/** Some of the options, with the SDK's types. */
 export interface Options {
   model?: string;
   systemPrompt?: string;
@@ -51,7 +51,7 @@ export interface Options {
 }
 
 export interface Script {
-  /** The next answer of the model. Without calls of tools it is the last one. */
+  /** The next answer of the model. An answer without tool calls is the last one. */
   model(asked: Asked): readonly Block[] | Promise<readonly Block[]>;
   /** Runs a tool. */
   tool?(name: string, input: Record<string, unknown>): unknown;
@@ -65,7 +65,7 @@ type Scripted = (parameters: { prompt: AsyncIterable<ClaudePrompt> | string; opt
 
 export const usage = { input_tokens: 5, output_tokens: 7 };
 
-/** The pieces in which a text comes. */
+/** The streamed pieces of a text. */
 const piecesOf = (text: string): readonly string[] => text.match(/\S+\s*|\s+/g) ?? [];
 
 export function scriptedQuery(script: Script): Scripted {

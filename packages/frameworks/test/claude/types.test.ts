@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { fromClaude, type ClaudeDefinition, type ClaudePrompt } from "../../src/claude/index.ts";
 import { scriptedQuery } from "./scripted.ts";
 
-/* What compiles, and what does not: `tsc` checks the lines below each `@ts-expect-error`. test/interop/claude.test.ts does so with the SDK's own types. */
+/* Tests of types: `tsc` checks that each line below `@ts-expect-error` does not compile. test/interop/claude.test.ts repeats this with the SDK's types. */
 
 const card = { name: "A", description: "A test", version: "1.0.0", skills: [] };
 const query = scriptedQuery({ model: () => [] });
 const options = { model: "claude-test", maxTurns: 3 };
 
-test("a query is taken, with its options, or a function that makes them", () => {
+test("accepts a query with its options, or with a function that makes them", () => {
   const definition: ClaudeDefinition<typeof query> = { ...card, options, reasoning: true };
   expect(fromClaude(query, definition)).toBeDefined();
   expect(
@@ -16,13 +16,13 @@ test("a query is taken, with its options, or a function that makes them", () => 
   ).toBeDefined();
 });
 
-test("what is no query, and what is no option, does not compile", () => {
+test("rejects other queries and unknown options", () => {
   const wrong = (): unknown[] => [
     // @ts-expect-error -- not a query
     fromClaude({ query }, card),
-    // @ts-expect-error -- it takes no stream of messages
+    // @ts-expect-error -- it does not accept a stream of messages
     fromClaude((_: { prompt: string }) => query({ prompt: "Hi" }), card),
-    // @ts-expect-error -- it returns no messages
+    // @ts-expect-error -- it does not return messages
     fromClaude((_: { prompt: AsyncIterable<ClaudePrompt> }) => "Hi", card),
     // @ts-expect-error -- the description lacks a version
     fromClaude(query, { name: "A", description: "A test", skills: [] }),

@@ -4,16 +4,16 @@ import { calls, says, Scripted, type ModelCall, type ModelPart } from "../script
 import { versions } from "../versions.ts";
 import { called, card, jobIn, life } from "./life.ts";
 
-// Agents of both versions look something up, and pay once that is approved.
+// Agents of both versions look something up, and pay after an approval.
 
-/** The script: a model's answer for each result that the prompt has. */
+/** The script: the model's answer by the number of results in the prompt. */
 const script = (job: string): readonly (readonly ModelPart[])[] => [
   [...says("Loo", "king ", "it ", "up.").slice(0, -1), ...calls([`look ${job}`, "look", { job }])],
   [...says("I ", "would ", "pay.").slice(0, -1), ...calls([`pay ${job}`, "pay", { job }])],
   says("I ", "have ", "paid ", "it."),
 ];
 
-/** What a job is told that its reader follows through kills: one step after the other, until it has seen as many lives as its name says. */
+/** The script of a job that is read across kills: one step after the other, for as many process lives as its name says. */
 function step(job: string, done: number): readonly ModelPart[] {
   const said = says("Step ", `${done} `, "is ", "done.");
   if (life > Number(/\d+$/.exec(job)?.[0])) return said;

@@ -4,8 +4,8 @@ import { scriptedQuery, type Asked, type Block } from "../claude/scripted.ts";
 import type { Agent } from "@parley/server";
 import { called, card, jobIn } from "./life.ts";
 
-/* The agent of the Claude Agent SDK looks something up, and pays once that is approved. The number of a call is that of its round: a call of
- * the model, and the tools of its answer, whose results are stored together. */
+/* The Claude agent looks something up, and pays after an approval. A call has the number of its round: one model call with the tools of its answer,
+ * whose results are stored together. */
 
 const rounds = (round: number, job: string): readonly Block[] => {
   const call = (name: string): Block => ({
@@ -19,7 +19,7 @@ const rounds = (round: number, job: string): readonly Block[] => {
   return round === 3 ? [call("pay")] : [{ type: "text", text: "I have paid it." }];
 };
 
-/** The round that follows the last result. */
+/** The round after the last result. */
 function roundOf({ lines }: Asked): number {
   const contents = lines.flatMap(
     ({ message }) => message.content as { readonly type: string; readonly content?: unknown }[],

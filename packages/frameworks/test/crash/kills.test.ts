@@ -17,10 +17,10 @@ interface Job {
 
 const immediately = { returnImmediately: true } as const;
 
-/** A busy machine kills a server more often than it lets a request through. */
+/** On a busy machine, kills are more frequent than successful requests. */
 const patient = { budget: Infinity, maxDelay: 200 };
 
-/** A server, and clients of its agents. */
+/** A server, and clients for its agents. */
 class Served {
   readonly #supervisor: Supervisor;
   readonly #path: string;
@@ -31,7 +31,7 @@ class Served {
     this.#path = path;
   }
 
-  /** Sends the message again until its task ends, and answers its question: both are safe to repeat. */
+  /** Retries the message until its task ends, and answers its question. Both are idempotent. */
   async pursue({ name, agent }: Job): Promise<Task> {
     for (;;) {
       try {
@@ -52,7 +52,7 @@ class Served {
     }
   }
 
-  /** What a person sees who reads a streamed answer, and how often it was replaced. */
+  /** The text of a streamed answer as its reader sees it, and how often it was reset. */
   async read({ name, agent }: Job): Promise<{ readonly shown: string; readonly resets: number }> {
     const client = await connect(`${this.#supervisor.url}/${agent}`, { retry: patient, reconnect: patient });
     let [shown, resets] = ["", 0];
@@ -72,12 +72,12 @@ class Served {
     return client;
   }
 
-  /** What was called so far: lines of the job and the number of the call. */
+  /** The calls so far: a line with the job and the number of each call. */
   async calls(): Promise<readonly string[]> {
     return (await readFile(`${this.#path}.calls`, "utf8")).split("\n").slice(0, -1);
   }
 
-  /** Kills the server in the middle of its work: after some more calls of models and tools. */
+  /** Kills the server during its work, after some more model and tool calls. */
   async kill(life: Life): Promise<Life> {
     const count = (await this.calls()).length + 1 + Math.floor(Math.random() * 25);
     while ((await this.calls()).length < count) await setTimeout(5);
@@ -89,15 +89,15 @@ class Served {
   }
 }
 
-/** Calls of models and tools for a job, in the order in which they were made: their numbers in its script. */
+/** The script numbers of a job's model and tool calls, in the order of the calls. */
 function callsOf(lines: readonly string[], { name }: Job): readonly number[] {
   const made = lines.filter((line) => line.startsWith(`${name} `)).map((line) => Number(line.split(" ")[1]));
-  // A call follows only once the result of the one before is stored: nothing before it was made again.
+  // A call is made only after the previous result is stored, so no earlier call was repeated.
   expect(made, name).toEqual(made.toSorted((one, other) => one - other));
   return made;
 }
 
-/** How many calls the script of each agent of server.ts has. */
+/** Number of calls in the script of each agent in server.ts. */
 const agents: Readonly<Record<string, number>> = {
   "ai-6": 5,
   "ai-7": 5,
@@ -112,14 +112,14 @@ const agents: Readonly<Record<string, number>> = {
   claude: 4,
 };
 
-/** Agents whose answers are read while the server is killed: one step after the other, until the life that the name of the job says. */
+/** Agents whose answers are read across kills: one step after the other, for as many lives as the name of the job says. */
 const read = ["ai-6", "ai-7"];
 
 /**
- * A real server on SQLite is killed at random while its agents ask models, run tools and wait for answers. Each says that it looks something up,
- * that it would pay, which it asks about, and that it has paid.
+ * Kills a real server on SQLite at random while its agents call models, run tools and wait for answers. Each agent looks something up, asks
+ * whether to pay, and pays.
  */
-test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => {
+test(`repeats no stored call, and duplicates no text: ${kills} kills`, async () => {
   const folder = await mkdtemp(join(diskFolder(), "parley-agents-"));
   const path = join(folder, "tasks.db");
   await writeFile(`${path}.lives`, "0");
@@ -131,25 +131,28 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
     await rm(folder, { recursive: true });
   });
   const served = new Served(supervisor, path);
-  const jobs: Job[] = [];
-  const tasks: Promise<Task>[] = [];
+  const ended: (readonly [Job, Task])[] = [];
   let life = await supervisor.start();
   const readers = read.map((agent) => ({ name: `job-read-${agent}-until-${Math.min(kills, 10)}`, agent }));
   const reads = readers.map((job) => served.read(job));
-  for (let kill = 0; kill < kills; kill += 1) {
-    for (const agent of Object.keys(agents)) {
-      const job = { name: `job-${agent}-${kill}`, agent };
-      jobs.push(job);
-      tasks.push(served.pursue(job));
+  let isOver = false;
+  // Each agent has a job at each kill.
+  const work = Object.keys(agents).map(async (agent) => {
+    for (let count = 0; !isOver; count += 1) {
+      const job = { name: `job-${agent}-${count}`, agent };
+      ended.push([job, await served.pursue(job)]);
     }
-    life = await served.kill(life);
-  }
-  const ended = await Promise.all(tasks);
+  });
+  for (let kill = 0; kill < kills; kill += 1) life = await served.kill(life);
+  isOver = true;
+  await Promise.all(work);
   const seen = await Promise.all(reads);
   life.kill("SIGKILL");
-  const texts = ended.map(({ artifacts }) => artifacts?.map(({ parts }) => parts.map(({ text }) => text).join("")));
-  expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
-  expect(texts).toEqual(jobs.map(() => ["Looking it up.", "I would pay.", "I have paid it."]));
+  for (const [{ name }, { status, artifacts }] of ended) {
+    const texts = artifacts?.map(({ parts }) => parts.map(({ text }) => text).join(""));
+    const said = ["Looking it up.", "I would pay.", "I have paid it."];
+    expect([status.state, texts], name).toEqual(["TASK_STATE_COMPLETED", said]);
+  }
 
   const lines = await served.calls();
   for (const [at, job] of readers.entries()) {
@@ -160,14 +163,14 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
     expect(seen[at]).toEqual({ shown: steps.join("\n"), resets: 0 });
   }
   let [least, all] = [0, 0];
-  for (const job of jobs) {
+  for (const [job] of ended) {
     const made = callsOf(lines, job);
     const count = agents[job.agent] ?? 0;
     least += count;
     all += made.length;
     expect([...new Set(made)], job.name).toEqual(Array.from({ length: count }, (_, at) => at + 1));
   }
-  // Calls whose process was killed before their result was stored are made again, and there are such calls.
+  // Calls are repeated if the process was killed before their result was stored. There must be such calls.
   expect(all).toBeGreaterThanOrEqual(least);
-  expect(all).toBeLessThanOrEqual(least + kills * jobs.length);
+  expect(all).toBeLessThanOrEqual(least + kills * work.length);
 });

@@ -8,7 +8,7 @@ import * as z from "zod";
 import { calls, ScriptedChat, type Piece } from "../graphs.ts";
 import { called, card, jobIn } from "./life.ts";
 
-// Three graphs look something up, ask, and pay: an agent as LangGraph makes it, one whose calls are durable,
+// Three graphs look something up, ask, and pay: a stock LangGraph agent, one with durable calls,
 // and a subgraph that makes all of its calls in one node.
 
 async function* slowly(pieces: readonly Piece[]): AsyncGenerator<Piece> {
@@ -18,7 +18,7 @@ async function* slowly(pieces: readonly Piece[]): AsyncGenerator<Piece> {
   }
 }
 
-/** The script: an answer for each result that the messages have. */
+/** The script: the answer by the number of results in the messages. */
 const model = new ScriptedChat((messages) => {
   const job = jobIn(messages[0]?.text);
   const done = messages.filter(({ type }) => type === "tool").length;
@@ -53,7 +53,7 @@ const pay = tool(
 const llm = durable.model(model);
 const [lookUp, payIt] = durable.tools([look, pay]);
 
-/** A node that makes all calls: without the stored results of its calls, it would repeat them. */
+/** A node that makes all calls. Without their stored results it would repeat them. */
 const all = async ({ messages }: typeof MessagesAnnotation.State): Promise<typeof MessagesAnnotation.Update> => {
   const added: BaseMessage[] = [];
   for (;;) {

@@ -6,9 +6,9 @@ import * as z from "zod";
 import { calls, says, Scripted, type ModelCall, type ModelPart } from "../scripted.ts";
 import { called, card, jobIn } from "./life.ts";
 
-// Two agents look something up, and pay: one once that is approved, one whose tool suspends itself.
+// Two agents look something up, and pay: one after an approval, and one whose tool suspends itself.
 
-/** The script: a model's answer for each result that the prompt has. */
+/** The script: the model's answer by the number of results in the prompt. */
 const script = (job: string): readonly (readonly ModelPart[])[] => [
   [...says("Loo", "king ", "it ", "up.").slice(0, -1), ...calls([`look ${job}`, "look", { job }])],
   [...says("I ", "would ", "pay.").slice(0, -1), ...calls([`pay ${job}`, "pay", { job }])],

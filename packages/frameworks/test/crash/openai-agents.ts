@@ -5,8 +5,8 @@ import * as z from "zod";
 import { calls, says, saysAndCalls, Scripted } from "../scripted-openai.ts";
 import { called, card, jobIn } from "./life.ts";
 
-// Agents look something up, and pay once that is approved: one alone, one that hands over to another, and
-// one that asks an agent as its tool.
+// Agents look something up, and pay after an approval: one alone, one that hands over to another, and
+// one that uses an agent as a tool.
 
 type Script = (job: string) => readonly (readonly StreamEvent[])[];
 
@@ -15,7 +15,7 @@ const looks = (job: string, name = "look") =>
 const pays = (job: string) => saysAndCalls(["I ", "would ", "pay."], [`2 ${job}`, "pay", { input: job }]);
 const paid = says("I ", "have ", "paid ", "it.");
 
-/** Answers by how many results the input has. The number of the first answer is `first`, those of the others follow that of a tool. */
+/** Answers by the number of results in the input. The first answer has the number `first`; each later number follows that of a tool. */
 function modelOf(script: Script, first = 1): Scripted {
   return new Scripted(async function* ({ input }: ModelRequest): AsyncGenerator<StreamEvent> {
     const job = jobIn(input);

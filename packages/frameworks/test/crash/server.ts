@@ -12,7 +12,7 @@ import { agents as openAI } from "./openai-agents.ts";
 
 const agents = { ...aiSDK, ...claude, ...openAI, ...langGraph, ...mastra };
 
-/** Every process is killed from outside: no death suspends a task. */
+/** The test kills every process, so deaths must not suspend a task. */
 const lease = { maxDeaths: 1000, maxAttempts: 1000 };
 
 await serve(

@@ -4,7 +4,7 @@ import { StrictMode, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import { A2AChatTransport, type A2AUIMessage } from "@parley/frameworks/chat";
 
-/* A page as the AI SDK's guides have it, with the agent at the page's own origin. The hash of the address is the id of the chat. */
+/* A page as in the AI SDK's guides, with the agent at the page's own origin. The hash of the URL is the chat id. */
 
 const transport = new A2AChatTransport({ agent: location.origin });
 const id = location.hash.slice(1);

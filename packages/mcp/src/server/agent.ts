@@ -6,9 +6,9 @@ import type { ResultLimits } from "./results.ts";
 import type { SkillFile } from "./skill-files.ts";
 import type { SkillTool } from "./skills.ts";
 
-/* The agent as one caller may use it. */
+/* A caller's access to the agent. */
 
-/** What all requests of a bridge share. */
+/** Dependencies of all requests of a bridge. */
 export interface BridgeDeps {
   readonly client: Client;
   readonly tools: readonly SkillTool[];
@@ -18,9 +18,9 @@ export interface BridgeDeps {
   readonly pollIntervalMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Prefix of the URIs of resources. */
+  /** Prefix of resource URIs. */
   readonly base: string;
-  /** The client for a caller's calls. */
+  /** Returns the client for a caller's calls. */
   clientFor(caller: Principal): Promise<Client>;
   handlesFor(caller: Principal): Handles;
 }
@@ -35,13 +35,13 @@ export async function viewOf(deps: BridgeDeps, caller: Principal): Promise<Calle
   return { client: await deps.clientFor(caller), handles: deps.handlesFor(caller) };
 }
 
-/** Clients with credentials of their own are kept for as many callers. */
+/** Maximum number of cached clients with per-caller credentials. */
 const maxClients = 100;
 
-/** Then a caller's credentials are asked for again: those of an exchange expire. */
+/** Time until a caller's credentials are requested again, because exchanged credentials expire. */
 const maxClientMs = 60_000;
 
-/** Makes the clients of callers. Each has its own credentials, if there is an exchange. */
+/** Makes the clients of callers. With `credentialsFor`, each client has its own credentials. */
 export function clientsFor(
   agent: Client | string | URL,
   shared: Client,
@@ -50,7 +50,7 @@ export function clientsFor(
 ): (caller: Principal) => Promise<Client> {
   if (credentialsFor === undefined) return async () => shared;
   if (typeof agent !== "string" && !(agent instanceof URL)) {
-    throw new TypeError("credentialsFor needs the URL of the agent; got a client, which has credentials of its own");
+    throw new TypeError("credentialsFor needs the URL of the agent; got a client, which has its own credentials");
   }
   const make = async (caller: Principal): Promise<Client> =>
     connect(agent, { ...options, ...(await credentialsFor(caller)) });
@@ -65,7 +65,7 @@ export function clientsFor(
     known.set(name, made);
     const [oldest] = known.keys();
     if (known.size > maxClients && oldest !== undefined) known.delete(oldest);
-    // A failed exchange is tried again.
+    // The next call retries a failed exchange.
     made.client.catch(() => known.get(name) === made && known.delete(name));
     return made.client;
   };

@@ -24,11 +24,11 @@ import { serveSkillFiles, skillFiles } from "./skill-files.ts";
 import { skillTools, taskTools } from "./skills.ts";
 import { serveTasks, takesTasks } from "./tasks.ts";
 
-/* Connects an agent to the two transports of MCP. */
+/* Connects an agent to MCP's two transports. */
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Timers of the bridge keep its process alive: on stdio nothing else may. */
+/** The bridge's timers keep the process alive, because on stdio nothing else might. */
 const runtimeClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
@@ -39,7 +39,7 @@ const runtimeClock: Clock = {
 };
 
 /**
- * Makes an MCP server of an A2A agent: its skills are tools. It serves both eras of MCP, 2025-11-25 and 2026-07-28.
+ * Serves an A2A agent as an MCP server, with its skills as tools. Supports MCP 2025-11-25 and 2026-07-28.
  *
  * @param agent - A client, or the URL of the agent.
  * @throws A2AError if the agent cannot be reached; TypeError for an unknown skill or a short key.
@@ -58,7 +58,10 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
   const key = await handleKey(options.key);
   const client = typeof agent === "string" || agent instanceof URL ? await connect(agent, options.connect) : agent;
   const { tools, omitted } = skillTools(client.card, options.skills, maxDescriptionBytes);
-  if (omitted > 0) logger.warn("The card has more skills than tools are served; choose with skills", { omitted });
+  if (omitted > 0)
+    logger.warn("The card has more skills than the maximum number of tools; select some with the option skills", {
+      omitted,
+    });
   const base = `a2a://${new URL(client.chosen.url).host}`;
   const deps: BridgeDeps = {
     client,
@@ -83,7 +86,7 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
     onerror,
     maxRequestBodySize: maxRequestBytes,
   });
-  /** For a connection that notices can reach. */
+  /** A server for a connection that can receive notifications. */
   const connected = (context: McpRequestContext): Server =>
     serverFor(deps, context, (server) => {
       const made = new Watches((uri) => void server.sendResourceUpdated({ uri }).catch(onerror), clock);
@@ -113,12 +116,12 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
       const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: maxRequestBytes });
       const served = serveStdio((context) => connected(context), { onerror, transport });
       const { onclose } = transport;
-      // It closes also when a message is too large.
+      // The transport also closes after a message that is too large.
       transport.onclose = () => {
         onclose?.();
         resolve();
       };
-      // Standard input may end before anything holds the process open.
+      // Standard input may end before anything keeps the process open.
       process.stdin.once("end", resolve).once("close", resolve);
       return { closed, close: () => served.close().then(resolve) };
     },
@@ -130,7 +133,7 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
   };
 }
 
-/** The answer to a request of a page in a browser. */
+/** The rejection of a request from a page in a browser. */
 function foreign(request: Request): Response | undefined {
   return (
     hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
@@ -138,7 +141,7 @@ function foreign(request: Request): Response | undefined {
   );
 }
 
-/** The token of the request is never read: the principal is all that the bridge knows of its caller. */
+/** Carries only the principal of the caller. The bridge never reads the token of the request. */
 function authOf(caller: Principal): NonNullable<McpRequestContext["authInfo"]> {
   return { token: "", clientId: "", scopes: [], extra: { caller } };
 }
@@ -148,12 +151,12 @@ function callerOf(authInfo: McpRequestContext["authInfo"]): Principal {
   return isPrincipal(caller) ? caller : anonymous;
 }
 
-/** Asks the client of a request of 2025-11-25. The signal ends it, and no timeout. */
+/** Asks the client of a 2025-11-25 request. Only the signal ends the wait; there is no timeout. */
 function askBy({ mcpReq }: ServerContext): NonNullable<ToolRequest["ask"]> {
   return ({ method, params }, signal) => mcpReq.send({ method, params }, z.unknown(), { signal, timeout: 2 ** 31 - 1 });
 }
 
-/** What the client of a request of 2026-07-28 can do: each request says so. */
+/** The client capabilities in a 2026-07-28 request. Each request declares them. */
 function declaredIn({ mcpReq }: ServerContext): object | undefined {
   const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope };
   const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY];
@@ -164,7 +167,7 @@ function isPrincipal(value: unknown): value is Principal {
   return typeof value === "object" && value !== null && "subject" in value && typeof value.subject === "string";
 }
 
-/** Makes the server of one request, or of one connection: a session, or stdio. */
+/** Makes the server for one request, or for one connection: a session or stdio. */
 function serverFor(
   deps: BridgeDeps,
   { era, requestInfo, authInfo }: McpRequestContext,
@@ -173,11 +176,11 @@ function serverFor(
   const { card } = deps.client;
   const caller = callerOf(authInfo);
   const isModern = era === "modern";
-  // A single request of 2025-11-25 is no connection that notices could reach.
+  // A single 2025-11-25 request has no connection for notifications.
   const subscribe = isModern || requestInfo === undefined;
   const info = { name: line(card.name, 100), version: line(card.version, 100) };
   const capabilities = { tools: {}, resources: { subscribe } };
-  // The SDK's way of asking in 2025-11-25 knows no limit of the call.
+  // In 2025-11-25, the SDK's own questions would ignore the time limit of the call.
   const server = new Server(info, { capabilities, inputRequired: { legacyShim: isModern } });
   const view = (): Promise<CallerView> => viewOf(deps, caller);
   const requestOf = async (context: ServerContext): Promise<ToolRequest> => {

@@ -19,7 +19,7 @@ import { replyResult, taskResult, type Names } from "./results.ts";
 import { taskView } from "./task-view.ts";
 import { AnswerArguments, SkillArguments, TaskArguments, type SkillInput } from "./skills.ts";
 
-/* Calls of tools: of the skills, and of those that continue a task. */
+/* Tool calls: for skills, and for continuing a task. */
 
 /** One request of a client. */
 export interface ToolRequest {
@@ -27,19 +27,19 @@ export interface ToolRequest {
   readonly view: CallerView;
   readonly context: ServerContext;
   readonly modes: ElicitModes;
-  /** When it came. */
+  /** When it arrived. */
   readonly begin: number;
-  /** Asks within the request, as in 2025-11-25. Throws if the client cannot answer. Absent: the client is told to ask, and to call again. */
+  /** Asks within the request, as in 2025-11-25. Throws if the client cannot answer. If absent, the client must ask its user and call again. */
   readonly ask?: ((question: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
-  /** Whether the client takes the handle of a task (SEP-2663). */
+  /** Whether the client accepts task handles (SEP-2663). */
   readonly takesTasks: boolean;
-  /** Told of each state of a task. */
+  /** Called with each state of a task. */
   see(task: Task): void;
 }
 
 export type ToolAnswer = CallToolResult | InputRequiredResult;
 
-/** Calls a tool by its name. Throws ProtocolError for an unknown one; errors of the agent become results. */
+/** Calls a tool by name. Throws ProtocolError for an unknown one. Errors from the agent become results. */
 export async function callTool(request: ToolRequest, name: string, given: unknown): Promise<ToolAnswer> {
   try {
     const round = await nextRound(request);
@@ -56,7 +56,7 @@ export async function callTool(request: ToolRequest, name: string, given: unknow
   }
 }
 
-/** An error as a result that a model can read. Errors of the protocol are thrown. */
+/** Turns an error into a result that a model can read. Throws protocol errors. */
 function failed({ context, deps }: ToolRequest, error: unknown): CallToolResult {
   if (error instanceof ProtocolError || context.mcpReq.signal.aborted) throw error;
   if (!(error instanceof BadArguments) && !hasCode(error)) deps.logger.error("Tool call failed", { cause: error });
@@ -64,7 +64,7 @@ function failed({ context, deps }: ToolRequest, error: unknown): CallToolResult 
   return { content: [{ type: "text", text: line(text, 2000) }], isError: true };
 }
 
-/** Arguments that do not fit, or name what the caller does not have. */
+/** The arguments are invalid, or refer to a task or conversation that the caller does not have. */
 class BadArguments extends Error {}
 
 function checked<T>(schema: z.ZodType<T>, given: unknown): T {
@@ -74,7 +74,7 @@ function checked<T>(schema: z.ZodType<T>, given: unknown): T {
   throw new BadArguments(`Invalid arguments: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`);
 }
 
-/** The id of a task of this caller. Foreign and unknown handles have the same error. */
+/** The id of a task of this caller. Another caller's handle and an unknown handle cause the same error. */
 async function taskIdOf({ view }: Pick<ToolRequest, "view">, handle: string): Promise<string> {
   const id = await view.handles.open("task", handle);
   if (id === undefined) throw new BadArguments("There is no such task");
@@ -118,7 +118,7 @@ async function answerTask(request: ToolRequest, input: SkillInput & { readonly t
   return sent(request, await messageOf(request, undefined, input));
 }
 
-/** Sends a message, and answers with what it leads to. `asTask`: with the handle of a task as soon as the agent has stored it. */
+/** Sends a message, and returns its outcome. With `asTask`, returns the handle of the task as soon as the agent has stored it. */
 async function sent(request: ToolRequest, message: MessageInit, asTask = false): Promise<ToolAnswer> {
   const { client } = request.view;
   let begun: Task | undefined;
@@ -131,7 +131,7 @@ async function sent(request: ToolRequest, message: MessageInit, asTask = false):
     }
     return await toAnswer(request, reached);
   } catch (error) {
-    // The caller no longer wants a task that it knows nothing of.
+    // Cancels a new task, because its caller gave up before it got the handle.
     const isNew = message.taskId === undefined && begun !== undefined && !isTerminal(begun.status.state);
     if (request.context.mcpReq.signal.aborted && isNew && begun !== undefined)
       await cancelQuietly(request, client, begun.id);
@@ -169,18 +169,18 @@ function followingOf(request: ToolRequest, answered?: string): Following {
   };
 }
 
-/** So that an answer reaches the agent. */
+/** Minimum wait after an answer, so that it reaches the agent. */
 const minWaitMs = 2000;
 
-/** In 2025-11-25 a request lasts over all its questions, and its client's limit is for all of them. */
+/** In 2025-11-25 one request spans all its questions, and the client's timeout covers all of them. */
 function remainingMs({ deps: { clock, maxWaitMs }, begin }: ToolRequest): number {
   return maxWaitMs - (clock.elapsed() - begin);
 }
 
-/** An agent may make progress faster than a client reads. */
+/** Maximum progress notifications per call, because an agent may report faster than a client reads. */
 const maxProgress = 1000;
 
-/** Sends the agent's progress messages to a client that asked for them. */
+/** Sends the agent's progress messages to a client that requested them. */
 function progressOf({ mcpReq }: ServerContext): (task: Task) => void {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => undefined;
@@ -192,7 +192,7 @@ function progressOf({ mcpReq }: ServerContext): (task: Task) => void {
     last = now;
     progress += 1;
     const said = message === undefined ? {} : { message: line(textOf(message), 500) };
-    // A client that is gone ends the call by its signal.
+    // Ignores errors: if the client disconnects, the signal ends the call.
     mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, ...said } }).catch(() => {});
   };
 }
@@ -209,7 +209,7 @@ async function cancelTask(request: ToolRequest, handle: string): Promise<ToolAns
   return resultOf(request, task);
 }
 
-/** A result, or the question of the task to clients that can show it. */
+/** The result; or the question of the task, if the client can show it. */
 async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reached): Promise<ToolAnswer> {
   if (task === undefined) {
     if (message !== undefined) {
@@ -218,9 +218,12 @@ async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reach
     }
     const seconds = Math.round(request.deps.maxWaitMs / 1000);
     const why = timedOut === true ? `has not answered within ${seconds} s` : "sent no answer";
-    return { content: [{ type: "text", text: `The agent ${why}. It may still have got the message.` }], isError: true };
+    return {
+      content: [{ type: "text", text: `The agent ${why}. It may still have received the message.` }],
+      isError: true,
+    };
   }
-  // A page may still be open at the limit: it is not shown again.
+  // At the time limit, the user may still have the page open: do not show it again.
   const question = timedOut === true ? undefined : questionOf(task, request.modes);
   const isLate = request.ask !== undefined && remainingMs(request) <= 0;
   if (question === undefined || isLate) return resultOf(request, task);
@@ -230,7 +233,7 @@ async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reach
   return inputRequired({ inputRequests: { [answerKey]: question }, requestState });
 }
 
-/** The client's answer. `undefined`: the client did not answer within the limit of the call. */
+/** The client's answer. `undefined` if the client did not answer within the time limit of the call. */
 async function askWithin(
   request: ToolRequest,
   ask: NonNullable<ToolRequest["ask"]>,
@@ -253,7 +256,7 @@ async function askWithin(
 
 const answerKey = "answer";
 
-/** The retry of a call whose task has asked a question: sends the answer to it. */
+/** Handles the retry of a call whose task asked a question, by sending the answer. */
 async function nextRound(request: ToolRequest): Promise<ToolAnswer | undefined> {
   const { requestState, inputResponses } = request.context.mcpReq;
   const round = roundIn(requestState());
@@ -261,7 +264,7 @@ async function nextRound(request: ToolRequest): Promise<ToolAnswer | undefined> 
   const id = await taskIdOf(request, round.task);
   const { client } = request.view;
   const task = await client.getTask(id);
-  // It was answered otherwise, or a repeated retry comes late.
+  // The question was already answered, or this is a late duplicate of the retry.
   if (idOf(task) !== round.question) return getTask(request, round.task);
   return answered(request, task, inputResponses?.[answerKey]);
 }
@@ -270,7 +273,7 @@ async function nextRound(request: ToolRequest): Promise<ToolAnswer | undefined> 
 async function answered(request: ToolRequest, task: Task, given: unknown): Promise<ToolAnswer> {
   const question = idOf(task);
   const answer = answerOf(task, given);
-  // A repeated retry has the same id, so the agent drops it.
+  // A repeated retry has the same id, so the agent deduplicates it.
   const messageId = `mcp-${question}`;
   if (answer.kind === "parts") return sent(request, { messageId, taskId: task.id, parts: answer.parts });
   if (answer.kind !== "opened") return resultOf(request, task);
@@ -294,7 +297,7 @@ export async function resultOf(request: Pick<ToolRequest, "view" | "deps">, task
   return taskResult(task, names, request.deps.limits);
 }
 
-/** Handles for ids. */
+/** Replaces ids by handles. */
 async function namesOf({ view }: Pick<ToolRequest, "view">, { taskId, contextId }: Names): Promise<Names> {
   const { handles } = view;
   return {

@@ -3,9 +3,9 @@ import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import type { Clock } from "@parley/a2a/protocol";
 import { idOf } from "./questions.ts";
 
-/* Sends a message, and follows its task up to a limit. */
+/* Sends a message, and follows its task up to a time limit. */
 
-/** What a message led to. `timedOut`: the limit came first; without a task the agent has not answered at all. */
+/** The outcome of a message. `timedOut`: the time limit was reached first; if `task` is also absent, the agent has not answered at all. */
 export interface Reached {
   readonly task?: Task | undefined;
   readonly message?: Message | undefined;
@@ -20,13 +20,13 @@ export interface Following {
   readonly signal: AbortSignal;
   /** Called with each state of the task. */
   see(task: Task): void;
-  /** The question that was answered: a task that still shows it has not reached anything. */
+  /** The answered question. A task that still shows it has not moved on yet. */
   readonly answered?: string | undefined;
-  /** Return as soon as the task exists. Default: when it waits or has ended. */
+  /** Returns as soon as the task exists. Default: once it waits or has ended. */
   readonly untilExists?: boolean;
 }
 
-/** Sends a message. Throws A2AError, and the reason of `signal`. */
+/** Sends a message. Throws A2AError, or the abort reason of `signal`. */
 export async function sendAndFollow(client: Client, message: MessageInit, following: Following): Promise<Reached> {
   const view = new TaskView();
   return limited(following, view, async (signal) => {
@@ -48,7 +48,7 @@ export async function sendAndFollow(client: Client, message: MessageInit, follow
   });
 }
 
-/** Waits for a task that exists. */
+/** Waits for an existing task. */
 export async function followTask(client: Client, taskId: string, following: Following): Promise<Reached> {
   const view = new TaskView();
   return limited(following, view, async (signal) => {
@@ -89,7 +89,7 @@ async function limited(
   }
 }
 
-/** Whether following is over. */
+/** Reports a state of the task. Returns whether to stop following. */
 function see(view: TaskView, following: Following): boolean {
   const { task } = view;
   if (task === undefined) return view.message !== undefined;

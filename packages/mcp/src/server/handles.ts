@@ -1,6 +1,6 @@
 import type { Principal } from "@parley/a2a/protocol";
 
-/** A caller without credentials: never the same as a principal of that subject. */
+/** A caller without credentials. It differs from any principal with the same subject. */
 export const anonymous: Principal = { subject: "anonymous" };
 
 /** Identifies a caller. */
@@ -8,21 +8,21 @@ export function callerKey(caller: Principal): string {
   return caller === anonymous ? "anonymous" : JSON.stringify([caller.organization ?? null, caller.subject]);
 }
 
-/* Handles of tasks and conversations. With a key they belong to one caller: `<id>~<mac>`. */
+/* Handles of tasks and conversations. With a key, a handle is bound to one caller: `<id>~<mac>`. */
 
 export type HandleKind = "task" | "context";
 
 /** Makes and reads handles. */
 export interface Handles {
-  /** The handle of an id, for its caller. */
+  /** The caller's handle for an id. */
   seal(kind: HandleKind, id: string): Promise<string>;
-  /** The id of a handle; `undefined` if it is not this caller's. */
+  /** The id of a handle. `undefined` if it is not this caller's. */
   open(kind: HandleKind, handle: string): Promise<string | undefined>;
 }
 
 const plainHandles: Handles = { seal: async (_, id) => id, open: async (_, handle) => handle };
 
-/** Handles of a caller. Without a key they are the ids. */
+/** Makes a caller's handles. Without a key, handles are the ids. */
 export function handlesFor(key: CryptoKey | undefined, caller: Principal): Handles {
   if (key === undefined) return plainHandles;
   const mac = async (kind: HandleKind, id: string): Promise<string> => {

@@ -1,47 +1,47 @@
 import type { Client, ConnectOptions } from "@parley/a2a";
 import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
 
-/* The port of the bridge: what it is given, and what it gives. */
+/* The options and the interface of the bridge. */
 
-/** What the agent may know of a caller of the bridge: credentials of the bridge, or of an exchange. */
+/** Credentials for calls to the agent on behalf of a caller: the bridge's own, or from a token exchange. */
 export type CallerCredentials = Pick<ConnectOptions, "credentials" | "credentialOrigins" | "headers">;
 
 /** Options of `mcpServer()`. */
 export interface McpServerOptions {
-  /** Ids of the skills that become tools. Default: all on the card, at most 100. A card without skills gets one tool, `send_message`. */
+  /** Ids of the skills that become tools. Default: all on the card, at most 100. For a card without skills, the only tool is `send_message`. */
   readonly skills?: readonly string[];
   /**
-   * Longest time that a call blocks, in milliseconds. Many clients give up after 60 s. Afterwards the answer has a handle, with which
-   * `get_task`, `answer_task` and `cancel_task` continue. Default 50 s.
+   * Maximum time that a call blocks, in milliseconds. After that, the result has a handle for `get_task`, `answer_task` and `cancel_task`.
+   * Keep it below the client's timeout, which is often 60 s. Default: 50 s.
    */
   readonly maxWaitMs?: number;
-  /** Largest content of an answer, in bytes. Larger text is cut, and larger files become links to resources. Default 1 MiB. */
+  /** Maximum content of a result, in bytes. Longer text is truncated, and larger files become resource links. Default: 1 MiB. */
   readonly maxAnswerBytes?: number;
-  /** Largest description of a tool, in bytes of UTF-8. Default 1,024. */
+  /** Maximum length of a tool description, in bytes of UTF-8. Default: 1,024. */
   readonly maxDescriptionBytes?: number;
   /**
    * Secret of at least 32 characters that binds tasks and conversations to their callers. Required if `fetch` is called with a caller.
-   * Bridges that share it accept each other's handles. Default: none; handles are then the ids of the agent.
+   * Bridges with the same key accept each other's handles. Default: none; handles are then the agent's ids.
    */
   readonly key?: string;
   /**
-   * Credentials for a caller's calls, such as those of a token exchange (RFC 8693). The caller's own `Authorization` is never forwarded.
-   * They are used for a minute, then it is called again. Functions in `headers` are called for each request.
-   * Default: all callers share the credentials of the client, or of `connect`.
+   * Returns the credentials for a caller's calls, such as from a token exchange (RFC 8693). They are cached for one minute. Functions in `headers`
+   * are called for each request. The caller's own `Authorization` is never forwarded. Default: all callers share the credentials of the client or
+   * of `connect`.
    */
   readonly credentialsFor?: (caller: Principal) => CallerCredentials | Promise<CallerCredentials>;
-  /** Options of the connection, if the agent is a URL. Needed with `credentialsFor`. Default: none. */
+  /** Options of the connection, if the agent is a URL. Default: none. */
   readonly connect?: ConnectOptions;
   /** How often clients of the tasks extension should poll, in milliseconds. Default 2 s. */
   readonly pollIntervalMs?: number;
   /**
-   * Gives clients of 2025-11-25 sessions over HTTP, which questions within a call, subscriptions and cancellation need. A session is known to
-   * this process only: with several processes, route by `Mcp-Session-Id`, or set it to false. Default true, for at most 100 clients.
+   * Gives 2025-11-25 clients sessions over HTTP, which questions within a call, subscriptions and cancellation require. Sessions are local to the
+   * process: with several processes, route by `Mcp-Session-Id` or set this to false. Default: true, for at most 100 clients.
    */
   readonly sessions?: boolean;
   /**
-   * Answers only programs of this machine: checks `Host` and `Origin`, so that no page in a browser uses the bridge (DNS rebinding).
-   * Default false: the host checks them, as `serve()` does.
+   * Answers only programs on this machine: checks `Host` and `Origin`, so that web pages cannot use the bridge (DNS rebinding).
+   * Default: false, because the host checks them, as `serve()` does.
    */
   readonly localOnly?: boolean;
   /** Log. Default: none. On stdio, write to standard error only. */
@@ -50,17 +50,17 @@ export interface McpServerOptions {
   readonly clock?: Clock;
 }
 
-/** An A2A agent as an MCP server. `mcpServer()` makes it. */
+/** An A2A agent as an MCP server, from `mcpServer()`. */
 export interface McpBridge {
   /** The client of the agent. */
   readonly client: Client;
   /**
    * Answers one request of Streamable HTTP. The host authenticates callers.
    *
-   * @param caller - Who calls, if the host knows it. It needs the option `key`.
+   * @param caller - The authenticated caller, if any. Requires the option `key`.
    */
   fetch(this: void, request: Request, caller?: Principal): Promise<Response>;
-  /** Serves this process's standard input and output. The process has one caller: its parent. */
+  /** Serves MCP on standard input and output. The parent process is the only caller. */
   stdio(this: void): McpStdio;
   /** Ends open calls. Tasks continue at the agent. */
   close(this: void): Promise<void>;

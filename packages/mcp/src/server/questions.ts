@@ -6,9 +6,9 @@ import { formIn, isForm, onlyText, type Field } from "@parley/a2a/internal/schem
 import type { ElicitRequestFormParams, InputRequest } from "@modelcontextprotocol/server";
 import * as z from "zod";
 
-/* Questions of a task as elicitations, and their answers as parts of a message. */
+/* Turns questions of a task into elicitations, and their answers into message parts. */
 
-/** Which modes of elicitation a client can show. */
+/** The elicitation modes that a client supports. */
 export interface ElicitModes {
   readonly form: boolean;
   readonly url: boolean;
@@ -22,14 +22,14 @@ export function elicitModes(capabilities: { readonly elicitation?: unknown } | u
   return { form: "form" in elicitation || !url, url };
 }
 
-/** The elicitation for a task that waits; `undefined`: the client cannot show it, or there is nothing to ask. */
+/** The elicitation for a waiting task. `undefined` if the client cannot show it, or there is nothing to ask. */
 export function questionOf(task: Task, modes: ElicitModes): InputRequest | undefined {
   const { state, message } = task.status;
   const said = message === undefined ? "" : plain(textOf(message), maxQuestion);
   if (state === "TASK_STATE_AUTH_REQUIRED") {
     const url = readAuthorization(message)?.url;
     if (url === undefined || !modes.url) return undefined;
-    const text = `${said === "" ? "The agent asks for an authorization." : said} (${new URL(url).host})`;
+    const text = `${said === "" ? "The agent asks for authorization." : said} (${new URL(url).host})`;
     return { method: "elicitation/create", params: { mode: "url", message: text, url, elicitationId: idOf(task) } };
   }
   if (state !== "TASK_STATE_INPUT_REQUIRED" || !modes.form) return undefined;
@@ -41,7 +41,7 @@ export function questionOf(task: Task, modes: ElicitModes): InputRequest | undef
   return { method: "elicitation/create", params };
 }
 
-/** Identifies the question of a task: the id of its message, or without a message the time of the status. */
+/** Identifies the question of a task: by the id of its message, or by the time of the status if there is no message. */
 export function idOf({ status: { message, timestamp = "" } }: Task): string {
   return message?.messageId ?? `question${timestamp}`;
 }
@@ -57,11 +57,11 @@ const oneText: Requested = {
 
 interface McpForm {
   readonly requested: Requested;
-  /** Members that can have one text only. They are not asked: many clients show each member to their user. */
+  /** Members with only one possible text. They are not part of the form, because many clients show every member to the user. */
   readonly fixed: Readonly<Record<string, string>>;
 }
 
-/** The form in a question as one of MCP: flat, with primitive values and choices. `undefined`: it is asked as one text. */
+/** Converts the form of a question to an MCP form: flat, with primitive values and choices. `undefined` to ask for one text instead. */
 function formOf(message: Message | undefined): McpForm | undefined {
   const schema = schemaIn(message);
   const given = Object.entries(isObject(schema?.["properties"]) ? schema["properties"] : {});
@@ -85,7 +85,7 @@ function formOf(message: Message | undefined): McpForm | undefined {
     if (only === undefined) asked.set(field.name, propertyOf(field));
     else fixed[field.name] = only;
   }
-  // In the order of the agent.
+  // Keeps the agent's order.
   const properties = given.flatMap(([name]): [string, Property][] => {
     const property = asked.get(name);
     return property === undefined ? [] : [[name, property]];
@@ -98,10 +98,10 @@ function formOf(message: Message | undefined): McpForm | undefined {
   return JSON.stringify(requested).length > maxForm ? undefined : { requested, fixed };
 }
 
-/** Maximum characters of a question. */
+/** Maximum length of a question, in characters. */
 const maxQuestion = 4000;
 
-/** Maximum characters of a form as JSON. */
+/** Maximum length of a form as JSON, in characters. */
 const maxForm = 64 << 10;
 
 const maxFields = 50;
@@ -133,7 +133,7 @@ const several = {
   default: z.array(z.string()).optional(),
 };
 
-/** Choices with names for people, and choices of several: MCP has the same forms of them. */
+/** Titled choices and multiple choices. MCP has the same formats for them. */
 const Choices = z.union([
   z.object({ ...about, type: z.literal("string"), oneOf: titled, default: z.string().optional() }),
   z.object({ ...about, type: z.literal("string"), enum: texts, enumNames: texts, default: z.string().optional() }),
@@ -168,24 +168,24 @@ function propertyOf({ label, description, kind, choices, initial, schema }: Fiel
   };
 }
 
-/** Those that MCP knows. */
+/** The formats that MCP defines. */
 const formats = ["email", "uri", "date", "date-time"] as const;
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a person answered. */
+/** The user's answer. */
 export type Answered =
   | { readonly kind: "parts"; readonly parts: readonly Part[] }
-  /** A page was opened: the agent learns the rest itself. */
+  /** The user opened a page, which informs the agent directly. */
   | { readonly kind: "opened" }
   | { readonly kind: "declined" }
   | { readonly kind: "missing" };
 
 const Value = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
 
-/** Reads the answer to the question of a task. The values are untrusted: the agent checks them. */
+/** Reads the answer to the question of a task. The agent validates the untrusted values. */
 export function answerOf(task: Task, given: unknown): Answered {
   if (typeof given !== "object" || given === null || !("action" in given)) return { kind: "missing" };
   if (given.action !== "accept") return { kind: "declined" };

@@ -11,14 +11,14 @@ import type { BridgeDeps, CallerView } from "./agent.ts";
 import { readSkillFile } from "./skill-files.ts";
 import { cutBytes } from "./skills.ts";
 
-/* The card, skills, tasks and artifacts as resources, and notices of their changes. */
+/* Serves the card, skills, tasks and artifacts as resources, and notifies of changes. */
 
-/** Told of the URI of a resource that changed. */
+/** Called with the URI of a changed resource. */
 export type Publish = (uri: string) => void;
 
 type Contents = ReadResourceResult["contents"];
 
-/** Adds the resources to a server. `subscribes`: the connection can take notices of 2025-11-25. */
+/** Adds the resources to a server. `subscribes`: whether the connection can receive 2025-11-25 notifications. */
 export function serveResources(
   server: Server,
   deps: BridgeDeps,
@@ -89,7 +89,7 @@ async function read(uri: string, deps: BridgeDeps, view: CallerView, watches: Wa
   throw new ResourceNotFoundError(uri);
 }
 
-/** A text of the agent for a URI. `encodeURIComponent` throws for lone surrogates. */
+/** Encodes an agent's text for a URI. `encodeURIComponent` alone would throw for lone surrogates. */
 export function encoded(text: string): string {
   return encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, "\ufffd"));
 }
@@ -112,7 +112,7 @@ async function taskOf({ client, handles }: CallerView, handle: string): Promise<
   }
 }
 
-/** A task without its content: its artifacts are resources of their own. */
+/** A task without its content, because its artifacts are separate resources. */
 function shown({ status, artifacts = [] }: Task, handle: string): object {
   return {
     taskId: handle,
@@ -137,10 +137,10 @@ function contentsOf(uri: string, { parts }: Artifact): Contents {
 
 const maxWatches = 100;
 
-/** At most one notice of a task in this time: an agent may change it faster than a client reads. */
+/** Minimum time between notifications for a task, because an agent may change it faster than a client reads. */
 const noticeMs = 1000;
 
-/** Follows tasks that were read, and tells of their changes. */
+/** Follows tasks that were read, and notifies of changes. */
 export class Watches {
   readonly #publish: Publish;
   readonly #clock: Clock;

@@ -4,22 +4,22 @@ import { line } from "@parley/a2a/protocol";
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
 import { cutBytes } from "./skills.ts";
 
-/* Tasks and replies as results of tools. */
+/* Converts tasks and replies to tool results. */
 
-/** Names of a task for its caller. */
+/** The caller's handles for a task and its conversation. */
 export interface Names {
   readonly taskId?: string | undefined;
   readonly contextId?: string | undefined;
 }
 
-/** How results are made. */
+/** Limits of a result. */
 export interface ResultLimits {
   readonly maxBytes: number;
-  /** URI of an artifact as a resource. */
+  /** The resource URI of an artifact. */
   uriOf(taskId: string, artifactId: string): string;
 }
 
-/** The state of a task as people say it: `input required`. */
+/** The state of a task in plain words, such as `input required`. */
 export function stateName(task: Task): string {
   return task.status.state.replace("TASK_STATE_", "").toLowerCase().replaceAll("_", " ");
 }
@@ -32,7 +32,7 @@ export function replyResult(message: Message, names: Names, limits: ResultLimits
   return { ...made.result(), _meta: metaOf(names, undefined) };
 }
 
-/** The result for a task, in whatever state it is. */
+/** The result for a task in any state. */
 export function taskResult(task: Task, names: Names, limits: ResultLimits): CallToolResult {
   const { state, message } = task.status;
   const made = new Content(limits);
@@ -64,17 +64,17 @@ function metaOf({ taskId, contextId }: Names, state: string | undefined): Record
 
 type Structured = Record<string, unknown>;
 
-/** What a block costs besides its content: members, quotes and commas. */
+/** Approximate overhead of a block: members, quotes and commas. */
 const blockBytes = 64;
 
-/** How many parts that do not fit are named. */
+/** Maximum number of oversized parts to list by name. */
 const maxNamed = 20;
 
 const maxName = 200;
 
 const maxUri = 2000;
 
-/** The content of a result within its limit. */
+/** Builds the content of a result within its limit. */
 class Content {
   readonly #limits: ResultLimits;
   readonly #blocks: ContentBlock[] = [];
@@ -92,7 +92,7 @@ class Content {
     this.add(artifact.parts, uri === "" || uri.length > maxUri ? undefined : uri, artifact.name);
   }
 
-  /** `uri`: the resource that has all of the parts. */
+  /** `uri`: the resource with all parts. */
   add(parts: readonly Part[], uri?: string, name = "artifact"): void {
     for (const part of parts) this.#add(part, uri, line(part.filename ?? name, maxName));
   }
@@ -142,16 +142,16 @@ class Content {
     if (uri !== undefined) this.#blocks.push({ type: "resource_link", uri, name, mimeType: line(mimeType, maxName) });
   }
 
-  /** The agent chose the address: only those of the web. */
+  /** Accepts only http(s) URLs, because the agent chooses them. */
   #link(url: string, name: string, mimeType: string | undefined): void {
     const size = url.length + name.length + (mimeType?.length ?? 0);
     if (!this.#takes(size)) this.#tooLarge(size, undefined, name, "text/uri-list");
     else if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
       this.#blocks.push({ type: "resource_link", uri: url, name, ...(mimeType !== undefined && { mimeType }) });
-    } else this.#blocks.push({ type: "text", text: `[${name} has an address that cannot be opened]` });
+    } else this.#blocks.push({ type: "text", text: `[${name} has a URL that cannot be opened]` });
   }
 
-  /** What a model needs for later calls, at the end. */
+  /** Sets the text at the end of the result, which a model needs for later calls. */
   note(lines: readonly string[]): void {
     this.#note = lines.filter((each) => each !== "").join("\n");
   }

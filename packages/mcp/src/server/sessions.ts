@@ -3,8 +3,8 @@ import type { Principal } from "@parley/a2a/protocol";
 import { callerKey } from "./handles.ts";
 
 /*
- * Sessions of 2025-11-25 over HTTP. Questions within a call, notices and cancellation need one: they are further requests. A session is a
- * convenience and no state: requests of a session that this process does not have are answered without it.
+ * HTTP sessions for 2025-11-25. Questions within a call, notifications and cancellation require one, because they are separate requests. A session
+ * holds no state that matters: requests with an unknown session are answered without one.
  */
 
 interface Session {
@@ -16,15 +16,15 @@ interface Session {
 
 const maxSessions = 100;
 
-/** Maximum size of a request. Files come in it as base64. */
+/** Maximum size of a request. It includes files as base64. */
 export const maxRequestBytes: number = 16 << 20;
 
 export class Sessions {
   readonly #make: (caller: Principal) => Server;
   readonly #onerror: (error: Error) => void;
-  /** The least recently used first. */
+  /** Least recently used first. */
   readonly #open = new Map<string, Session>();
-  /** How many begin now. They count, so that a crowd that begins at the same time keeps the limit. */
+  /** Number of sessions being created. They count towards the limit, so that parallel requests cannot exceed it. */
   #beginning = 0;
 
   constructor(make: (caller: Principal) => Server, onerror: (error: Error) => void) {
@@ -32,7 +32,7 @@ export class Sessions {
     this.#onerror = onerror;
   }
 
-  /** The answer to a request of a session, or to one that begins a session. `undefined`: answer it without. */
+  /** Answers a request of a session, or a request that starts one. `undefined` if it must be answered without a session. */
   async answer(request: Request, caller: Principal): Promise<Response | undefined> {
     const owner = callerKey(caller);
     const id = request.headers.get("mcp-session-id");
@@ -48,13 +48,13 @@ export class Sessions {
     return session.transport.handleRequest(request);
   }
 
-  /** The answer to the first request of a session. `undefined`: all sessions are busy. */
+  /** Answers the first request of a session. `undefined` if all sessions are busy. */
   async #begin(request: Request, owner: string, caller: Principal): Promise<Response | undefined> {
     this.#beginning += 1;
     try {
       if (this.#open.size + this.#beginning > maxSessions) {
         const all = [...this.#open.values()].filter(({ requests }) => requests.size === 0);
-        // A caller with many sessions closes its own.
+        // Prefers to close the caller's own sessions.
         const idle = all.find((session) => session.caller === owner) ?? all[0];
         if (idle === undefined) return undefined;
         await idle.transport.close();
@@ -89,7 +89,7 @@ export class Sessions {
   }
 }
 
-/** Notes the requests in progress, and cancels those whose client closes their connection: it no longer waits for them. */
+/** Tracks the requests in progress, and cancels a request if its client disconnects. */
 function follow(transport: WebStandardStreamableHTTPServerTransport, requests: Set<unknown>): void {
   const { onmessage } = transport;
   const deliver: typeof onmessage = (message, extra) => {
@@ -113,14 +113,14 @@ function follow(transport: WebStandardStreamableHTTPServerTransport, requests: S
   };
 }
 
-/** A first request has no version yet. */
+/** Checks the body, because the first request has no version header yet. */
 async function isInitialize(request: Request): Promise<boolean> {
   if (request.method !== "POST" || request.headers.has("mcp-protocol-version")) return false;
   if (!(await isLegacyRequest(request, undefined, { maxRequestBodySize: maxRequestBytes }))) return false;
   const body: unknown = await request
     .clone()
     .json()
-    // The SDK answers it.
+    // The SDK answers invalid JSON.
     .catch(() => undefined);
   return typeof body === "object" && body !== null && "method" in body && body.method === "initialize";
 }

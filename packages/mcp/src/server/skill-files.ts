@@ -10,11 +10,11 @@ import * as z from "zod";
 import type { SkillTool } from "./skills.ts";
 
 /*
- * The tools as SKILL.md files (SEP-2640), for clients that load skills when they need them. The SDK's SkillsExtension registers resources with
- * its McpServer, so these handlers use its entries only.
+ * The tools as SKILL.md files (SEP-2640), for clients that load skills on demand. The SDK's SkillsExtension requires its McpServer, so these
+ * handlers use only its entries.
  */
 
-/** A skill and its one file. */
+/** A skill and its only file. */
 export interface SkillFile {
   readonly entry: Skill;
   readonly text: string;
@@ -34,7 +34,7 @@ export async function skillFiles(tools: readonly SkillTool[]): Promise<readonly 
 
 const maxName = 64;
 
-/** Names of skills have lowercase letters, digits and single hyphens. */
+/** Makes a skill name: lowercase letters, digits and single hyphens. */
 function uniqueName(tool: string, taken: Set<string>): string {
   const clean = tool
     .toLowerCase()
@@ -50,13 +50,13 @@ function uniqueName(tool: string, taken: Set<string>): string {
 }
 
 function fileOf(name: string, tool: string, description: string): string {
-  // A string of JSON is one of YAML.
+  // A JSON string is also a YAML string.
   return `---
 name: ${name}
 description: ${JSON.stringify(description)}
 ---
 
-Call the tool \`${tool}\` of this server, with what you need as \`message\`, and \`files\` or \`data\` if they help.
+Call the tool \`${tool}\` of this server with your request as \`message\`, and with \`files\` or \`data\` if needed.
 
 - To continue a conversation, pass the \`contextId\` of its last answer.
 - If a task is still running, call \`get_task\` with its \`taskId\`. If it asks something, call \`answer_task\`.
@@ -84,7 +84,7 @@ function fileAt(uri: string, files: readonly SkillFile[]): SkillFile | undefined
   return files.find(({ entry }) => entry.uri === uri);
 }
 
-/** The content of a SKILL.md. `undefined`: the URI is not one of them. */
+/** The content of a SKILL.md. `undefined` if the URI is not a skill's. */
 export function readSkillFile(uri: string, files: readonly SkillFile[]): ReadResourceResult["contents"] | undefined {
   const found = fileAt(uri, files);
   return found && [{ uri, mimeType: "text/markdown", text: found.text }];

@@ -21,13 +21,13 @@ const statuses: Readonly<Record<Task["status"]["state"], TaskView["status"]>> = 
   TASK_STATE_INPUT_REQUIRED: "input_required",
   TASK_STATE_AUTH_REQUIRED: "input_required",
   TASK_STATE_COMPLETED: "completed",
-  // `failed` is for errors of JSON-RPC: a result says that the task failed.
+  // `failed` is only for JSON-RPC errors. Here the result reports that the task failed.
   TASK_STATE_FAILED: "completed",
   TASK_STATE_REJECTED: "completed",
   TASK_STATE_CANCELED: "cancelled",
 };
 
-/** A task as this extension shows it. */
+/** A task in the format of this extension. */
 export async function taskView(
   { deps, view }: { readonly deps: BridgeDeps; readonly view: CallerView },
   task: Task,
@@ -38,7 +38,7 @@ export async function taskView(
     taskId: await view.handles.seal("task", task.id),
     status: statuses[state],
     statusMessage: said,
-    // A2A has no time of creation.
+    // A2A has no creation time.
     createdAt: timestamp,
     lastUpdatedAt: timestamp,
     ttlMs: null,

@@ -16,14 +16,14 @@ import { answerOf, idOf, questionOf } from "./questions.ts";
 import { taskView } from "./task-view.ts";
 
 /*
- * The tasks extension (SEP-2663). The A2A task is the state, so handles survive the bridge. The SDK has no runtime for it yet: these handlers
- * do what its TaskStore will do, with the agent as the store.
+ * The tasks extension (SEP-2663). The A2A task holds all state, so handles outlive the bridge. The SDK does not implement the extension yet: these
+ * handlers do the work of its future TaskStore, with the agent as the store.
  */
 
-/** The extension. */
+/** The name of the extension. */
 const tasksExtension = "io.modelcontextprotocol/tasks";
 
-/** Whether the client of a request can take the handle of a task. */
+/** Whether the client of a request accepts task handles. */
 export function takesTasks(capabilities: { readonly extensions?: object | undefined } | undefined): boolean {
   return capabilities?.extensions !== undefined && tasksExtension in capabilities.extensions;
 }
@@ -31,7 +31,7 @@ export function takesTasks(capabilities: { readonly extensions?: object | undefi
 const TaskParams = z.looseObject({ taskId: z.string() });
 const result = z.looseObject({});
 
-/** Adds the methods of the extension to a server of 2026-07-28. */
+/** Adds the methods of the extension to a 2026-07-28 server. */
 export function serveTasks(server: Server, requestOf: (context: ServerContext) => Promise<ToolRequest>): void {
   server.registerCapabilities({ extensions: { [tasksExtension]: {} } });
   const asked = async (context: ServerContext, handle: string): Promise<{ request: ToolRequest; task: Task }> => {
@@ -56,7 +56,7 @@ export function serveTasks(server: Server, requestOf: (context: ServerContext) =
   });
   server.setRequestHandler("tasks/update", { params: TaskParams, result }, async ({ taskId }, context) => {
     const { request, task } = await asked(context, taskId);
-    // The SDK takes them out of the parameters.
+    // The SDK removes them from the parameters.
     await answer(request, task, context.mcpReq.inputResponses ?? {});
     return {};
   });
@@ -65,14 +65,14 @@ export function serveTasks(server: Server, requestOf: (context: ServerContext) =
     try {
       request.see(await request.view.client.cancelTask(task.id));
     } catch (error) {
-      // It has ended already: cancels are requests.
+      // The task may already have ended: a cancel is only a request.
       if (!hasCode(error, "TaskNotCancelable")) throw failure(request, error);
     }
     return {};
   });
 }
 
-/** Sends the answer to the question that a task asks now. Answers to older questions have no effect. */
+/** Sends the answer to the current question of a task. Answers to older questions have no effect. */
 async function answer(request: ToolRequest, task: Task, responses: Readonly<Record<string, unknown>>): Promise<void> {
   const question = idOf(task);
   const answered = answerOf(task, responses[question]);
@@ -100,7 +100,7 @@ async function taskOf({ deps, view }: ToolRequest, handle: string): Promise<Task
 }
 
 function failure({ deps }: Pick<ToolRequest, "deps">, error: unknown): ProtocolError {
-  deps.logger.warn("Call of the agent failed", { cause: error });
-  const text = hasCode(error) && error instanceof Error ? line(error.message, 500) : "The agent cannot be reached";
+  deps.logger.warn("Agent call failed", { cause: error });
+  const text = hasCode(error) && error instanceof Error ? line(error.message, 500) : "The agent is unreachable";
   return new ProtocolError(ProtocolErrorCode.InternalError, text);
 }

@@ -1,11 +1,11 @@
 import type { CredentialProvider, SchemeRequest } from "@parley/a2a/credentials";
 
-/* OAuth for MCP servers, by the providers that clients of agents use. */
+/* OAuth for MCP servers, with the credential providers that agent clients use. */
 
 /**
- * Sends a request with credentials for the server, and once more with others if it rejects them.
+ * Sends a request with credentials for the server. If the server rejects them, retries once with new ones.
  *
- * @param url - The MCP server: the resource that tokens are for (RFC 8707).
+ * @param url - URL of the MCP server, the resource for which tokens are issued (RFC 8707).
  */
 export async function authorized(
   provider: CredentialProvider,
@@ -34,14 +34,14 @@ export async function authorized(
   return response;
 }
 
-/** Where a server's metadata is if it does not say so (RFC 9728 §3.1), as challenges. */
+/** The default locations of a server's metadata (RFC 9728 §3.1), as challenges. */
 function metadataOf(url: string): string[] {
   const { origin, pathname } = new URL(url);
   const paths = new Set([pathname.replace(/\/$/, ""), ""]);
   return [...paths].map((path) => `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource${path}"`);
 }
 
-/** MCP servers take bearer tokens, and name their authorization server when they reject a request (RFC 9728). */
+/** MCP servers accept bearer tokens, and name their authorization server in the rejection of a request (RFC 9728). */
 const anyBearer: Omit<SchemeRequest, "resource"> = {
   name: "mcp",
   scheme: { httpAuthSecurityScheme: { scheme: "Bearer" } },

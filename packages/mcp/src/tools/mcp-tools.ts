@@ -19,10 +19,10 @@ import { answerIn, questionFor } from "./questions.ts";
 import { bytesOf, digestOf, isObject, jsonOf, resultOf } from "./reading.ts";
 
 /**
- * The tools of an MCP server for an agent: listed now, and called as steps of the turn.
+ * Lists the tools of an MCP server for a turn. Calls of the tools are steps of the turn.
  *
  * @param client - A `Client` of the MCP SDK, or a server of `mcpPool()`.
- * @throws McpToolError if the server does not list its tools; TypeError for `pins` without a name of the server.
+ * @throws McpToolError if the server fails to list its tools; TypeError for `pins` without a server name.
  *
  * @example
  * ```ts
@@ -33,8 +33,8 @@ import { bytesOf, digestOf, isObject, jsonOf, resultOf } from "./reading.ts";
  */
 export async function mcpTools(turn: ToolTurn, client: McpClient, options: McpToolsOptions = {}): Promise<McpTools> {
   if (options.pins !== undefined && (options.server ?? client.name) === undefined)
-    throw new TypeError("pins need the option server: the name that a server gives itself may change");
-  // The timeout is for one page, the signal for all.
+    throw new TypeError("pins need the option server, because a server may change the name that it reports");
+  // The timeout applies to one page, the signal to all pages.
   const signal = AbortSignal.any([turn.signal, AbortSignal.timeout(listMs)]);
   const listed = await client.listTools(undefined, { signal, timeout: listMs }).catch((error: unknown) => {
     throw new McpToolError(`Failed to list the tools of ${nameOf(client, options)}: ${reasonOf(error)}`, {
@@ -54,12 +54,12 @@ export async function mcpTools(turn: ToolTurn, client: McpClient, options: McpTo
   return new TurnTools(turn, client, { server, tools, held, omitted: Math.max(0, offered.length - maxTools), options });
 }
 
-/** Longest listing of tools. */
+/** Maximum time to list the tools. */
 const listMs = 30_000;
 
 interface Offered {
   readonly tool: McpTool;
-  /** Whether it says that a repeated call has no further effect. */
+  /** Whether the tool declares that a repeated call has no further effect. */
   readonly isRepeatable: boolean;
 }
 
@@ -69,7 +69,7 @@ function isTool(value: unknown): value is ListedTool {
   return isObject(value) && typeof value["name"] === "string" && isObject(value["inputSchema"]);
 }
 
-/** Why a tool is held back. */
+/** Why a tool is withheld. `undefined` if it is offered. */
 async function problemOf(
   server: string,
   tool: ListedTool,
@@ -95,7 +95,7 @@ function offer(tool: ListedTool, { maxDescriptionBytes = 1024 }: McpToolsOptions
   return { tool: { name, description: said, inputSchema: withSafeTexts(inputSchema) }, isRepeatable };
 }
 
-/** A schema whose texts are safe to show. Names and values stay: calls need them. */
+/** A schema with sanitized texts. Names and values are unchanged, because calls need them. */
 function withSafeTexts(schema: JsonObject): JsonObject {
   const texts = new Set(["title", "description", "$comment"]);
   const made: unknown = JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
@@ -117,7 +117,7 @@ export function reasonOf(error: unknown): string {
   return line(error instanceof Error ? error.message : String(error), 300);
 }
 
-/** What a round of a call led to. It is stored. */
+/** The stored outcome of one round of a call. */
 type Round =
   | { readonly kind: "result"; readonly result: JsonObject }
   | { readonly kind: "ask"; readonly requests: JsonObject; readonly state: string; readonly legacy: boolean };
@@ -130,12 +130,12 @@ interface Served {
   readonly options: McpToolsOptions;
 }
 
-/** A tool may ask as often within one call, and as much at once. */
+/** Maximum number of rounds of questions in one call, and of questions in one round. */
 const maxRounds = 8;
 
 const maxShown = 100;
 
-/** Below the limit of a step. */
+/** Lower than the limit of a step. */
 const maxStoredBytes = 200 << 10;
 
 class TurnTools implements McpTools {
@@ -177,7 +177,7 @@ class TurnTools implements McpTools {
       .catch((error: unknown) => (failure = { error }))
       .finally(() => wake());
     while (result === undefined && failure === undefined) {
-      // Only the newest progress is shown to a slow reader.
+      // A slow reader sees only the newest progress.
       const message = said;
       said = undefined;
       if (message !== undefined && (shown += 1) <= maxShown) yield this.#turn.working(message);
@@ -199,7 +199,7 @@ class TurnTools implements McpTools {
     return Object.fromEntries(made);
   }
 
-  /** Calls a tool, and continues it over the questions that it asks. */
+  /** Calls a tool, and continues the call after each question. */
   async #call(id: string, name: string, args: JsonObject, show: (text: string) => void): Promise<McpResult> {
     const { tools, held, options } = this.#served;
     const offered = tools.get(name);
@@ -218,7 +218,7 @@ class TurnTools implements McpTools {
         step,
         (call) => {
           if (call.uncertain && options.onUncertain === "refuse" && !offered.isRepeatable) {
-            throw new McpToolError(`${name} may have run before the process ended, and is not called again`);
+            throw new McpToolError(`${name} may already have run before the process ended; it is not called again`);
           }
           return this.#round({ tool: offered.tool, args, key: call.key, signal: call.signal, answers, show });
         },
@@ -254,7 +254,7 @@ class TurnTools implements McpTools {
     const { name, inputSchema } = of.tool;
     const last = of.answers.at(-1);
     const asked: unknown[] = [];
-    // A server of 2025-11-25 asks again from the beginning: it gets the answers in their order.
+    // A 2025-11-25 server repeats its questions from the start: it gets the stored answers in order.
     const known = of.answers.filter(({ legacy }) => legacy).flatMap(({ given }) => Object.values(given));
     const stop = new AbortController();
     const onElicit = (request: unknown): ElicitAnswer => {
@@ -293,14 +293,16 @@ class TurnTools implements McpTools {
     return this.#ask(name, { requests: { elicit: jsonOf(asked[0]) ?? null }, state: "", legacy: true });
   }
 
-  /** The questions of a round, within what a task can keep. */
+  /** The questions of a round, if they fit into the task. */
   #ask(
     name: string,
     round: { readonly requests: JsonObject; readonly state: string; readonly legacy: boolean },
   ): Round {
     const keys = Object.keys(round.requests);
     if (keys.length > maxRounds || keys.some((key) => bytesOf(key) > 100) || bytesOf(round) > maxStoredBytes)
-      throw new McpToolError(`${name} of ${this.#served.server} asks for too much`);
+      throw new McpToolError(
+        `${name} of ${this.#served.server} asked too many questions, or questions that are too long`,
+      );
     return { kind: "ask", ...round };
   }
 
@@ -315,7 +317,7 @@ class TurnTools implements McpTools {
     return { kind: "result", result: { ...kept } };
   }
 
-  /** The answer to a question: of this turn's message, or stored by an earlier turn. Throws the question until there is one. */
+  /** The answer to a question, from this turn's message or stored by an earlier turn. Without an answer, throws the question. */
   async #answered(step: string, request: unknown): Promise<ElicitAnswer> {
     const { server } = this.#served;
     const question = questionFor(server, request);
@@ -345,14 +347,14 @@ class TurnTools implements McpTools {
     const { message, number } = this.#turn;
     const answer = askedIn === number ? undefined : answerIn(message, request);
     if (answer === undefined) throw question;
-    // A message answers one question.
+    // A message answers only one question.
     this.#owner ??= this.#turn.step(`mcp-answers ${number}`, () => step, { scope: "task" });
     if ((await this.#owner) !== step) throw question;
     return { action: answer.action, content: answer.action === "accept" ? (answer.content ?? {}) : {} };
   }
 }
 
-/** The SDK's type of answers has no common form in both of its packages. */
+/** Needed because the types of answers differ between the two SDK packages. */
 function neverOf(given: Record<string, ElicitAnswer>): Record<string, never> {
   return given as unknown as Record<string, never>;
 }

@@ -2,13 +2,13 @@ import type { JsonObject, JsonValue } from "@parley/a2a/model";
 import { McpToolError, type McpTools } from "./port.ts";
 import { isObject, jsonOf } from "./reading.ts";
 
-/* The tools in the form of each framework. Types are structural: the frameworks are no dependencies. */
+/* Converts the tools for each framework. The types are structural, because the frameworks are not dependencies. */
 
-/** A tool of the AI SDK, 6 and 7. */
+/** A tool for AI SDK 6 and 7. */
 export interface AISDKTool {
   /** What it does, as the server describes it. */
   readonly description: string;
-  /** JSON Schema of the arguments, as a Standard Schema. The server validates them. */
+  /** JSON Schema of the arguments, wrapped as a Standard Schema. The server validates the arguments. */
   readonly inputSchema: {
     readonly "~standard": {
       readonly version: 1;
@@ -20,12 +20,12 @@ export interface AISDKTool {
       };
     };
   };
-  /** Calls the tool once per id of a call. */
+  /** Calls the tool once per call id. */
   readonly execute: (input: JsonObject, options: { readonly toolCallId: string }) => Promise<string>;
 }
 
 /**
- * The tools for the AI SDK. They are steps already: do not make them durable again.
+ * Converts the tools for the AI SDK. They are already steps: do not make them durable again.
  *
  * @example
  * ```ts
@@ -38,7 +38,7 @@ export interface AISDKTool {
  */
 export function toAISDK(tools: McpTools): Record<string, AISDKTool> {
   const made = tools.tools.map(({ name, description, inputSchema }): [string, AISDKTool] => {
-    // The AI SDK changes the schema that it gets.
+    // A copy, because the AI SDK modifies the schema.
     const schema = (): Record<string, unknown> => schemaOf(inputSchema);
     const validate = (value: unknown): { readonly value: JsonObject } => ({ value: isObject(value) ? value : {} });
     const jsonSchema = { input: schema, output: schema };
@@ -54,7 +54,7 @@ export function toAISDK(tools: McpTools): Record<string, AISDKTool> {
   return Object.fromEntries(made);
 }
 
-/** What `new DynamicStructuredTool()` of `@langchain/core` takes. */
+/** The argument of `new DynamicStructuredTool()` of `@langchain/core`. */
 export interface LangChainTool {
   /** Its name. */
   readonly name: string;
@@ -62,12 +62,12 @@ export interface LangChainTool {
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly schema: Record<string, unknown>;
-  /** Calls the tool once per id of a call. Throws McpToolError without one. */
+  /** Calls the tool once per call id. Throws McpToolError without one. */
   readonly func: (input: unknown, runManager?: unknown, config?: object) => Promise<string>;
 }
 
 /**
- * The tools for LangChain and LangGraph.
+ * Converts the tools for LangChain and LangGraph.
  *
  * @example
  * ```ts
@@ -88,7 +88,7 @@ export function toLangChain(tools: McpTools): LangChainTool[] {
   }));
 }
 
-/** What `tool()` of `@openai/agents` takes. */
+/** The argument of `tool()` of `@openai/agents`. */
 export interface OpenAIAgentsTool {
   /** Its name. */
   readonly name: string;
@@ -101,16 +101,16 @@ export interface OpenAIAgentsTool {
     required: string[];
     additionalProperties: true;
   };
-  /** Schemas of MCP do not have the strict form of OpenAI. */
+  /** False, because MCP schemas do not follow OpenAI's strict mode. */
   readonly strict: false;
-  /** Calls the tool once per id of a call. Throws McpToolError without one. */
+  /** Calls the tool once per call id. Throws McpToolError without one. */
   readonly execute: (input: unknown, context?: unknown, details?: object) => Promise<string>;
-  /** Tells the model what failed. Throws the question of a tool, which ends the run. */
+  /** Tells the model why a call failed. Throws the question of a tool, which ends the run. */
   readonly errorFunction: (context: unknown, error: unknown) => string;
 }
 
 /**
- * The tools for the Agents SDK of OpenAI. A question of a tool ends the run: throw `tools.question` then.
+ * Converts the tools for the OpenAI Agents SDK. A question from a tool ends the run: then throw `tools.question`.
  *
  * @example
  * ```ts
@@ -137,7 +137,7 @@ export function toOpenAIAgents(tools: McpTools): OpenAIAgentsTool[] {
 
 async function run(tools: McpTools, id: unknown, name: string, input: unknown): Promise<string> {
   if (typeof id !== "string" || id === "") {
-    throw new McpToolError(`The call of ${name} has no id; call it as the model's tool call, which has one`);
+    throw new McpToolError(`The call of ${name} has no id; pass the id of the model's tool call`);
   }
   const { text, isError } = await tools.run(id, name, isObject(input) ? input : {});
   return isError ? `The tool failed: ${text}` : text;
@@ -148,7 +148,7 @@ function schemaOf(schema: JsonObject): Record<string, unknown> {
   return isObject(own) ? { ...own } : {};
 }
 
-/** LangChain validates arguments by this schema, which is a stranger's: a pattern or references can run for ever. The server validates them too. */
+/** Removes patterns and excess references: LangChain validates arguments with this untrusted schema, and they could run forever. The server validates too. */
 function boundedOf(schema: JsonObject): Record<string, unknown> {
   let references = 0;
   const made: unknown = JSON.parse(JSON.stringify(schema), (key, value: unknown) => {
@@ -159,7 +159,7 @@ function boundedOf(schema: JsonObject): Record<string, unknown> {
   return isObject(made) ? { ...made } : {};
 }
 
-/** References to references double the work of each other: n of them can be followed 3^(n/3) times. */
+/** Nested references multiply the work: n of them can be followed 3^(n/3) times. */
 const maxReferences = 32;
 
 function parametersOf(schema: JsonObject): OpenAIAgentsTool["parameters"] {
@@ -168,7 +168,7 @@ function parametersOf(schema: JsonObject): OpenAIAgentsTool["parameters"] {
   return {
     ...rest,
     type: "object",
-    // OpenAI's type of schemas has fewer forms than JSON Schema.
+    // OpenAI's schema type covers only a part of JSON Schema.
     properties: (isObject(properties) ? properties : {}) as Record<string, never>,
     required: names.filter((each) => typeof each === "string"),
     additionalProperties: true,

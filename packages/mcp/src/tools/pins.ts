@@ -1,6 +1,6 @@
 import type { ToolPins } from "./port.ts";
 
-/** Pins in memory, for tests and single processes. They are lost with the process: a real store notices changes after a restart. */
+/** Keeps pins in memory, for tests and single processes. They are lost on exit; use a persistent store to detect changes across restarts. */
 export function memoryPins(): ToolPins & { approve(server: string, tool: string, digest: string): void } {
   const pins = new Map<string, string>();
   const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool]);

@@ -24,9 +24,9 @@ import { authorized } from "./authorized.ts";
 import { reasonOf } from "./mcp-tools.ts";
 import { McpToolError, type ElicitAnswer, type McpCall, type McpCallOptions, type McpClient } from "./port.ts";
 
-/* Connections to MCP servers that turns share. */
+/* Shares connections to MCP servers among turns. */
 
-/** A server that the pool starts as a process. It gets only its own variables and a few harmless ones, such as PATH. */
+/** A server that the pool starts as a process. Its environment has only the given variables and a few harmless ones, such as PATH. */
 export interface StdioServer {
   /** The program. */
   readonly command: string;
@@ -34,19 +34,19 @@ export interface StdioServer {
   readonly args?: readonly string[];
   /** Its environment variables. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Its working directory. Default: that of this process. */
+  /** Its working directory. Default: the current one. */
   readonly cwd?: string;
 }
 
 /** A server at a URL. */
 export interface HttpServer {
-  /** Where it serves Streamable HTTP. */
+  /** URL of its Streamable HTTP endpoint. */
   readonly url: string;
-  /** Headers of each request, such as `Authorization` with a credential of this agent. */
+  /** Headers of each request, such as `Authorization` with this agent's credentials. */
   readonly headers?: Readonly<Record<string, string>> | (() => Promise<Readonly<Record<string, string>>>);
   /**
-   * OAuth of this agent, such as `clientCredentials()` of `@parley/a2a/credentials`. Or a function, called for each caller that `server()` gets:
-   * with `tokenExchange({ …, subject: caller })` the server sees a token that was issued for it, and never the caller's own.
+   * OAuth of this agent, such as `clientCredentials()` of `@parley/a2a/credentials`. Or a function that `server()` calls for each caller: with
+   * `tokenExchange({ …, subject: caller })`, the server gets a token that was issued for it, never the caller's own.
    */
   readonly credentials?: CredentialProvider | ((caller: Principal) => CredentialProvider);
 }
@@ -55,19 +55,19 @@ export interface HttpServer {
 export interface McpPoolOptions {
   /** The servers, by name. */
   readonly servers: Readonly<Record<string, StdioServer | HttpServer>>;
-  /** Maximum number of open connections. An idle one is closed for a new one. Default 16. */
+  /** Maximum number of open connections. At the limit, a new connection replaces an idle one. Default: 16. */
   readonly maxConnections?: number;
-  /** Closes a connection after this time without a call, in milliseconds. Default 1 minute. */
+  /** Closes a connection after this time without a call, in milliseconds. Default: 1 minute. */
   readonly idleMs?: number;
-  /** Largest answer of a server, in bytes. A larger one fails its call. Default 4 MiB. */
+  /** Maximum size of a server's answer, in bytes. A larger answer fails its call. Default: 4 MiB. */
   readonly maxAnswerBytes?: number;
-  /** Longest call, and longest stream, over HTTP, in milliseconds. Default 5 minutes. */
+  /** Maximum duration of a call or stream over HTTP, in milliseconds. Default: 5 minutes. */
   readonly timeoutMs?: number;
-  /** Which addresses may be called. Default: public ones. */
+  /** Allowed addresses. Default: public ones. */
   readonly policy?: Omit<NetPolicy, "maxBytes" | "timeout">;
-  /** Connects to the checked addresses only: `nodeDialer()` of `@parley/node`. Default: the runtime's `fetch` resolves names again. */
+  /** Connects only to checked addresses: `nodeDialer()` of `@parley/node`. Default: the runtime's `fetch`, which resolves names again. */
   readonly dialer?: Dialer;
-  /** Lets servers use a model of this agent (sampling). Default: the client does not declare it. */
+  /** Lets servers use a model of this agent (sampling). Default: the client does not declare the capability. */
   readonly sampling?: (params: CreateMessageRequest["params"]) => Promise<CreateMessageResult>;
   /** Log. Default: none. */
   readonly logger?: Logger;
@@ -78,13 +78,13 @@ export interface McpPoolOptions {
 /** Connections to MCP servers. */
 export interface McpPool {
   /**
-   * A server, for `mcpTools()`. It connects with the first call, and again after its process ended.
+   * A server for `mcpTools()`. It connects with the first call, and reconnects after its process ends.
    *
-   * @param caller - Whose connection it is, such as `turn.principal`. Required if `credentials` is a function. Default: all callers share one.
-   * @throws McpToolError for an unknown name, and for a missing caller.
+   * @param caller - The owner of the connection, such as `turn.principal`. Required if `credentials` is a function. Default: all callers share one.
+   * @throws McpToolError for an unknown name, or a missing caller.
    */
   server(name: string, caller?: Principal): McpClient;
-  /** How many connections are open. */
+  /** Number of open connections. */
   readonly size: number;
   /** Ends all connections and processes. */
   close(): Promise<void>;
@@ -99,12 +99,12 @@ const runtimeClock: Clock = {
   },
 };
 
-/** Makes a pool. Keep one for the whole process, and close it at its end. */
+/** Makes a pool. Keep one for the whole process, and close it on exit. */
 export function mcpPool(options: McpPoolOptions): McpPool {
   return new Pool(options);
 }
 
-/** A server, and whose connection to it. */
+/** A server, and the owner of the connection to it. */
 interface Target {
   readonly name: string;
   readonly key: string;
@@ -112,18 +112,18 @@ interface Target {
   readonly credentials: CredentialProvider | undefined;
 }
 
-/** What a connection may use. */
+/** The credentials and the sampling budget of a connection. */
 interface Access {
-  /** From the latest principal of its caller: it has the newest token. */
+  /** Derived from the caller's latest principal, which has the newest token. */
   credentials: CredentialProvider | undefined;
-  /** How often a server of 2025-11-25 may still use the model: its requests do not name a call. */
+  /** Remaining model calls of a 2025-11-25 server, whose requests do not identify their tool call. */
   samples: number;
 }
 
 interface Connection {
   readonly client: Promise<Client>;
   calls: number;
-  /** Who answers an elicitation, by call. */
+  /** The elicitation handlers of the calls in progress. */
   readonly elicits: Set<(request: unknown) => ElicitAnswer>;
   readonly access: Access;
   stopIdle(): void;
@@ -133,7 +133,9 @@ function targetOf(name: string, config: StdioServer | HttpServer, caller: Princi
   const { credentials } = "url" in config ? config : {};
   if (typeof credentials !== "function") return { name, key: name, config, credentials };
   if (caller === undefined)
-    throw new McpToolError(`The MCP server ${name} has credentials by caller; pass the caller, such as turn.principal`);
+    throw new McpToolError(
+      `The MCP server ${name} has per-caller credentials; pass the caller, such as turn.principal`,
+    );
   return { name, key: `${name} ${callerKey(caller)}`, config, credentials: credentials(caller) };
 }
 
@@ -179,7 +181,7 @@ class Pool implements McpPool {
     try {
       return await run(await untilAborted(connection.client, signal));
     } catch (error) {
-      // The server has forgotten the session: the next call makes one.
+      // The server no longer has the session: the next call creates one.
       if (error instanceof SdkHttpError && error.status === 404 && this.#open.get(key) === connection)
         void this.#end(key);
       throw error;
@@ -190,7 +192,7 @@ class Pool implements McpPool {
     }
   }
 
-  /** Calls a tool. A server of 2026-07-28 asks for the model by its result. */
+  /** Calls a tool. A 2026-07-28 server requests the model in its result. */
   async #call(client: Client, params: McpCall, options: Omit<McpCallOptions, "onElicit">): Promise<unknown> {
     const { sampling } = this.#options;
     let result = await client.callTool(params, options);
@@ -209,7 +211,7 @@ class Pool implements McpPool {
     return result;
   }
 
-  /** The connection for a call. `undefined`: there are too many. It awaits nothing, so that calls at the same time keep the limit. */
+  /** The connection for a call. `undefined` if there are too many. Synchronous, so that parallel calls cannot exceed the limit. */
   #claim(target: Target): Connection | undefined {
     if (this.#closed.signal.aborted) throw new McpToolError("The pool is closed");
     const isFull = this.#open.size >= this.#maxConnections;
@@ -268,7 +270,7 @@ class Pool implements McpPool {
     );
     client.setRequestHandler("elicitation/create", (request) => {
       const [only, ...others] = elicits;
-      // An elicitation of 2025-11-25 does not name its call.
+      // A 2025-11-25 elicitation does not identify its call, so it is answered only if there is one.
       const answer = only !== undefined && others.length === 0 ? only(request) : undefined;
       return answer?.action === "accept" ? { ...answer } : { action: "cancel" };
     });
@@ -290,7 +292,7 @@ class Pool implements McpPool {
     return client;
   }
 
-  /** Logs errors of a connection, at most one per second: a server can cause as many as it likes. */
+  /** Logs errors of a connection, at most one per second, because a server can cause any number of them. */
   #reporterFor(server: string): (error: Error) => void {
     const { logger, clock = runtimeClock } = this.#options;
     let next = 0;
@@ -302,7 +304,7 @@ class Pool implements McpPool {
   }
 
   async #stdio({ command, args = [], env = {}, cwd }: StdioServer): Promise<Transport> {
-    // Loaded only when needed: it starts processes.
+    // Loaded on demand, because it starts processes.
     const { getDefaultEnvironment, StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
     return new StdioClientTransport({
       command,
@@ -368,16 +370,16 @@ class Pool implements McpPool {
   }
 }
 
-/** Each page of a list may be as large as an answer. */
+/** Maximum pages of a list. Each may be as large as an answer. */
 const maxPages = 16;
 
-/** A server ends its stream and names the delay until the next one: 0 would be a loop without end. */
+/** Minimum delay before a stream reconnects. The server chooses the delay, and 0 would cause a busy loop. */
 const minReconnectMs = 500;
 
-/** A call may use the model as often, in as many rounds. */
+/** Maximum model calls, and maximum rounds of them, in one tool call. */
 const maxSamples = 8;
 
-/** The requests for the model in a result, if it asks for nothing else. */
+/** The model requests in a result, if it has no other requests. */
 function samplesIn(result: CallToolResult | InputRequiredResult): [string, CreateMessageRequest["params"]][] {
   const requests = Object.entries(isInputRequiredResult(result) ? (result.inputRequests ?? {}) : {});
   const asked: [string, CreateMessageRequest["params"]][] = [];
@@ -387,7 +389,7 @@ function samplesIn(result: CallToolResult | InputRequiredResult): [string, Creat
   return asked.length === requests.length && asked.length <= maxSamples ? asked : [];
 }
 
-/** The options that the SDK knows. */
+/** The options that the SDK accepts. */
 function sdkOptions({ onElicit: _, ...options }: McpCallOptions = {}): Omit<McpCallOptions, "onElicit"> {
   return options;
 }

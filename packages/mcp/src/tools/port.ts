@@ -1,50 +1,50 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
 import type { AgentYield, MessageRefused, Turn } from "@parley/a2a/internal/protocol/index";
 
-/* The port of the tools: what of a turn and of an MCP client is used, and what an agent gets. */
+/* The tools' interface: what they need from a turn and an MCP client, and what an agent gets. */
 
-/** What is used of a turn. */
+/** The members of a turn that the tools use. */
 export type ToolTurn = Pick<Turn, "step" | "working" | "message" | "number" | "signal" | "logger">;
 
-/** What is used of an MCP client: `Client` of `@modelcontextprotocol/client` fits, and so does `McpPool.server()`. */
+/** The members of an MCP client that the tools use. `Client` of `@modelcontextprotocol/client` and `McpPool.server()` fit. */
 export interface McpClient {
-  /** The name that this program gives the server. Default: none, as a `Client` has. */
+  /** The local name of the server. A `Client` of the SDK has none. */
   readonly name?: string;
-  /** Lists the tools, of all pages. */
+  /** Lists the tools of all pages. */
   listTools(params?: undefined, options?: McpCallOptions): Promise<{ readonly tools: readonly unknown[] }>;
   /** Calls a tool. */
   callTool(params: McpCall, options?: McpCallOptions): Promise<unknown>;
-  /** What the server says about itself. */
+  /** The name that the server reports. */
   getServerVersion(): { readonly name: string } | undefined;
 }
 
-/** One call of a tool. The last two continue a call that asked for input (2026-07-28). */
+/** One tool call. The last two members continue a call that asked for input (2026-07-28). */
 export interface McpCall {
   /** Name of the tool. */
   name: string;
   /** Its arguments. */
   arguments?: Record<string, unknown>;
-  /** Facts about the call, such as its idempotency key. */
+  /** Metadata of the call, such as its idempotency key. */
   _meta?: Record<string, unknown>;
-  /** Answers to the questions of the server. */
+  /** Answers to the server's questions. */
   inputResponses?: Record<string, never>;
-  /** What the server sent with its questions. */
+  /** The opaque state that the server sent with its questions. */
   requestState?: string;
 }
 
 /** Options of a call. */
 export interface McpCallOptions {
-  /** Ends the call. */
+  /** Aborts the call. */
   signal?: AbortSignal;
-  /** Longest call, in milliseconds. */
+  /** Maximum duration of a call, in milliseconds. */
   timeout?: number;
   /** Called with each progress notification. */
   onprogress?: (progress: { readonly message?: string | undefined }) => void;
-  /** Returns questions of the server instead of answering them. */
+  /** Returns the server's questions instead of answering them. */
   allowInputRequired?: boolean;
-  /** The tool as it was listed, without its output schema: patterns of strangers can run for ever. */
+  /** The tool as listed, without its output schema, because untrusted patterns can run forever. */
   toolDefinition?: { readonly name: string; readonly inputSchema: { readonly type: "object" } };
-  /** Answers an elicitation of a server of 2025-11-25. Only servers of a pool call it. */
+  /** Answers an elicitation from a 2025-11-25 server. Only servers of a pool call it. */
   onElicit?: (request: unknown) => ElicitAnswer;
 }
 
@@ -57,14 +57,14 @@ export type ElicitAnswer =
       readonly content?: Record<string, string | number | boolean>;
     }
   | {
-      /** There is no answer now. */
+      /** No answer is available now. */
       readonly action: "cancel";
     };
 
-/** Remembers which tools were approved. Keep it in a store of yours, so that a change is noticed after a restart too. */
+/** Remembers approved tools. Use a persistent store to detect changes across restarts. */
 export interface ToolPins {
   /**
-   * Stores the digest of a tool unless one is stored, and returns the stored one. To approve a change, store its digest (`HeldTool.digest`).
+   * Stores the digest of a tool unless one is already stored. Returns the stored digest. To approve a change, store its digest (`HeldTool.digest`).
    *
    * @param server - Name of the server.
    * @param tool - Name of the tool.
@@ -76,32 +76,32 @@ export interface ToolPins {
 /** Options of `mcpTools()`. */
 export interface McpToolsOptions {
   /**
-   * Name of the server, for pins and questions. Default: its name in the pool, or the one that it gives itself. With `pins`, a `Client` of the SDK
-   * needs it: a server that renames itself would have new pins.
+   * Name of the server, for pins and questions. Required for an SDK `Client` with `pins`, because a server that renames itself would evade its pins.
+   * Default: its name in the pool, else the name that it reports.
    */
   readonly server?: string;
   /** Names of the tools that the agent may use. Default: all. */
   readonly allow?: readonly string[];
-  /** Holds back a tool whose description or schema differs from the first that was seen. Default: no pins. */
+  /** Withholds a tool whose description or schema has changed since it was first seen. Default: no pins. */
   readonly pins?: ToolPins;
-  /** Maximum number of tools. Further ones are omitted. Default 128. */
+  /** Maximum number of tools. Others are omitted. Default: 128. */
   readonly maxTools?: number;
-  /** Largest description of a tool, in bytes of UTF-8. Longer ones are cut. Default 1,024. */
+  /** Maximum length of a tool description, in bytes of UTF-8. Longer ones are truncated. Default: 1,024. */
   readonly maxDescriptionBytes?: number;
-  /** Largest schema of a tool, in bytes of JSON. Tools with larger ones are held back. Default 16 KiB. */
+  /** Maximum size of a tool's schema, in bytes of JSON. Tools with larger schemas are withheld. Default: 16 KiB. */
   readonly maxSchemaBytes?: number;
-  /** Largest result of a call, in bytes of JSON. Larger ones are cut. At most 200 KiB. Default 64 KiB. */
+  /** Maximum size of a result, in bytes of JSON, up to 200 KiB. Larger results are truncated. Default: 64 KiB. */
   readonly maxResultBytes?: number;
-  /** Longest call, in milliseconds. Default 5 minutes. */
+  /** Maximum duration of a call, in milliseconds. Default: 5 minutes. */
   readonly timeoutMs?: number;
   /**
-   * What to do about a call whose process died before its result was stored: `call` it again, with the same idempotency key, or `refuse` unless
-   * the tool says that it only reads or is idempotent. Default `call`.
+   * What to do with a call if the process died before its result was stored: `call` repeats it with the same idempotency key; `refuse` repeats it only
+   * if the tool declares that it is read-only or idempotent. Default: `call`.
    */
   readonly onUncertain?: "call" | "refuse";
 }
 
-/** A tool that an agent may use. Its texts are the server's: marked, capped and safe to show. */
+/** A tool that an agent may use. Its texts come from the server, and are marked, truncated and sanitized. */
 export interface McpTool {
   /** Its name. */
   readonly name: string;
@@ -111,25 +111,25 @@ export interface McpTool {
   readonly inputSchema: JsonObject;
 }
 
-/** A tool that is not offered. */
+/** A tool that is withheld from the agent. */
 export interface HeldTool {
   /** Its name. */
   readonly name: string;
-  /** Why it is held back. */
+  /** Why it is withheld. */
   readonly reason: string;
-  /** Its digest now. Absent: it is not held back for a change. */
+  /** Its current digest. Absent unless it is withheld because of a change. */
   readonly digest?: string;
 }
 
-/** The result of a call. An error of the tool is a result too: a model should read it. */
+/** The result of a call. A tool error is also a result, for the model to read. */
 export interface McpResult {
   /** The texts, joined by line breaks. */
   readonly text: string;
   /** All content, as MCP defines it. */
   readonly content: readonly JsonObject[];
-  /** The result as data. Absent: the tool gave none, or it was too large. */
+  /** The result as data. Absent if the tool returned none, or it was too large. */
   readonly structuredContent?: JsonValue;
-  /** Whether the tool says that it failed. */
+  /** Whether the tool reported an error. */
   readonly isError: boolean;
 }
 
@@ -139,32 +139,32 @@ export interface ModelTool {
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
-  /** Calls the tool. `toolCallId` identifies the call: a stored result is returned for it. */
+  /** Calls the tool. A repeated `toolCallId` returns the stored result. */
   execute(args: JsonObject, call: { readonly toolCallId: string }): Promise<McpResult>;
 }
 
-/** The tools of one server in one turn. `mcpTools()` makes it. */
+/** The tools of one server in one turn, from `mcpTools()`. */
 export interface McpTools {
   /** The tools that may be called. */
   readonly tools: readonly McpTool[];
-  /** Tools that are held back, and why. */
+  /** Withheld tools, with the reasons. */
   readonly held: readonly HeldTool[];
-  /** How many tools were omitted, because there are more than `maxTools`. */
+  /** Number of tools omitted because of `maxTools`. */
   readonly omitted: number;
   /**
    * Calls a tool once per `id`, and shows its progress as the status of the task. A repeated call with the same id returns the stored result,
    * after a crash and in later turns of the task.
    *
-   * @throws MessageRefused with the question of the tool, if it has one. Do not catch it: the task then asks its user, and the next turn
-   * comes to the same call and continues it with the answer.
-   * @throws McpToolError for a tool that is held back or unknown, and for a server that fails.
+   * @throws MessageRefused if the tool asks a question. Do not catch it: the task then asks its user, and the next turn reaches the same call
+   * and continues it with the answer.
+   * @throws McpToolError if the tool is withheld or unknown, or the server fails.
    */
   call(id: string, name: string, args?: JsonObject): AsyncGenerator<AgentYield, McpResult, void>;
-  /** The same without progress, for code that cannot yield. */
+  /** Like `call()`, but without progress, for code that cannot yield. */
   run(id: string, name: string, args?: JsonObject): Promise<McpResult>;
   /** The tools for the model of a framework, by name. */
   forModel(): Readonly<Record<string, ModelTool>>;
-  /** The question of a tool that a framework has caught. Throw it after the model's turn. */
+  /** The question of a tool, if a framework caught it. Throw it after the model's turn. */
   readonly question: MessageRefused | undefined;
 }
 

@@ -6,18 +6,18 @@ import { MessageRefused } from "@parley/a2a/internal/protocol/index";
 import { bytesOf, isObject } from "./reading.ts";
 import type { ElicitAnswer } from "./port.ts";
 
-/* Elicitations of a tool as questions of the task. */
+/* Turns elicitations of a tool into questions of the task. */
 
 const maxFormBytes = 16 << 10;
 
-/** The question for an elicitation. `undefined`: it is not one, such as sampling, or its link may not be shown. */
+/** The question for an elicitation. `undefined` for other requests, such as sampling, or if its link must not be shown. */
 export function questionFor(server: string, request: unknown): MessageRefused | undefined {
   const params = paramsOf(request);
   if (params === undefined) return undefined;
   const { message, requestedSchema, url } = params;
   const said = `${server} asks: ${line(typeof message === "string" ? message : "", 2000)}`;
   const link = webLink(url);
-  // An answer would say that a person agreed to open it.
+  // An answer would mean that the user agreed to open it.
   if (url !== undefined && link === undefined) return undefined;
   const form = isObject(requestedSchema) && bytesOf(requestedSchema) <= maxFormBytes ? requestedSchema : undefined;
   const ask = [
@@ -33,13 +33,13 @@ function paramsOf(request: unknown): JsonObject | undefined {
   return isObject(params) ? params : undefined;
 }
 
-/** Links that a person may be shown. */
+/** Returns the link if it may be shown to a user. */
 function webLink(url: JsonValue | undefined): string | undefined {
   if (typeof url !== "string" || url.length > 4000 || !URL.canParse(url)) return undefined;
   return new URL(url).protocol === "https:" ? new URL(url).href : undefined;
 }
 
-/** The answer in a message. `undefined`: it does not answer the question. */
+/** The answer in a message. `undefined` if it does not answer the question. */
 export function answerIn(message: Message, request: unknown): ElicitAnswer | undefined {
   const params = paramsOf(request);
   if (params === undefined) return undefined;
@@ -56,7 +56,7 @@ export function answerIn(message: Message, request: unknown): ElicitAnswer | und
     : { action: "accept", content: scalarsOf({ ...defaultsIn(schema), [field.name]: answer.value ?? "" }) };
 }
 
-/** The defaults of fields, for those that an answer leaves out (SEP-1034). */
+/** Defaults for fields that an answer omits (SEP-1034). */
 function defaultsIn({ properties }: JsonObject): JsonObject {
   const fields = Object.entries(isObject(properties) ? properties : {});
   return Object.fromEntries(

@@ -5,18 +5,18 @@ import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
 import type { McpResult } from "./port.ts";
 import { cutBytes } from "../server/skills.ts";
 
-/* Reads what servers send. It is a stranger's: nothing of it is trusted to have its type. */
+/* Reads data from servers. It is untrusted, so no member is assumed to have its type. */
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A value as JSON, or `undefined`. */
+/** A value as JSON. `undefined` if it is not valid JSON. */
 export function jsonOf(value: unknown): JsonValue | undefined {
   return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as JsonValue);
 }
 
-/** The length of a value as JSON; `Infinity` if it nests too deeply for JSON here, which depends on no engine. */
+/** The length of a value as JSON. `Infinity` if it is nested too deeply; this limit does not depend on the JavaScript engine. */
 export function bytesOf(value: unknown): number {
   if (value === undefined) return 0;
   try {
@@ -26,7 +26,7 @@ export function bytesOf(value: unknown): number {
   }
 }
 
-/** SHA-256 of what a tool says about itself. */
+/** SHA-256 of a tool's declaration. */
 export async function digestOf(tool: JsonObject): Promise<string> {
   const { name, title, description, inputSchema, outputSchema, annotations } = tool;
   const said = { name, title, description, inputSchema, outputSchema, annotations };
@@ -35,7 +35,7 @@ export async function digestOf(tool: JsonObject): Promise<string> {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A result within its limit. What does not fit is replaced by a text that says so. */
+/** A result within its limit. Replaces content that does not fit by a note. */
 export function resultOf(value: unknown, maxBytes: number): McpResult {
   const { content: given, structuredContent, isError } = isObject(value) ? value : {};
   const content: JsonObject[] = [];
@@ -50,11 +50,10 @@ export function resultOf(value: unknown, maxBytes: number): McpResult {
     const size = bytesOf(block);
     if (size <= room) add(block);
     else if (typeof block["text"] === "string" && room > 1000) {
-      // Escapes can double the size of a text, and triple that of a control character.
+      // Reserves space for escapes, which can multiply the size of a text.
       const text = cutBytes(block["text"], Math.floor((room - 500) / 6));
-      add({ type: "text", text: `${text}\n[The rest is missing: the result has ${size} bytes]` });
-    } else if (room > 200)
-      add({ type: "text", text: `[A ${kindOf(block)} of ${size} bytes is missing: it is too large]` });
+      add({ type: "text", text: `${text}\n[Truncated: the result has ${size} bytes]` });
+    } else if (room > 200) add({ type: "text", text: `[Omitted: a ${kindOf(block)} of ${size} bytes is too large]` });
     else break;
   }
   const structured = structuredContent !== undefined && bytesOf(structuredContent) <= room;

@@ -4,11 +4,11 @@ import { defineAgent, serve } from "@parley/node";
 import { systemClock } from "@parley/server";
 import { sqliteStore } from "@parley/sql/sqlite";
 
-// The server of mcp.test.ts: node agent.ts FILE PORT. FILE.tools has the URL of an MCP server, and the script of another. Prints "ready" once it listens.
+// The server of mcp.test.ts: node agent.ts FILE PORT. FILE.tools has the URL of one MCP server and the script of another. Prints "ready" once it listens.
 
 const [path = "", port] = process.argv.slice(2);
 
-// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+// Each process runs one minute ahead of the previous one, so that the leases of a killed process have expired.
 const lives = `${path}.lives`;
 const life = Number(readFileSync(lives, "utf8")) + 1;
 writeFileSync(lives, String(life));
@@ -28,7 +28,7 @@ const agent = defineAgent({
   defaultInputModes: ["text/plain", "application/json"],
   resumable: true,
   async *onMessage(turn) {
-    // The same job in each turn: its first message has its name.
+    // The first message names the job, which stays the same in each turn.
     const job = await turn.step("job", () => turn.text, { scope: "task" });
     const remote = await mcpTools(turn, pool.server("remote"));
     const local = await mcpTools(turn, pool.server("local"));
@@ -40,7 +40,7 @@ const agent = defineAgent({
   },
 });
 
-/** Every process is killed from outside: no death suspends a task. */
+/** The test kills every process, so deaths must not suspend a task. */
 const lease = { maxDeaths: 1000, maxAttempts: 1000 };
 
 const store = await sqliteStore({ path });

@@ -10,7 +10,7 @@ import { reservePort, Supervisor, type Life } from "../../../../test/crash/super
 import { diskFolder } from "../../../../test/temporary.ts";
 import { toolsOf } from "./tools.mjs";
 
-/** A real server on SQLite is killed at random while its agent calls tools over HTTP and over standard input and output, and asks for one. */
+/** Kills a real server on SQLite at random while its agent calls tools over HTTP and stdio, one of which asks a question. */
 const kills = times(3, 50);
 
 const folder = await mkdtemp(join(diskFolder(), "parley-mcp-"));
@@ -18,7 +18,7 @@ const path = join(folder, "tasks.db");
 await writeFile(`${path}.lives`, "0");
 await writeFile(`${path}.calls`, "");
 
-// The MCP server over HTTP lives on.
+// The MCP server over HTTP is not killed.
 const mcp = createMcpHandler(toolsOf(`${path}.calls`));
 const host = await serve(
   defineAgent({ name: "Host", description: "Has a route", version: "1.0.0", skills: [], async *onMessage() {} }),
@@ -35,7 +35,7 @@ afterAll(async () => {
 let client: Client | undefined;
 const immediately = { returnImmediately: true } as const;
 
-/** Sends the message again until its task ends, and answers its question: both are safe to repeat. */
+/** Retries the message until its task ends, and answers its question. Both are idempotent. */
 async function pursue(name: string): Promise<Task> {
   for (;;) {
     try {
@@ -62,7 +62,7 @@ async function killed(life: Life): Promise<Life> {
   return supervisor.start();
 }
 
-test(`calls no tool again whose result was stored: ${kills} kills`, async () => {
+test(`repeats no tool call whose result was stored: ${kills} kills`, async () => {
   const jobs: string[] = [];
   const tasks: Promise<Task>[] = [];
   let life = await supervisor.start();
@@ -79,17 +79,17 @@ test(`calls no tool again whose result was stored: ${kills} kills`, async () => 
     jobs.map(() => "did 1, did 2, was told yes, did 4"),
   );
 
-  // A call follows only once the result of the one before is stored: nothing before it was made again.
+  // A call is made only after the previous result is stored, so no earlier call was repeated.
   const lines = (await readFile(`${path}.calls`, "utf8")).trim().split("\n");
   for (const job of jobs) {
     const made = lines.filter((line) => line.startsWith(`${job} `)).map((line) => line.split(" "));
     const numbers = made.map(([, number]) => Number(number));
     expect(numbers, job).toEqual(numbers.toSorted((one, other) => one - other));
-    // One key for each call, which its repetitions have too; the call that asked was continued under another.
+    // One key per call, shared by its repetitions. The call that asked a question continues under another key.
     expect([...new Set(made.map(([, number, key]) => `${number} ${key}`))], job).toHaveLength(5);
     expect(new Set(numbers), job).toEqual(new Set([1, 2, 3, 4]));
   }
-  // Calls whose process was killed before their result was stored are made again, and there are such calls.
+  // Calls are repeated if the process was killed before their result was stored. There must be such calls.
   const least = jobs.length * 5;
   expect(lines.length).toBeGreaterThanOrEqual(least);
   expect(lines.length).toBeLessThanOrEqual(least + kills * jobs.length);

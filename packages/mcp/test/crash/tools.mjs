@@ -4,7 +4,7 @@ import { acceptedContent, inputRequired, McpServer } from "@modelcontextprotocol
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod";
 
-/* The tools of mcp.test.ts: node tools.mjs FILE serves them over standard input and output. Each call is a line of FILE: job, number and key. */
+/* The tools of mcp.test.ts: node tools.mjs FILE serves them over stdio. Each call adds a line to FILE: job, number and key. */
 
 const inputSchema = z.object({ job: z.string(), number: z.number() });
 const answer = z.object({ answer: z.string() });

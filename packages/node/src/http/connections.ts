@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
  * and `drain` accepts no more.
  */
 export class Connections {
-  /** Every accepted connection, also during its TLS handshake. */
+  /** Every accepted connection, even during its TLS handshake. */
   readonly #accepted = new Set<Socket>();
   /** Connections of HTTP/1.1, or of a version not yet known, each with its number of unanswered requests. */
   readonly #open = new Map<Socket, number>();
@@ -64,7 +64,7 @@ export class Connections {
     socket.on("close", this.#forget);
   }
 
-  /** Call it when the connection, or its TLS socket, is ready for HTTP, also after a binding has returned it. */
+  /** Call it when the connection, or its TLS socket, is ready for HTTP, even after a binding has returned it. */
   open(socket: Socket): void {
     if (this.#released.delete(socket)) {
       this.#open.set(socket, 0);

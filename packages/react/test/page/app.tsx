@@ -6,7 +6,7 @@ import { Component, Suspense, useEffect, useState, type ReactNode } from "react"
 
 /* A chat with an agent at the page's own origin, rendered on a server or in the browser. */
 
-/** What the server has read for the page. */
+/** Data that the server read for the page. */
 export interface Initial {
   readonly card?: AgentCard;
   readonly tasks?: readonly Task[];
@@ -14,7 +14,7 @@ export interface Initial {
 
 const onServer = typeof window === "undefined";
 
-/** How often the components were committed: effects without dependencies run once a commit. And how many events have arrived. */
+/** Commits of the components, counted by effects without dependencies, which run once per commit. And the number of events. */
 export const counts: { conversation: number; task: number; events: number } = { conversation: 0, task: 0, events: 0 };
 
 const counting: Interceptor = (next) => ({
@@ -34,7 +34,7 @@ async function* counted(batches: StreamReply["batches"]): AsyncGenerator<readonl
 
 const agent = new RemoteAgent(onServer ? "http://agent.invalid" : location.origin, { interceptors: [counting] });
 
-/** Shows why a component below failed. */
+/** Shows why a child component failed. */
 class Boundary extends Component<{ readonly children: ReactNode }, { readonly problem: string }> {
   override state = { problem: "" };
   static getDerivedStateFromError(thrown: unknown): { problem: string } {

@@ -2,7 +2,7 @@ import { StrictMode } from "react";
 import { createRoot, hydrateRoot } from "react-dom/client";
 import { App, counts, type Initial } from "./app.tsx";
 
-/* Hydrates what a server has rendered, or renders the page in the browser. */
+/* Hydrates the server's markup, or renders the page in the browser. */
 
 const frames = { count: 0 };
 function count(): void {

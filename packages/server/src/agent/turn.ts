@@ -164,7 +164,7 @@ class FactsOfTurn {
  */
 class WaitPlaces {
   readonly #base: Pick<TurnBase, "count">;
-  /** How many `turn.all()` are under way, nested. */
+  /** How many `turn.all()` are in progress, nested. */
   #depth = 0;
 
   constructor(base: Pick<TurnBase, "count">) {

@@ -60,7 +60,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
   };
 }
 
-/** The chunks of a source of text. Pending text is sent after the delay, also while the source pauses. */
+/** The chunks of a source of text. Pending text is sent after the delay, even while the source pauses. */
 export async function* streamText(
   source: AsyncIterable<string>,
   artifactId: string,

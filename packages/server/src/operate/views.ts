@@ -13,9 +13,8 @@ export function viewOf(head: TaskHead, delegates: boolean | undefined = head.del
   const { agent, owner, taskId } = task;
   const { turn = 1, attempt = 1, deaths = 0, suspended = false } = held ?? {};
   const run = held && { turn, attempt, deaths, suspended };
-  const waits = waitOf(head, delegates);
-  const facts = { agent, owner, taskId, contextId, state, statusTime: iso(statusTime), seq, bytes };
-  return { ...facts, ...defined({ node, run, waits }) };
+  const known = defined({ node, run, waits: waitOf(head, delegates) });
+  return { agent, owner, taskId, contextId, state, statusTime: iso(statusTime), seq, bytes, ...known };
 }
 
 function waitOf({ state, run }: TaskHead, delegates: boolean | undefined): OperatedTask["waits"] {

@@ -165,7 +165,7 @@ export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
   };
   return async (url, scheme) => {
     if (running >= maxRequests) {
-      throw new A2AError("Unavailable", "Too many webhook challenges are under way", { retryAfter: 1 });
+      throw new A2AError("Unavailable", "Too many webhook challenges are in progress", { retryAfter: 1 });
     }
     running += 1;
     // The reason of a failure would reveal networks that only the server sees.

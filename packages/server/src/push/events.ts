@@ -34,7 +34,7 @@ export interface PushEvent {
 
 /** The next step for a config, from the log. */
 export type Next =
-  /** The task does not exist any more. */
+  /** The task no longer exists. */
   | { readonly kind: "gone" }
   /** The log changed while it was read. */
   | { readonly kind: "again" }

@@ -10,7 +10,7 @@ function uploading(uploads: Uploads) {
     begun,
     store: (owner: string, onWait?: () => void) =>
       uploads.run(owner, () => new Promise<void>((resolve) => void (begun.push(owner), ends.push(resolve))), onWait),
-    /** The first that is under way is stored. */
+    /** The first in progress is stored. */
     async end() {
       ends.shift()?.();
       await new Promise((resolve) => setTimeout(resolve));

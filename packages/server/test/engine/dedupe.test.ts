@@ -79,7 +79,7 @@ describe("a repeated message (A2A 1.0 §3.3.1)", () => {
     expect(third[0]?.payload.value.task).toEqual(task);
   });
 
-  it("gets the same answer while the first one is under way", async () => {
+  it("gets the same answer while the first one is in progress", async () => {
     const { opened, open } = gate();
     let turns = 0;
     const { ask, stream } = harness(async (turn) => {

@@ -29,7 +29,7 @@ describe("concurrent events", () => {
     await on.cancel(id);
   });
 
-  it("are taken in order, also while more arrive", async () => {
+  it("are taken in order, even while more arrive", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();
       const got: unknown[] = [];

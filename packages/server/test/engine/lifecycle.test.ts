@@ -142,7 +142,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     });
   });
 
-  it("stores its records in the order of their times, also when the clock advances between events", async () => {
+  it("stores its records in the order of their times, even when the clock advances between events", async () => {
     let now = 1_000_000;
     const clock = { now: () => (now += 1), elapsed: () => now, after: () => () => {} };
     const { send, store } = harness((turn) => Promise.resolve(turn.completed("at once")), { clock });
@@ -169,7 +169,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
       { number: 1, artifacts: undefined, metadata: undefined },
       { number: 2, artifacts: 1, metadata: undefined },
     ]);
-    // A turn without an event is a mistake of the agent, also after turns with events.
+    // A turn without an event is a mistake of the agent, even after turns with events.
     expect(failed.status.state).toBe("TASK_STATE_FAILED");
   });
 });

@@ -429,7 +429,7 @@ describe("a lost run", () => {
     expect(payload.value.status.state).not.toBe("TASK_STATE_FAILED");
   });
 
-  it("cannot write any more if its process was wrongly considered dead", async () => {
+  it("can no longer write if its process was wrongly considered dead", async () => {
     const { opened, open } = gate();
     let wrote = 0;
     const nodes = twoNodes(
@@ -487,6 +487,71 @@ describe("a lost run", () => {
     const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
     expect(turns).toEqual(["one 1", "one 2", "two 1"]);
+  });
+
+  it.each(["before", "after"])(
+    "that has asked is over: the answer, %s it is taken over, finds the state of the question, and no turn but its own",
+    async (when) => {
+      const { opened } = gate();
+      const turns: string[] = [];
+      const nodes = twoNodes(
+        async function* (turn) {
+          turns.push(`${turn.number} ${turn.attempt} ${turn.text}`);
+          const before = turn.state();
+          turn.setState([...(Array.isArray(before) ? before : []), turn.text]);
+          if (turn.number === 2) return yield turn.completed(JSON.stringify(before));
+          yield turn.inputRequired("More?");
+          await opened;
+        },
+        { resumable: true },
+      );
+      const { id, reading } = await begin(nodes, "one");
+      await eventually(
+        async () => (await nodes.shared.head({ agent: "agent" }, id))?.state.endsWith("REQUIRED") === true,
+      );
+      await reading.leave();
+      const answer = { message: messageOf("two", { taskId: id }), configuration: { returnImmediately: true } };
+      if (when === "before") await nodes.first.service.call("SendMessage", answer, callContext());
+      nodes.kill();
+      const { service } = nodes.takeOver();
+      if (when === "after") {
+        await eventually(async () => (await nodes.shared.head({ agent: "agent" }, id))?.run === undefined);
+        await service.call("SendMessage", answer, callContext());
+      }
+      const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
+      await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+      expect((await get()).status.message?.parts).toEqual([{ text: '["one"]' }]);
+      expect(turns).toEqual(["1 1 one", "2 1 two"]);
+    },
+  );
+
+  it("stores the states that it leaves with its end: lost in between, it would begin again without them", async () => {
+    const { opened } = gate();
+    const appends: string[] = [];
+    const nodes = twoNodes(
+      async function* (turn) {
+        if (turn.attempt === 1) turn.setState("half");
+        yield turn.working();
+        if (turn.attempt === 1) await opened;
+        turn.setState(undefined);
+        turn.context.setState("done");
+      },
+      { resumable: true },
+    );
+    const { id, reading } = await begin(nodes);
+    await eventually(async () => (await nodes.shared.head({ agent: "agent" }, id))?.run !== undefined);
+    await reading.leave();
+    nodes.kill();
+    const append = nodes.shared.append.bind(nodes.shared);
+    nodes.shared.append = (items) => {
+      appends.push(...items.map((item) => JSON.stringify(item)));
+      return append(items);
+    };
+    nodes.takeOver();
+    await eventually(async () => (await nodes.shared.head({ agent: "agent" }, id))?.state === "TASK_STATE_COMPLETED");
+    const states = appends.filter((item) => /"effect":"(taskState|contextState)"/.test(item));
+    expect(states).toHaveLength(1);
+    expect(states[0]).toContain('"TASK_STATE_COMPLETED"');
   });
 
   it("can be read on any node, before and after it is taken over", async () => {

@@ -100,7 +100,7 @@ describe("retention", () => {
     expect(await made.after(0.05)).toEqual(["INPUT_REQUIRED"]);
   });
 
-  it("rejects invalid times, which would keep tasks for ever", () => {
+  it("rejects invalid times, which would keep tasks forever", () => {
     expect(() => kept({ terminal: Number("x") })).toThrow("retention.terminal is milliseconds");
     expect(() => kept({ failed: -1 })).toThrow(
       "retention.failed is milliseconds, 0 or more, or false, and cannot be -1",

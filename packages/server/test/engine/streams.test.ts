@@ -150,7 +150,7 @@ describe("streams", () => {
     ]);
   });
 
-  it("release everything when their reader leaves, also while nothing happens", async () => {
+  it("release everything when their reader leaves, even while nothing happens", async () => {
     const { opened, open } = gate();
     const { stream, subscribe } = harness(async function* (turn) {
       yield turn.working();

@@ -33,7 +33,7 @@ function lives(onMessage: Parameters<typeof harness>[0], behaviour: { resumable?
   return { clock, start, gone };
 }
 
-describe("a step that is under way", () => {
+describe("a step in progress", () => {
   it("is awaited if the turn begins to wait, and its result is stored", async () => {
     const clock = fakeClock();
     const slow = gate();

@@ -85,7 +85,7 @@ describe("the callback", () => {
     expect(await answerOf(served, request)).toBe(gone);
   });
 
-  test("does not accept a link whose task somebody else has recreated under the same key", async () => {
+  test("does not accept a link whose task someone else has recreated under the same key", async () => {
     const { request } = await waiting();
     const fresh = serving(agent, { store: memoryStore() });
     expect((await posted(fresh, request, approve)).status).toBe(410);

@@ -147,7 +147,7 @@ describe("a wait for an authorization", () => {
     expect(calls()).toBe(0);
   });
 
-  test("ends for a message that arrived at another process, also after a restart", async () => {
+  test("ends for a message that arrived at another process, even after a restart", async () => {
     const { agent, attempts } = shop();
     const store = memoryStore();
     const first = serving(agent, { store, pollInterval: 3_600_000 });

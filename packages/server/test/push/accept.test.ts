@@ -239,7 +239,7 @@ describe("the challenge", () => {
     await expect(create()).rejects.toMatchObject({ code: "InvalidParams", fields: [{ field: "url" }] });
   });
 
-  test("contains no secret, because it may reach somebody else", async () => {
+  test("contains no secret, because it may reach someone else", async () => {
     const bodies: string[] = [];
     const plain = dialerTo("93.184.215.14");
     const dialer: Dialer = {

@@ -217,7 +217,7 @@ function textsOf({ parts }: { readonly parts: readonly { readonly text?: string 
   return parts.map(({ text }) => text).join("|");
 }
 
-/** Resolves once the check does not fail any more. */
+/** Resolves once the check no longer fails. */
 export function until(check: () => unknown): Promise<void> {
   return vi.waitFor(
     async () => {

@@ -64,8 +64,8 @@ export interface SqliteStoreOptions {
 /**
  * A durable store in one SQLite file. Several processes may use the file at once, such as one that drains and its successor.
  *
- * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the file cannot be opened, is no such database or more than
- * one version newer, or the driver is missing. While its files are removed, renamed or replaced, every call rejects as `Unavailable`.
+ * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the file cannot be opened, is not a store of this kind, or is more than
+ * one version newer, or if the driver is missing. While its files are removed, renamed or replaced, every call rejects as `Unavailable`.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { synchronous = "FULL", busyTimeout = 5000, maxPages, watchInterval = 200, thread = true } = options;

@@ -22,8 +22,8 @@ const root = 0;
 const maxBytes = 4 << 20;
 
 /**
- * Ids of agents, owners and contexts. Caches the ids of agents and owners. Ids of deleted owners are never reused. Call
- * `forget` after a rollback, which may have undone some, and before a write if another connection may have deleted an owner.
+ * Ids of agents, owners and contexts. Caches the ids of agents and owners. Ids of deleted owners are never reused. Call `forget` after a
+ * rollback, which may have removed cached ids, and before a write if another connection may have deleted an owner.
  */
 export class ScopeIds {
   readonly #driver: Driver;
@@ -60,7 +60,7 @@ export class ScopeIds {
     this.#known.clear();
   }
 
-  /** For a reader that found nothing: whether another process deleted the owner, which now has another id. */
+  /** Whether the owner has a new id, because another process deleted and recreated it. Call it if a read finds nothing. */
   hasMoved(agent: string, owner: string | undefined): boolean {
     const parent = this.find(agent);
     if (parent === undefined || owner === undefined) return false;
@@ -94,7 +94,7 @@ export class ScopeIds {
   }
 }
 
-/** The contexts of one name of all owners of an agent. */
+/** The ids of all contexts with this name, across the owners of an agent. */
 export function findContexts(driver: Driver, agent: number, contextId: string): readonly number[] {
   return driver
     .prepare("SELECT c.id FROM scopes o JOIN scopes c ON c.parent = o.id AND c.name = ? WHERE o.parent = ?")
@@ -108,7 +108,7 @@ const tolerance = 500;
 export interface Tally {
   /** Tasks by state, in the order of `states`. */
   readonly held: readonly number[];
-  /** For an agent or an owner: while `late` does not change, no task was added to its lists before this time. */
+  /** For an agent or owner: as long as `late` is unchanged, its lists are stable before this time. */
   readonly settled: number;
   readonly late: number;
 }
@@ -152,12 +152,12 @@ const insertContexts = insertInto("scopes", [
   "places",
 ]);
 
-/** The changes of a transaction to scopes, written at its end: the items of a batch share few scopes. */
+/** Collects the scope changes of a transaction, and writes them at its end, because the items of a batch share few scopes. */
 export class ScopeChanges {
   readonly #driver: Driver;
   readonly #changes = new Map<number, Change>();
   readonly #made = new Map<string, number>();
-  /** Agents and owners with tasks that kept their state, with the oldest of the new times. */
+  /** Agents and owners whose tasks got a new status with the same state, and the oldest of the new times. */
   readonly #moved = new Map<number, number>();
   /** The id of the next context. */
   #next: number | undefined;

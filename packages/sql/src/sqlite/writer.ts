@@ -29,17 +29,17 @@ export type Tidying =
 export interface Writer {
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
   sweep(options: SweepOptions): Promise<SweepReport>;
-  /** Deletes for an operator. */
+  /** Deletes tasks or an owner for an operator. */
   tidy(what: Tidying): Promise<RemovedTasks>;
   /** Overwrites remains of deleted data in the files. */
   scrub(): Promise<void>;
-  /** Switches full text search, or indexes existing data. Returns whether there is more. */
+  /** Enables or disables full text search, or indexes existing data. Returns whether there is more to do. */
   index(step: IndexStep): Promise<boolean>;
   /** Stores notes for other processes, and deletes expired ones. */
   note(notes: readonly StoreNote[], now: number): Promise<void>;
-  /** Changes an order of operators, and adds to their audit. Returns whether the order had the expected value. */
+  /** Changes a standing order of the operators, and adds to their audit. Returns whether the order had the expected value. */
   operate(change: OperatorChange): Promise<boolean>;
-  /** Writes and deletes something, to find out whether there is space. */
+  /** Writes and deletes a row, to find out whether the disk has space. */
   probe(): Promise<void>;
   /** Whether another connection may have committed since the last call. `true` for the first call. */
   moved(): Promise<boolean>;
@@ -54,7 +54,7 @@ export interface WriterOptions {
   readonly guard?: <T>(body: () => T) => T;
   /** Default: the maximum sizes that the library can return without crashing the process. */
   readonly bounds?: Bounds;
-  /** Throws if the files are not the opened ones, so that a commit would be lost. */
+  /** Throws if the database files were replaced after they were opened: commits to them would be lost. */
   readonly check?: () => void;
 }
 
@@ -142,7 +142,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
   };
 }
 
-/** Runs one call after the other, also while one waits for a lock. */
+/** Runs calls one at a time, even while one waits for a lock. */
 class Queue {
   #last: Promise<unknown> | undefined;
 

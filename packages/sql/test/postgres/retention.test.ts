@@ -159,7 +159,7 @@ describe("retention", () => {
     expect((await partitions(schema)).filter((name) => weeks.includes(name))).toEqual([]);
   });
 
-  test("drops no partition that somebody else has detached", async () => {
+  test("drops no partition that someone else has detached", async () => {
     const schema = "archive";
     const one = await store(schema);
     await over(one, "a", "b");

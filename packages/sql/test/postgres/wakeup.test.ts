@@ -194,7 +194,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     }
   });
 
-  it("leave nothing behind when they are closed, also while they connect", async () => {
+  it("leave nothing behind when they are closed, even while they connect", async () => {
     const { db, wakeup } = await node();
     await wakeup.close();
     await wakeup.close();

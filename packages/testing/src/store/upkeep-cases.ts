@@ -184,7 +184,7 @@ export const upkeepCases: Cases = {
 
       expect(await upkeep.remove({ states: [failed] }, 9)).toEqual({ deleted: 1, conversations: 0, more: false });
       const over = { owner: "alice", states: [completedState, failed], before: 50 } as const;
-      // "of failed" has no task any more, and "replies" was last used at time 3.
+      // "of failed" no longer has a task, and "replies" was last used at time 3.
       expect(await upkeep.remove(over, 3)).toEqual({ deleted: 3, conversations: 3, more: true });
       expect(await upkeep.remove(over, 3)).toEqual({ deleted: 1, conversations: 2, more: false });
       expect(await upkeep.remove(over, 3)).toEqual({ deleted: 0, conversations: 0, more: false });

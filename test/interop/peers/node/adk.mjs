@@ -2,7 +2,7 @@
 
 import { InMemoryRunner, LogLevel, RemoteA2AAgent, setLogLevel } from "@google/adk";
 
-// It logs to the standard output what it also says in its events.
+// It logs to standard output what its events contain anyway.
 setLogLevel(LogLevel.ERROR + 1);
 
 const [, , url, conversations] = process.argv;
@@ -27,7 +27,7 @@ for (const [name, conversation] of Object.entries(JSON.parse(conversations))) {
       for await (const event of runner.runAsync({ userId: "ada", sessionId: session.id, newMessage })) {
         const words = (event.content?.parts ?? []).map(shownOf).join("");
         if (event.partial === true) pieces += words;
-        // A whole event repeats its pieces.
+        // A complete event repeats its pieces.
         if (event.partial === true || words !== pieces) shown += words;
         shown += event.errorMessage ?? "";
       }

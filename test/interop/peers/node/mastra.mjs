@@ -1,10 +1,10 @@
-// Mastra with a remote agent: mastra.mjs URL CONVERSATIONS. Each message is sent for an answer, then for a stream.
+// Mastra with a remote agent: mastra.mjs URL CONVERSATIONS. Sends each message twice: for an answer, then for a stream.
 
 import { A2AAgent } from "@mastra/core/a2a";
 
 const [, , url, conversations] = process.argv;
 
-// An error of a stream is thrown where it is read, and once more where nobody can catch it.
+// An error of a stream is thrown to its reader, and again as an unhandled rejection.
 process.on("unhandledRejection", () => {});
 
 const messagesOf = (said) =>

@@ -1,4 +1,4 @@
-// The JavaScript SDK as its guide calls an agent: sdk.mjs URL CONVERSATIONS. Each message is sent for an answer, then for a stream.
+// The JavaScript SDK, used as in its guide: sdk.mjs URL CONVERSATIONS. Sends each message twice: for an answer, then for a stream.
 
 import { randomUUID } from "node:crypto";
 import { SendMessageRequest } from "@a2a-js/sdk";
@@ -30,7 +30,7 @@ const requestOf = (said, task) =>
     },
   });
 
-/** What a person reads: artifacts, else the message of the status. */
+/** The text shown to the user: artifacts, else the status message. */
 const taskShown = ({ artifacts, status }) =>
   artifacts.map(({ parts }) => shownOf(parts)).join("") || shownOf(status.message?.parts);
 

@@ -62,7 +62,7 @@ def plain(part):
 
 
 def name_of(error):
-    """The code of an error, its HTTP status, or that of gRPC."""
+    """The code of an error, or its HTTP or gRPC status."""
     if isinstance(error, grpc.RpcError):
         return error.code().name
     answer = getattr(error, 'error', None)
@@ -78,7 +78,7 @@ def send(client, words, parts=(), now=False, **more):
 
 
 async def glimpses(events):
-    """Seen at once: the SDK goes on changing the task that it gave."""
+    """Summarizes events immediately, because the SDK keeps changing the task that it returned."""
     return [glance(event) async for event in events]
 
 
@@ -298,7 +298,7 @@ async def push_get(waiting, streaming, card):
 
 @alone
 async def quiet(waiting, streaming, card):
-    """Two readers of a task that says nothing for a while."""
+    """Two readers of a task that is silent for a while."""
     task, rest = await until_working(streaming, 'quiet')
     reader = streaming.resubscribe(TaskIdParams(id=task.id))
     first = glance(await anext(reader))

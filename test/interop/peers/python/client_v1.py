@@ -311,7 +311,7 @@ async def glimpses(events):
 
 @alone
 async def quiet(waiting, streaming, card):
-    """Two readers of a task that says nothing for a while."""
+    """Two readers of a task that is silent for a while."""
     task, rest = await until_working(streaming, 'quiet')
     reader = streaming.subscribe(SubscribeToTaskRequest(id=task.id))
     first = glance(await anext(reader))

@@ -1,4 +1,4 @@
-"""The .proto file behind a module, as base64: descriptors.py MODULE."""
+"""Prints the .proto file of a module as base64: descriptors.py MODULE."""
 
 import base64
 import importlib

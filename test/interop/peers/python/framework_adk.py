@@ -6,7 +6,7 @@ import logging
 import sys
 import warnings
 
-# Its features are all marked as experimental, and it logs what it also says in its events.
+# It warns that its features are experimental, and logs what its events contain anyway.
 warnings.filterwarnings('ignore')
 logging.disable(logging.CRITICAL)
 
@@ -25,7 +25,7 @@ def part_of(said):
 
 
 def shown(events):
-    """What a person reads: pieces as they come, then whole events, and the question in a call for input."""
+    """The text shown to the user: streamed pieces, then complete events, and the question in a call for input."""
     text, pieces = '', ''
     for event in events:
         words = ''

@@ -9,7 +9,7 @@ import warnings
 os.environ['CREWAI_DISABLE_TELEMETRY'] = os.environ['OTEL_SDK_DISABLED'] = 'true'
 warnings.filterwarnings('ignore')
 logging.disable(logging.CRITICAL)
-# CrewAI draws on the output, from threads of its own.
+# CrewAI writes to standard output from its own threads.
 answers, sys.stdout = sys.stdout, open(os.devnull, 'w')
 
 from a2a.types import TaskState
@@ -25,7 +25,7 @@ def say(step, **said):
 
 
 def delegated(said, updates, before):
-    """One turn as an agent of CrewAI makes it, which has the conversation as its history."""
+    """One turn of a CrewAI agent, with the conversation as its history."""
     history = before['history'] if before else []
     task = history[-1].task_id if before and before['status'] in open_states else None
     text, files = (said, None) if isinstance(said, str) else ('', {'photo': said['raw'].encode()})

@@ -1,4 +1,4 @@
-"""Lets in whoever has both a token and an API key, as the card of a guarded server says."""
+"""Requires both a token and an API key, as the card of a guarded server declares."""
 
 import grpc
 from starlette.responses import PlainTextResponse
@@ -12,7 +12,7 @@ def is_known(headers):
 
 
 def guarded(app):
-    """The same application, except for strangers. The card is for everyone."""
+    """Wraps the application to reject unauthenticated requests. The card is public."""
 
     async def guard(scope, receive, send):
         if scope['type'] == 'http' and not scope['path'].startswith(

@@ -1,4 +1,4 @@
-"""What the peers say: a line of JSON for each step and what came of it."""
+"""Writes the reports of a peer: a line of JSON for each step and its outcome."""
 
 import asyncio
 import json
@@ -11,13 +11,13 @@ ALONE = {}
 
 
 def step(function):
-    """A step is called with what `run` was given; its name has hyphens."""
+    """Registers a step. It gets the arguments of `run`; its name is written with hyphens."""
     STEPS.append((function.__name__.replace('_', '-'), function))
     return function
 
 
 def alone(function):
-    """A step of minutes: it is run where it is asked for, and then alone."""
+    """Registers a step that takes minutes. It runs only on request, and then alone."""
     ALONE[function.__name__] = function
     return function
 
@@ -27,7 +27,7 @@ def say(name, **said):
 
 
 async def run(name_of, *args, only=None):
-    """Runs the steps in their order, or that one. `name_of` names an error."""
+    """Runs the steps in order, or only one. `name_of` returns the name of an error."""
     if only is not None:
         await take(name_of, only, ALONE[only], 240, args)
         return
@@ -45,7 +45,7 @@ async def take(name_of, name, function, limit, args):
 
 
 def end_with_parent():
-    """A server lives as long as its standard input is open."""
+    """A server runs as long as its standard input is open."""
 
     def wait():
         sys.stdin.buffer.read()

@@ -101,7 +101,7 @@ def private_key(jwk):
 
 
 def signed_bytes(head, passport):
-    """For names and values such as these this is the canonical form."""
+    """For these names and values, this is the canonical form."""
     payload = passport.written()
     payload.pop('signature', None)
     text = json.dumps(
@@ -149,7 +149,7 @@ def verified(passport, jwk, audience):
 
 
 class Agent(AgentExecutor):
-    """Says what it has read of a passport, as JSON."""
+    """Returns the passport that it has read, as JSON."""
 
     def __init__(self, jwk, url):
         self.jwk = jwk
@@ -222,7 +222,7 @@ async def serve(jwk):
 
 @step
 async def passports(url, jwk):
-    """What the agent says about each passport."""
+    """The agent's answer to each passport."""
     async with httpx.AsyncClient(timeout=30) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
         config = ClientConfig(httpx_client=http, streaming=False)

@@ -1,4 +1,4 @@
-"""Ways to a server: over TLS where INTEROP_CA names its certificate."""
+"""Connects to a server, over TLS if INTEROP_CA names its certificate."""
 
 import os
 import ssl
@@ -17,5 +17,5 @@ def channel(target):
 
 
 def verify():
-    """What httpx trusts."""
+    """The certificates that httpx trusts."""
     return True if CA is None else ssl.create_default_context(cafile=CA)

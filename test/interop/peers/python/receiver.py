@@ -1,4 +1,4 @@
-"""What receives webhooks, whichever SDK reads them: it says each body, and what the SDK read from it, as that writes it."""
+"""Receives webhooks for any SDK. Reports each body, and the SDK's parsed value, serialized again by the SDK."""
 
 import hmac
 import json
@@ -16,7 +16,7 @@ HEADER = 'X-A2A-Notification-Token'
 
 
 async def receive(read):
-    """`read` takes parsed JSON and gives what is written again. The token is the first argument of the program."""
+    """`read` parses and serializes JSON. The token is the first argument of the program."""
     token = sys.argv[1]
 
     async def hook(request):

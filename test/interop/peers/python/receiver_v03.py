@@ -1,4 +1,4 @@
-"""The Python SDK 0.3 reads webhooks. A field that it does not know is an error."""
+"""The Python SDK 0.3 reads webhooks. An unknown field is an error."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from receiver import receive
 
 def read(body):
     task = Task.model_validate(body, extra='forbid')
-    # As its own sender writes it.
+    # In the format of its own sender.
     return task.model_dump(mode='json', exclude_none=True, by_alias=True)
 
 

@@ -1,4 +1,4 @@
-"""The Python SDK 1.x reads webhooks. A field that it does not know is an error."""
+"""The Python SDK 1.x reads webhooks. An unknown field is an error."""
 
 import asyncio
 

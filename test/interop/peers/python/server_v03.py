@@ -83,7 +83,7 @@ class Agent(AgentExecutor):
 
 
 def push_options():
-    """Webhooks, where the server is told to have them."""
+    """Webhooks, if enabled for the server."""
     if 'push' not in sys.argv:
         return {}
     store = InMemoryPushNotificationConfigStore()

@@ -88,7 +88,7 @@ class Agent(AgentExecutor):
 
 
 def traceparent(state):
-    """The header, as the SDK gives its agents those of a request."""
+    """The request's header, as the SDK passes it to agents."""
     if 'headers' in state:
         return state['headers'].get('traceparent', '')
     metadata = state['grpc_context'].invocation_metadata()
@@ -96,7 +96,7 @@ def traceparent(state):
 
 
 def push_options():
-    """Webhooks, where the server is told to have them."""
+    """Webhooks, if enabled for the server."""
     if 'push' not in sys.argv:
         return {}
     store = InMemoryPushNotificationConfigStore()

@@ -1,4 +1,4 @@
-"""The Timestamp extension as the Python sample does it, on the SDK 1.x.
+"""The Timestamp extension, implemented like the Python sample, on the SDK 1.x.
 
 timestamp_v1.py serve SECONDS: an agent that stamps what it says.
 timestamp_v1.py call URL SECONDS: a client that stamps what it sends.
@@ -64,7 +64,7 @@ def stamp(thing, seconds):
 
 
 def said_in(event):
-    """What the agent has made in an event."""
+    """The agent's messages and artifacts in an event."""
     if isinstance(event, Message):
         return [event]
     if isinstance(event, TaskArtifactUpdateEvent):
@@ -93,7 +93,7 @@ class StampingQueue(EventQueue):
 
 
 class Agent(AgentExecutor):
-    """Says how the message was stamped, and stamps its answer where asked."""
+    """Reports the stamp of the message, and stamps its answer on request."""
 
     def __init__(self, seconds):
         self.seconds = seconds

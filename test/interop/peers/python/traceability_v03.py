@@ -1,4 +1,4 @@
-"""The Traceability extension as the Python samples do it, on the SDK 0.3.
+"""The Traceability extension, implemented like the Python samples, on the SDK 0.3.
 
 traceability_v03.py serve METADATA|ARTIFACT: an agent that gives its steps,
 in metadata of its last status as the currency agent does, or as a text of
@@ -40,7 +40,7 @@ KEY = f'{PATH}/traceability'
 
 
 def record(trace, call_type, name, step_type, **more):
-    """Adds a step, with every member that the sample has."""
+    """Adds a step with all members of the sample."""
     now = datetime.datetime.now(datetime.timezone.utc).isoformat()
     trace['steps'].append(
         {
@@ -140,7 +140,7 @@ async def serve(place):
 
 @step
 async def trajectory(url):
-    """The tools that the agent says it has called, from its task."""
+    """The tools that the agent called, according to its task."""
     headers = {'x-a2a-extensions': URI}
     async with httpx.AsyncClient(headers=headers, timeout=30) as http:
         config = ClientConfig(httpx_client=http)

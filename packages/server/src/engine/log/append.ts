@@ -190,6 +190,8 @@ export interface Ending {
   readonly finish: NewRecord | undefined;
   /** `suspends` and `waits`: the turn resumes later with its checkpoint, once its question is answered or its wait is over. */
   readonly how: "ends" | "suspends" | "waits";
+  /** The states that the turn leaves. They are stored with its end alone: an attempt that follows a lost one needs the earlier states. */
+  readonly states: readonly TaskEffect[];
   readonly resolve: (end: TurnEnd) => void;
 }
 
@@ -198,7 +200,10 @@ export const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effec
 
 export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
   if (ending === undefined) return effects;
-  return [...effects, ...(ending.how === "ends" ? endOfRun : endOfSuspendedRun)];
+  const { how, states } = ending;
+  const before =
+    states.length === 0 ? effects : effects.filter((each) => !states.some(({ effect }) => effect === each.effect));
+  return [...before, ...states, ...(how === "ends" ? endOfRun : endOfSuspendedRun)];
 }
 
 /** The effect that takes the lease of a task for this process. `now`: milliseconds since the Unix epoch. */

@@ -135,10 +135,10 @@ export class LogWriter implements Submission {
   }
 
   /** Ends the turn. `finish` is its last record; a task that is interrupted, or waits, needs none. */
-  endTurn(finish: NewRecord | undefined, how: Ending["how"]): Promise<TurnEnd> {
+  endTurn(finish: Ending["finish"], how: Ending["how"], states: Ending["states"]): Promise<TurnEnd> {
     if (this.#closed) return Promise.resolve("ended");
     return new Promise((resolve) => {
-      this.#ending = { finish, how, resolve };
+      this.#ending = { finish, how, states, resolve };
       this.#submit();
     });
   }

@@ -49,7 +49,7 @@ const maxWaits = 64;
 /** Maximum bytes of the names of steps that have begun, as JSON. */
 const maxBegun = 16 << 10;
 
-/** Names of steps that are under way. */
+/** Names of steps in progress. */
 class Running extends Set<string> {
   readonly #waiters = new Waiters();
 

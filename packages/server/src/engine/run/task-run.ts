@@ -187,19 +187,17 @@ export class TaskRun implements Phase {
   async endTurn(context: ContextView): Promise<NextTurn | undefined> {
     if (this.waits !== undefined) return this.#letGo(context);
     if (!this.#recorder.hasEvents) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
+    const states = withStates([], context, this.#host);
     while (!this.stopped) {
       if (this.#recorder.mayRestore && !this.isInterrupted) await this.#restore();
       const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
       if (this.stopped) return undefined;
-      // Stored with the end: without an `await` between them, both are in one append.
-      const changes = withStates([], context, this.#host);
-      if (changes.length > 0) this.#append([], changes);
       const finish = this.isInterrupted
         ? undefined
         : this.#recorder.endStatus({ state: "TASK_STATE_COMPLETED", ...mirror });
-      if ((await this.#writer.endTurn(finish, this.suspends ? "suspends" : "ends")) === "ended" || this.stopped)
-        return undefined;
-      const next = await this.#nextTurn();
+      const end = await this.#writer.endTurn(finish, this.suspends ? "suspends" : "ends", states);
+      if (end === "ended" || this.stopped) return undefined;
+      const next = await this.#nextTurn(states);
       if (next !== undefined) return next;
     }
     return undefined;
@@ -212,9 +210,7 @@ export class TaskRun implements Phase {
 
   /** The turn waits: its run ends, and queued messages stay queued for later turns. */
   async #letGo(context: ContextView): Promise<undefined> {
-    const changes = withStates([], context, this.#host);
-    if (changes.length > 0) this.#append([], changes);
-    if (!this.stopped) await this.#writer.endTurn(undefined, "waits");
+    if (!this.stopped) await this.#writer.endTurn(undefined, "waits", withStates([], context, this.#host));
     return undefined;
   }
 
@@ -313,8 +309,8 @@ export class TaskRun implements Phase {
     }
   }
 
-  /** Begins the turn of the oldest message that waits, if one does. */
-  async #nextTurn(): Promise<NextTurn | undefined> {
+  /** Begins the turn of the oldest message that waits, if one does. `states`: those that the last turn leaves. */
+  async #nextTurn(states: readonly TaskEffect[]): Promise<NextTurn | undefined> {
     const { store } = this.#deps.settings;
     await this.#writer.flush();
     const { head, message, more } = await readNextMessage(store, this.#key, this.#input.input);
@@ -322,7 +318,7 @@ export class TaskRun implements Phase {
     // If the run was lost meanwhile, it has already released its part of the budget.
     if (message === undefined || this.#writer.closed) return undefined;
     const run = { turn: this.#input.turn + 1, input: message.seq };
-    const queued = this.#deps.queue?.(this.#key, run, (row) => this.#queue(row));
+    const queued = this.#deps.queue?.(this.#key, run, (row) => this.#queue([...states, row]));
     if (queued !== undefined) {
       await queued;
       return undefined;
@@ -338,14 +334,17 @@ export class TaskRun implements Phase {
     this.#append(this.isInterrupted ? [this.#recorder.systemStatus(working)] : [], [
       runEffect(this.#input),
       ...forgotten,
+      ...states,
     ]);
+    // The turn reads the state of its context from the store.
+    if (states.length > 0) await this.flush();
     return next;
   }
 
-  /** Ends the run. Its next turn is queued with `row`. */
-  #queue(row: FeatureEffect): Promise<void> {
+  /** Ends the run. `effects`: they queue its next turn, and leave the states of the last one. */
+  #queue(effects: readonly TaskEffect[]): Promise<void> {
     const ends = this.suspends ? endOfSuspendedRun : endOfRun;
-    this.#append([this.#recorder.systemStatus({ state: "TASK_STATE_SUBMITTED" })], [...ends, row]);
+    this.#append([this.#recorder.systemStatus({ state: "TASK_STATE_SUBMITTED" })], [...ends, ...effects]);
     return this.flush();
   }
 

@@ -19,7 +19,7 @@ interface Left {
   readonly fence: number | undefined;
   /** From then on it no longer waits for its function to return; monotonic time. */
   readonly until: number;
-  /** Its function has returned, and none of its steps is under way. */
+  /** Its function has returned, and none of its steps is in progress. */
   isOver: boolean;
   /** The database has worked since. */
   isFree: boolean;

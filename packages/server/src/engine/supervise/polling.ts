@@ -7,7 +7,7 @@ import type { Outage } from "./outage.ts";
 interface PollerInit {
   readonly clock: Clock;
   readonly work: () => Promise<void>;
-  /** Whether the server stops: no poll follows the one that is under way. */
+  /** Whether the server stops: no poll follows the one in progress. */
   readonly isOver: () => boolean;
 }
 

@@ -203,7 +203,7 @@ export class Supervisor {
     changes.stop();
   }
 
-  /** After `stop`, once this process holds no leases or claims: others need not watch it any more. */
+  /** After `stop`, once this process holds no leases or claims: others no longer need to watch it. */
   leave(): Promise<void> {
     return this.#parts.nodes.stop();
   }

@@ -320,7 +320,7 @@ async function readLostRun(
 }
 
 /**
- * Fails a lost task that cannot continue, so that it does not stay WORKING for ever. `sentence` is for its user, `cause` for the
+ * Fails a lost task that cannot continue, so that it does not stay WORKING forever. `sentence` is for its user, `cause` for the
  * log.
  */
 export async function giveUp(

@@ -32,9 +32,8 @@ export class MemoryOperators implements StoreOperators {
     });
     const found = indexes.flatMap((index) => index.stretch(query)).sort(order === "newest" ? newestFirst : oldestFirst);
     const page = found.slice(0, limit);
-    const { features } = this.#tables();
     const heads = page.map((task) => {
-      const delegates = features.of(task, delegationFeature).length > 0;
+      const delegates = this.#tables().features.of(task, delegationFeature).length > 0;
       return delegates ? { ...task.head, delegates } : task.head;
     });
     const last = page.at(-1);

@@ -79,7 +79,7 @@ func glance(event any) string {
 
 func request(words string, parts ...a2a.Part) *a2a.MessageSendParams {
 	all := append([]a2a.Part{a2a.TextPart{Text: words}}, parts...)
-	// Over gRPC its absence means not to wait.
+	// Over gRPC, omitting it means not to wait.
 	blocking := true
 	return &a2a.MessageSendParams{
 		Config:  &a2a.MessageSendConfig{Blocking: &blocking},
@@ -112,7 +112,7 @@ func (p peer) task(ctx context.Context, request *a2a.MessageSendParams) (*a2a.Ta
 	}
 	task, ok := sent.(*a2a.Task)
 	if !ok {
-		return nil, fmt.Errorf("%T is no task", sent)
+		return nil, fmt.Errorf("%T is not a task", sent)
 	}
 	return task, nil
 }
@@ -270,7 +270,7 @@ func (p peer) extendedCard(ctx context.Context) (any, error) {
 	return card.Description, nil
 }
 
-// afterwards does something with a finished task.
+// afterwards runs a call on a finished task.
 func (p peer) afterwards(run func(context.Context, a2a.TaskID) (any, error)) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) {
 		task, err := p.task(ctx, request("echo"))
@@ -287,7 +287,7 @@ func to(id a2a.TaskID) *a2a.MessageSendParams {
 	return sent
 }
 
-// quiet has two readers of a task that says nothing for a while.
+// quiet reads a task that is silent for a while with two readers.
 func (p peer) quiet(ctx context.Context) (any, error) {
 	first, rest := "", []string{}
 	ended := make(chan error, 1)

@@ -105,7 +105,7 @@ func (p peer) task(ctx context.Context, request *a2a.SendMessageRequest) (*a2a.T
 	}
 	task, ok := sent.(*a2a.Task)
 	if !ok {
-		return nil, fmt.Errorf("%T is no task", sent)
+		return nil, fmt.Errorf("%T is not a task", sent)
 	}
 	return task, nil
 }
@@ -209,7 +209,7 @@ func (p peer) tasks(ctx context.Context) (any, error) {
 			return nil, err
 		}
 	}
-	// As most calls are made: without a size, which this SDK sends as zero over gRPC.
+	// Like most calls, without a page size. This SDK sends it as zero over gRPC.
 	all, err := p.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: contextID})
 	if err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (p peer) extendedCard(ctx context.Context) (any, error) {
 	return card.Description, nil
 }
 
-// afterwards does something with a finished task.
+// afterwards runs a call on a finished task.
 func (p peer) afterwards(run func(context.Context, a2a.TaskID) (any, error)) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) {
 		task, err := p.task(ctx, request("echo"))
@@ -313,7 +313,7 @@ func to(id a2a.TaskID) *a2a.SendMessageRequest {
 	return sent
 }
 
-// quiet has two readers of a task that says nothing for a while.
+// quiet reads a task that is silent for a while with two readers.
 func (p peer) quiet(ctx context.Context) (any, error) {
 	first, rest := "", []string{}
 	ended := make(chan error, 1)

@@ -50,7 +50,7 @@ func ask(ctx context.Context, card *a2a.AgentCard, scheme, credential string) (a
 	return all.String(), nil
 }
 
-// at is the address of the server's binding.
+// at is the interface of the server's binding.
 func at(url, binding, version string) *a2a.AgentInterface {
 	if binding == "GRPC" {
 		url = strings.TrimPrefix(url, "http://")
@@ -72,7 +72,7 @@ func main() {
 		if _, err := resolver.Resolve(context.Background(), url); err != nil {
 			lines.Fail(scheme+" card", "unreadable", err)
 		}
-		// The card of 0.3 has requirements in another form.
+		// The 0.3 card has requirements in another format.
 		card, err := resolver.Resolve(context.Background(), url, agentcard.WithRequestHeader("A2A-Version", "0.3"))
 		if err != nil {
 			log.Fatal(err)

@@ -1,5 +1,5 @@
-// The Go SDK 0.3 reads webhooks: receiver-v03. Its structs have no kind, which it writes all the same: it must pass over what
-// it does not know to read what it writes.
+// The Go SDK 0.3 reads webhooks: receiver-v03. It writes kind although its structs lack it, so it must ignore unknown fields to
+// read its own output.
 package main
 
 import (

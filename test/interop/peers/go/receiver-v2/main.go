@@ -1,4 +1,4 @@
-// The Go SDK 2.x reads webhooks: receiver-v2. Its decoder passes over fields that it does not know.
+// The Go SDK 2.x reads webhooks: receiver-v2. Its decoder ignores unknown fields.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	// The header that its own sender has.
+	// The header that its own sender uses.
 	hook.Receive("A2A-Notification-Token", func(body []byte) ([]byte, error) {
 		var event a2a.StreamResponse
 		if err := json.Unmarshal(body, &event); err != nil {

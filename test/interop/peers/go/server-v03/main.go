@@ -1,4 +1,4 @@
-// The Go SDK 0.3 as a server: server-v03. It speaks JSON-RPC and gRPC; that SDK has no REST.
+// The Go SDK 0.3 as a server: server-v03. It supports JSON-RPC and gRPC; the SDK has no REST.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A guarded server lets in whoever has both a token and an API key, as its card says.
+// A guarded server requires both a token and an API key, as its card declares.
 
 const (
 	token = "Bearer token-of-a-peer"
@@ -27,7 +27,7 @@ func guardCard(card *a2a.AgentCard) {
 	card.SecurityRequirements = a2a.SecurityRequirementsOptions{{"bearer": {}, "key": {}}}
 }
 
-// guarded is the same handler, except for strangers. The card is for everyone.
+// guarded wraps a handler to reject unauthenticated requests. The card is public.
 func guarded(next http.Handler, isGuarded bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := r.Header.Get("Authorization") == token && r.Header.Get("X-API-Key") == key

@@ -1,4 +1,4 @@
-// The Go SDK 2.x as a server: server-v2. It speaks 1.0 and 0.3, each over JSON-RPC, REST and gRPC.
+// The Go SDK 2.x as a server: server-v2. It supports 1.0 and 0.3, each over JSON-RPC, REST and gRPC.
 package main
 
 import (
@@ -73,7 +73,7 @@ func (agent) Execute(ctx context.Context, at *a2asrv.ExecutorContext) iter.Seq2[
 	}
 }
 
-// traceparent is the header, as the SDK gives its agents those of a request.
+// traceparent returns the request's header, as the SDK passes it to agents.
 func traceparent(ctx context.Context) string {
 	if call, ok := a2asrv.CallContextFrom(ctx); ok {
 		if values, _ := call.ServiceParams().Get("traceparent"); len(values) > 0 {

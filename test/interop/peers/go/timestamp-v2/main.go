@@ -1,9 +1,9 @@
-// The Timestamp extension as the Go sample does it, on the SDK 2.x.
+// The Timestamp extension, implemented like the Go sample, on the SDK 2.x.
 //
-//	timestamp-v2 serve SECONDS: an agent that stamps what it says, and what it is sent.
-//	timestamp-v2 call URL SECONDS: a client that stamps what it sends.
+//	timestamp-v2 serve SECONDS: an agent that stamps its output and its input.
+//	timestamp-v2 call URL SECONDS: a client that stamps its messages.
 //
-// SECONDS is what the clock says, since the Unix epoch.
+// SECONDS is the time of the clock, since the Unix epoch.
 package main
 
 import (
@@ -32,7 +32,7 @@ const (
 
 var extension = a2a.AgentExtension{URI: uri, Description: "Adds timestamps to messages and artifacts."}
 
-// clock is what a stamp says.
+// clock is the value of a stamp.
 type clock string
 
 func clockOf(seconds string) clock {
@@ -51,7 +51,7 @@ func (c clock) stamp(things ...a2a.MetadataCarrier) {
 	}
 }
 
-// saidIn is what the agent has made in an event.
+// saidIn returns the agent's messages and artifacts in an event.
 func saidIn(event a2a.Event) []a2a.MetadataCarrier {
 	said := []a2a.MetadataCarrier{}
 	add := func(message *a2a.Message) {
@@ -85,7 +85,7 @@ func requested(ctx context.Context) bool {
 	return ok && asked.Requested(&extension)
 }
 
-// Intercept stamps the message that has come, which the samples in other languages leave as it is.
+// Intercept stamps the received message, unlike the samples in other languages.
 func (c clock) Intercept(ctx context.Context, at *a2asrv.ExecutorContext) (context.Context, error) {
 	if requested(ctx) && at.Message != nil {
 		c.stamp(at.Message)
@@ -93,7 +93,7 @@ func (c clock) Intercept(ctx context.Context, at *a2asrv.ExecutorContext) (conte
 	return ctx, nil
 }
 
-// agent says how the message was stamped, and stamps its answer where asked.
+// agent reports the stamp of the message, and stamps its answer on request.
 type agent struct{ clock }
 
 func (a agent) Execute(ctx context.Context, at *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -175,7 +175,7 @@ func declares(card *a2a.AgentCard) bool {
 	return false
 }
 
-// stamps are those of a streamed answer, in the order of its events.
+// stamps returns the stamps of a streamed answer, in the order of its events.
 func stamps(ctx context.Context, url string, now clock) (any, error) {
 	card, err := agentcard.DefaultResolver.Resolve(ctx, url)
 	if err != nil {

@@ -1,4 +1,4 @@
-"""In place of a model: it answers the same for the same conversation."""
+"""Stands in for a model: the same conversation always gets the same answer."""
 
 import re
 from uuid import uuid4

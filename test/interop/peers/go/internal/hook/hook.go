@@ -1,4 +1,4 @@
-// Package hook receives webhooks, whichever SDK reads them: it says each body, and what the SDK read from it, as that writes it.
+// Package hook receives webhooks for any SDK. It reports each body, and the SDK's parsed value, serialized again by the SDK.
 package hook
 
 import (
@@ -19,8 +19,8 @@ type about struct {
 	Read json.RawMessage `json:"read"`
 }
 
-// Receive listens until its parent ends. header has the token, which is the first argument of the program.
-// read gives what is written again.
+// Receive listens until its parent ends. The header must have the token, which is the first argument of the program.
+// read parses and serializes a body.
 func Receive(header string, read func([]byte) ([]byte, error)) {
 	token := []byte(os.Args[1])
 	hook := func(response http.ResponseWriter, request *http.Request) {

@@ -1,4 +1,4 @@
-// Package lines is what the peers say: a line of JSON for each step, with its result or its error.
+// Package lines writes the reports of a peer: a line of JSON for each step, with its result or error.
 package lines
 
 import (
@@ -26,25 +26,25 @@ func write(said line) {
 	fmt.Println(string(text))
 }
 
-// Say tells a result.
+// Say reports a result.
 func Say(step string, result any) {
 	write(line{Step: step, Result: result})
 }
 
-// Fail tells an error, by that name.
+// Fail reports an error by name.
 func Fail(step, name string, err error) {
 	write(line{Step: step, Error: name, Text: err.Error()})
 }
 
-// Namer names an error, in the words of the protocol.
+// Namer returns the protocol's name for an error.
 type Namer func(error) string
 
-// Step runs a step and tells what came of it.
+// Step runs a step and reports its outcome.
 func (name Namer) Step(step string, run func(context.Context) (any, error)) {
 	name.within(20*time.Second, step, run)
 }
 
-// Alone runs a step of minutes, which is run where it is asked for.
+// Alone runs a step that takes minutes, only on request.
 func (name Namer) Alone(step string, run func(context.Context) (any, error)) {
 	name.within(4*time.Minute, step, run)
 }

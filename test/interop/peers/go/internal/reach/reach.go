@@ -1,4 +1,4 @@
-// Package reach has the ways to a server: over TLS where INTEROP_CA names its certificate.
+// Package reach connects to a server, over TLS if INTEROP_CA names its certificate.
 package reach
 
 import (
@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Dial says how gRPC connects, and has the default HTTP client trust the same certificate.
+// Dial returns the gRPC dial option, and makes the default HTTP client trust the same certificate.
 func Dial() grpc.DialOption {
 	file := os.Getenv("INTEROP_CA")
 	if file == "" {
