@@ -51,6 +51,7 @@ async function serving(options: ServeOptions = {}): Promise<Served> {
       if (turn.text === "hold") yield turn.working("On it");
       if (turn.text === "hold") await turn.step("hold", () => held);
       if (turn.text === "fail") throw new Error("no");
+      if (turn.text === "ask") return yield turn.inputRequired("Window or aisle?");
       if (turn.text === "hostile") {
         await turn.step(payload, () => 1);
         yield turn.artifact({ artifactId: payload, parts: [{ text: "x" }] });
@@ -257,6 +258,61 @@ describe("tasks of all owners", () => {
     expect(await page.textContent("main")).not.toContain("[null");
     await page.click(".list header >> text=Owner anonymous");
     await page.waitForSelector(".list header >> text=Owner anonymous", { state: "detached" });
+  });
+
+  test("show their question, which their owner answers there", async () => {
+    const { server } = await serving();
+    const taskId = await begun(server, "ask");
+    const { page, noise } = await open(`${server.url}/console/#/operate/planner/${taskId}`);
+    const question = page.locator(".detail section[aria-label=Question]");
+    await expect.poll(() => question.textContent()).toContain("Window or aisle?");
+    expect(await page.locator(".detail").textContent()).toMatch(/message of its owner Since .+ \(\d+ s\)/);
+    expect(await flaws(page)).toEqual([]);
+    await shot(page, "Operated question");
+    await question.locator("textarea").fill("Aisle");
+    await question.locator("button").click();
+    await page.waitForSelector(".detail >> text=The task is over: completed");
+    await expect.poll(() => question.count()).toBe(0);
+    expect(noise).toEqual([]);
+  });
+
+  test("say whose their question is, where the user of the console does not own them", async () => {
+    const { server } = await serving({
+      authenticator: bearer({ "token-of-ada": { subject: "ada" }, "token-of-bob": { subject: "bob" } }),
+    });
+    const client = await connect(`${server.url}/planner`, { headers: { authorization: "Bearer token-of-bob" } });
+    const message = { messageId: crypto.randomUUID(), role: "ROLE_USER" as const, parts: [{ text: "ask" }] };
+    const { task } = await client.sendMessage({ message, configuration: { returnImmediately: true } });
+    const { page } = await open(`${server.url}/console/#/operate/planner/${task?.id ?? ""}`, { ready: "form.connect" });
+    await page.fill("input[name=secret]", "token-of-ada");
+    await page.click("button >> text=Sign in");
+    await page.waitForSelector(".detail >> text=Only bob can read the question and answer it.");
+    expect(await page.locator("main").textContent()).not.toContain("Window");
+  });
+
+  test("of a paused agent say since when, by whom and why, and waiting ones what they wait for", async () => {
+    const { server } = await serving({
+      operators: { authenticator: bearer({ "token-of-eve": { subject: "eve" } }), authorize: () => true },
+    });
+    const waiting = await begun(server, "plan");
+    const headers = { authorization: "Bearer token-of-eve", "content-type": "application/json" };
+    const body = JSON.stringify({ agent: "planner", reason: "bad prompt" });
+    expect((await fetch(`${server.url}/ops/v1/acts/pause`, { method: "POST", headers, body })).status).toBe(200);
+    const queued = await begun(server, "hello");
+    const { page } = await open(`${server.url}/console/#/operate/planner/${queued}`);
+    await page.fill(".operator input[name=secret]", "token-of-eve");
+    await page.click(".operator button");
+    await page.waitForSelector(".detail >> text=Agent planner is paused by eve: bad prompt");
+    await page.waitForSelector(".detail p .quiet time");
+    await page.waitForSelector(`.list li:has-text("${queued}") >> text=waits for a node ·`);
+    await page.waitForSelector(`.list li:has-text("${waiting}") >> text=waits for a time or an event ·`);
+    expect(await flaws(page)).toEqual([]);
+    await shot(page, "Operated paused");
+    await page.click("text=Agents and nodes");
+    await page.waitForSelector(
+      "section[aria-label='Agents and nodes'] td >> text=/^paused since .+ by eve: bad prompt$/",
+    );
+    expect(await flaws(page)).toEqual([]);
   });
 
   test("reject an act if they changed meanwhile, and show their current state", async () => {

@@ -2,11 +2,14 @@ import { defined } from "@parley/a2a/internal/base/defined";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
 import {
+  ageOf,
   nodeWord,
   ownerWord,
+  stateWord,
   type Act,
   type ActResult,
   type Counts,
+  type DrainedNode,
   type Explanation,
   type LogEntry,
   type OperatedNode,
@@ -21,12 +24,15 @@ import { quote } from "./invocation.ts";
 import type { Io } from "./io.ts";
 import { opsUrl } from "./options.ts";
 import { counted, print, stateName, table } from "./output/text.ts";
-import { asking, type Ask, type Inputs, type OpsOptions } from "./stores.ts";
+import { asking, type Ask, type OpsOptions } from "./stores.ts";
 
 /* `parley ops`: what operators see and do, at the API of a server or directly on its database. */
 
-interface ActOptions extends OpsOptions {
-  readonly agent: string;
+interface OneOptions extends OpsOptions {
+  readonly agent?: string;
+}
+
+interface ActOptions extends OneOptions {
   readonly seq?: number;
   readonly reason?: string;
 }
@@ -65,9 +71,11 @@ export async function list(io: Io, options: ListOptions): Promise<number> {
   });
 }
 
-function rowOf({ taskId, state, run, statusTime, agent, node = "-", owner }: OperatedTask): readonly string[] {
-  const word = run?.suspended === true ? "suspended" : stateName(state);
-  return [taskId, word, statusTime, agent, nodeWord(node), ownerWord(owner)].map((cell) => line(cell));
+function rowOf(task: OperatedTask): readonly string[] {
+  const { taskId, state, statusTime, agent, node = "-", owner } = task;
+  return [taskId, stateWord(stateName(state), task), statusTime, agent, nodeWord(node), ownerWord(owner)].map((cell) =>
+    line(cell),
+  );
 }
 
 /** The name of a node, which the user may have given in its short form. */
@@ -103,18 +111,44 @@ function only(names: readonly string[], noun: string, given: string): string {
   throw new CommandError(`${line(given)} is the short name of ${counted(names.length, noun)}. Pass one of${all}`);
 }
 
-interface OneOptions extends OpsOptions {
-  readonly agent: string;
-}
-
 /** `parley ops show`. */
 export async function show(io: Io, taskId: string, options: OneOptions): Promise<number> {
   return asking(io, options, async (ask) => {
-    const answer = await ask<ShownTask>("showTask", { agent: options.agent, taskId });
-    const shown = await found(ask, answer, options.agent, taskId);
+    const shown = await onOne<ShownTask>(io, ask, "showTask", ["show", taskId], options);
     print(io, options, shown, () => shownText(shown, io, options));
     return 0;
   });
+}
+
+type Words = readonly [command: string, taskId: string, ...more: string[]];
+type Inputs = Readonly<Record<string, string | number | undefined>>;
+
+/** Calls a route for a task of the named agent, else of the only agent that has it. `words`: the command, for the error. */
+async function onOne<T extends object>(
+  io: Io,
+  ask: Ask,
+  id: string,
+  words: Words,
+  options: ActOptions,
+  inputs?: Inputs,
+): Promise<T> {
+  const { agent } = options;
+  const [, taskId] = words;
+  const holders = async () => ((await ask<TaskList>("listTasks", { taskId }))?.tasks ?? []).map((task) => task.agent);
+  const found = agent === undefined ? await holders() : [agent];
+  const answer = found.length === 1 ? await ask<T>(id, { agent: found[0], taskId, ...inputs }) : undefined;
+  if (answer !== undefined && !("reason" in answer && answer.reason === "notFound")) return answer;
+  const others = agent === undefined ? found : await holders();
+  const who =
+    agent === undefined ? `${others.length === 0 ? "no agent has" : "several agents have"} a` : `agent ${agent} has no`;
+  const commands = others.map((other) => `\n  $ ${commandOf(io, words, { ...options, agent: other })}`).join("");
+  throw new CommandError(`${line(`${who} task ${taskId}`)}${commands && `. Run${commands}`}`);
+}
+
+function commandOf({ program }: Io, words: Words, { agent = "", seq, reason, ...place }: ActOptions): string {
+  const given = Object.entries(defined({ agent, seq, reason })).flatMap(([name, value]) => [`--${name}`, `${value}`]);
+  const all = [...words, ...given].map((word) => quote(word)).join(" ");
+  return line(`${program} ops ${all}${placeOf(place)}`, Number.POSITIVE_INFINITY);
 }
 
 interface LogOptions extends OneOptions {
@@ -123,9 +157,9 @@ interface LogOptions extends OneOptions {
 }
 
 /** `parley ops log`. */
-export async function log(io: Io, taskId: string, { agent, after, limit, ...options }: LogOptions): Promise<number> {
+export async function log(io: Io, taskId: string, { after, limit, ...options }: LogOptions): Promise<number> {
   return asking(io, options, async (ask) => {
-    const page = await found(ask, await ask<TaskLog>("readLog", { agent, taskId, after, limit }), agent, taskId);
+    const page = await onOne<TaskLog>(io, ask, "readLog", ["log", taskId], options, { after, limit });
     print(io, options, page, () =>
       table([["ENTRY", "TIME", "ACTOR", "RUN", "KIND", "STATE"], ...page.entries.map(entryRow)]),
     );
@@ -148,60 +182,50 @@ function shownText(shown: ShownTask, io: Io, options: OpsOptions): string {
     ["agent", task.agent],
     ["owner", ownerWord(task.owner)],
     ["context", task.contextId],
-    ["state", `${stateName(task.state)} since ${task.statusTime}`],
+    ["state", `${stateWord(stateName(task.state), task)} since ${task.statusTime}`],
     ["records", `${task.seq} (${task.bytes} bytes)`],
     ["node", nodeWord(node)],
     ["run", run === undefined ? "-" : `turn ${run.turn}, attempt ${run.attempt}, ${counted(run.deaths, "death")}`],
   ];
+  const sections: readonly (readonly [title: string, rows: readonly (readonly string[])[]])[] = [
+    ["Steps", steps.map((each) => [each.name, each.scope, each.state])],
+    [
+      "Webhooks",
+      webhooks.map((each) => [each.id, each.url, each.state, `${each.attempts}`, each.next ?? "", each.problem ?? ""]),
+    ],
+    [
+      "Takeovers",
+      takeovers.map((each) => [
+        each.time,
+        `turn ${each.turn}`,
+        `${each.attempt}`,
+        nodeWord(each.from ?? "-"),
+        nodeWord(each.node),
+      ]),
+    ],
+    ["Delegations", delegations.map((each) => [each.agent, each.taskId ?? "-", each.state])],
+    ["Log", entries.map(entryRow)],
+    ["Acts", acts.map(actRow)],
+  ];
   const parts = [
     table(facts.map((row) => row.map((cell) => line(cell)))),
     waits.map((each) => whyText(each, io, options)).join(""),
-    section(
-      "Steps",
-      steps.map(({ name, scope, state }) => [name, scope, state]),
-    ),
-    section(
-      "Webhooks",
-      webhooks.map(({ id, url, state, attempts, next = "", problem = "" }) => [
-        id,
-        url,
-        state,
-        `${attempts}`,
-        next,
-        problem,
-      ]),
-    ),
-    section(
-      "Takeovers",
-      takeovers.map(({ time, turn, attempt, from = "-", node: by }) => [
-        time,
-        `turn ${turn}`,
-        `${attempt}`,
-        nodeWord(from),
-        nodeWord(by),
-      ]),
-    ),
-    section(
-      "Delegations",
-      delegations.map((one) => [one.agent, one.taskId ?? "-", one.state]),
-    ),
-    section("Log", entries.map(entryRow)),
-    section("Acts", acts.map(actRow)),
   ];
-  return parts.filter((part) => part !== "").join("\n");
+  return [...parts, ...sections.map(([title, rows]) => section(title, rows))].filter((part) => part !== "").join("\n");
 }
 
 function section(title: string, rows: readonly (readonly string[])[]): string {
   return rows.length === 0 ? "" : `${title}\n${table(rows.map((row) => row.map((cell) => line(cell))))}`;
 }
 
-function whyText({ text, help }: Explanation, { program }: Io, options: OpsOptions): string {
+function whyText({ text, help, since }: Explanation, { program }: Io, options: OpsOptions): string {
   // The suggested command gets the program and the place of this one, so that it can be copied.
   const command = help?.replace(
     /^parley (ops .*)$/s,
     (_all, words: string) => `${program} ${words}${placeOf(options)}`,
   );
-  return `${line(text)}\n${command === undefined ? "" : `  $ ${line(command, Number.POSITIVE_INFINITY)}\n`}`;
+  const shown = command === undefined ? "" : `  $ ${line(command, Number.POSITIVE_INFINITY)}\n`;
+  return `${line(text)}\n  since ${line(since)} (${ageOf(since)})\n${shown}`;
 }
 
 function placeOf({ url, store, databaseUrl, schema }: OpsOptions): string {
@@ -211,25 +235,15 @@ function placeOf({ url, store, databaseUrl, schema }: OpsOptions): string {
   return ` --database-url "$DATABASE_URL"${schema === "parley" ? "" : ` --schema ${quote(schema)}`}`;
 }
 
+type Why = Pick<ShownTask, "task" | "why" | "waits">;
+
 /** `parley ops why`. */
 export async function why(io: Io, taskId: string, options: OneOptions): Promise<number> {
   return asking(io, options, async (ask) => {
-    const answer = await ask<Pick<ShownTask, "task" | "why" | "waits">>("explainTask", {
-      agent: options.agent,
-      taskId,
-    });
-    const shown = await found(ask, answer, options.agent, taskId);
+    const shown = await onOne<Why>(io, ask, "explainTask", ["why", taskId], options);
     print(io, options, shown, () => shown.waits.map((each) => whyText(each, io, options)).join(""));
     return 0;
   });
-}
-
-async function found<T>(ask: Ask, answer: T | undefined, agent: string, taskId: string): Promise<T> {
-  if (answer !== undefined) return answer;
-  const { agents } = (await ask<Counts>("countTasks")) ?? { agents: [] };
-  const others = agents.filter((other) => other.agent !== agent).slice(0, 20);
-  const known = others.length === 0 ? "its path or mount ID" : others.map((other) => other.agent).join(", ");
-  throw new CommandError(line(`agent ${agent} has no task ${taskId}. Pass --agent: ${known}`));
 }
 
 /** `parley ops counts`. */
@@ -302,16 +316,22 @@ function actRow({ number, time, act, outcome, by = "-", name = "", after = "", r
   return [`${number}`, time, by, act, outcome, on, name, after, reason];
 }
 
-type TaskCommand = (io: Io, taskId: string, options: ActOptions, more?: Inputs) => Promise<number>;
+type Names = Readonly<Record<string, string>>;
+type TaskCommand = (io: Io, taskId: string, options: ActOptions, more?: Names) => Promise<number>;
 type NameCommand = (io: Io, name: string, options: Omit<ActOptions, "agent">) => Promise<number>;
 
 /** The command that runs a route for an act on a task. */
 function onTask(id: string, done: (task: OperatedTask, continues?: string) => string): TaskCommand {
-  return async (io: Io, taskId: string, options: ActOptions, more: Inputs = {}): Promise<number> => {
-    const { agent, seq, reason } = options;
+  return async (io: Io, taskId: string, options: ActOptions, more: Names = {}): Promise<number> => {
+    const { seq, reason } = options;
     return asking(io, options, async (ask) => {
-      const result = await ask<ActResult<Resumed>>(id, { agent, taskId, seq, reason, ...more });
-      const { task, continues } = succeeded(result, `agent ${agent} has no task ${taskId}`);
+      const words = [
+        id.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+        taskId,
+        ...Object.values(more),
+      ] as const;
+      const result = await onOne<ActResult<Resumed>>(io, ask, id, words, options, { seq, reason, ...more });
+      const { task, continues } = succeeded(result);
       print(io, options, { task, ...defined({ continues }) }, line(done(task, continues)));
       return 0;
     });
@@ -319,9 +339,8 @@ function onTask(id: string, done: (task: OperatedTask, continues?: string) => st
 }
 
 /** Returns the result, or throws the error of a rejected act with the current state of the task. */
-function succeeded<Done>(result: ActResult<Done> | undefined, unknown: string): Done {
-  if (result?.ok === true) return result;
-  if (result === undefined) throw new CommandError(unknown);
+function succeeded<Done>(result: ActResult<Done>): Done {
+  if (result.ok) return result;
   const { message, task } = result;
   const now = task === undefined ? "" : `. It is now ${stateName(task.state)}, seq ${task.seq}`;
   throw new CommandError(`${line(message)}${now}`);
@@ -348,14 +367,16 @@ export async function dropWait(io: Io, taskId: string, wait: string, options: Ac
 }
 
 /** The command that runs a route for an act on an agent or a node. */
-function onName(id: string, input: "agent" | "node", done: (name: string) => string): NameCommand {
+function onName(id: string, input: "agent" | "node", done: (name: string, unchecked: boolean) => string): NameCommand {
   return async (io: Io, name: string, options: Omit<ActOptions, "agent">): Promise<number> =>
     asking(io, options, async (ask) => {
       const { reason } = options;
       const full = input === "node" ? await nodeNamed(ask, name) : name;
-      const result = await ask<ActResult<object>>(id, { [input]: full, reason });
-      const answer = succeeded(result, `unknown ${input} ${name}`);
-      print(io, options, answer, line(done(input === "node" ? nodeWord(name) : name)));
+      const result = await ask<ActResult<Pick<DrainedNode, "unchecked">>>(id, { [input]: full, reason });
+      if (result === undefined) throw new CommandError(line(`unknown ${input} ${name}`));
+      const answer = succeeded(result);
+      const word = input === "node" ? nodeWord(name) : name;
+      print(io, options, answer, line(done(word, answer.unchecked === true)));
       return 0;
     });
 }
@@ -366,7 +387,12 @@ export const pause: NameCommand = onName(
   (agent) => `Paused agent ${agent}. Messages wait in the queue.`,
 );
 export const unpause: NameCommand = onName("unpause", "agent", (agent) => `Agent ${agent} starts turns again.`);
-export const drain: NameCommand = onName("drain", "node", (node) => `Draining node ${node}: it starts no new turns.`);
+const unknown = "The nodes are not known here, so nobody checked the name: parley ops undrain withdraws the order.";
+export const drain: NameCommand = onName(
+  "drain",
+  "node",
+  (node, unchecked) => `Draining node ${node}: it starts no new turns.${unchecked ? ` ${unknown}` : ""}`,
+);
 export const undrain: NameCommand = onName("undrain", "node", (node) => `Node ${node} starts turns again.`);
 
 /** Whether an error may be temporary: `parley top` then shows it, and retries in the next round. */

@@ -93,7 +93,9 @@ describe("parley ops at a server", () => {
     const id = await send("Go");
     await until(async () => (await ops("why", id)).out.includes("waits for the event"));
     const { out } = await ops("why", id);
-    expect(out).toMatch(/^The task waits for the event "paid", which .*\n {2}\$ parley ops drop-wait .* --url http/);
+    expect(out).toMatch(
+      /^The task waits for the event "paid", which .*\n {2}since \d{4}-\S+Z \(\d+ s\)\n {2}\$ parley ops drop-wait .* --url http/,
+    );
     const command =
       /\$ parley (.*)\n/
         .exec(out)?.[1]
@@ -120,7 +122,9 @@ describe("parley ops at a server", () => {
     expect((await ops("log", id, "--after", "1")).out).not.toMatch(/^1 /m);
     const { entries } = JSON.parse((await ops("log", id, "--json")).out) as { readonly entries: readonly object[] };
     expect(entries[0]).toMatchObject({ seq: 1, kind: "task" });
-    expect((await ops("list", "--state", "working")).out).toMatch(new RegExp(`^TASK +STATE .*\n${id} +working `));
+    expect((await ops("list", "--state", "working")).out).toMatch(
+      new RegExp(`^TASK +STATE .*\n${id} +working, waits for a time or an event {2}`),
+    );
     expect(await ops("list", "--state", "failed")).toMatchObject({ code: 0, out: "", err: "No tasks.\n" });
     expect(JSON.parse((await ops("list", "--json")).out)).toMatchObject({ tasks: [{ taskId: id }] });
     expect((await ops("counts")).out).toContain("runs: 0 held, 0 free, 0 suspended");
@@ -138,7 +142,10 @@ describe("parley ops at a server", () => {
       { act: "cancel", outcome: "done", reason: "stuck" },
       { act: "cancel", outcome: "refused" },
     ]);
-    expect(await ops("why", "unknown")).toMatchObject({ code: 1, err: expect.stringContaining("no task unknown") });
+    expect(await ops("why", "unknown")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("no agent has a task unknown"),
+    });
   });
 
   test("says how to find the cause of a failed task in the log, and that command finds it", async () => {
@@ -148,10 +155,11 @@ describe("parley ops at a server", () => {
     const failed = await send("fail");
     await until(async () => (await ops("why", failed)).out.includes("failed"));
     const { out } = await ops("why", failed);
-    const [, command = ""] = /says why: parley (logs FILE --task \S+)\. /.exec(out) ?? [];
+    expect(out).toContain("failed, because its agent threw an error. For details, filter the log of its server");
+    const [, command = ""] = /with: parley (logs --task \S+)\. /.exec(out) ?? [];
     const file = join(folder, "agent.log");
     await writeFile(file, text);
-    const found = await parley(command.replace("FILE", file).split(" "));
+    const found = await parley([...command.split(" "), file]);
     expect(found).toMatchObject({ code: 0, out: expect.stringContaining("Error: the printer burns") });
   });
 
@@ -168,7 +176,9 @@ describe("parley ops at a server", () => {
     });
     expect((await ops("pause", "/", "--reason", "bad prompt")).code).toBe(0);
     const id = await send("Go");
-    expect((await ops("why", id)).out).toContain("is paused: bad prompt\n  $ parley ops unpause /");
+    expect((await ops("why", id)).out).toMatch(
+      /^Agent \/ is paused: bad prompt\n {2}since \d{4}-\S+Z \(\d+ s\)\n {2}\$ parley ops unpause \//,
+    );
     expect((await ops("unpause", "/")).code).toBe(0);
     await until(async () => (await ops("why", id)).out.includes("waits for the event"));
     expect((await ops("retry-step", id, "book")).code).toBe(0);
@@ -237,7 +247,10 @@ describe("parley ops on a file", () => {
     const ops = (...args: readonly string[]) => parley(["ops", ...args, "--store", path]);
     expect((await ops("list", "--suspended")).out).toMatch(/\none +suspended /);
     const quoted = `'${path.replaceAll("'", String.raw`'\''`)}'`;
-    expect((await ops("why", "one")).out).toContain(`(3 deaths)\n  $ parley ops resume one --store ${quoted}\n`);
+    expect((await ops("why", "one")).out).toMatch(
+      /\(3 deaths\)\n {2}since 1970-01-01T00:00:00\.001Z \(\d+ d\)\n {2}\$ parley ops resume one --store \S+/,
+    );
+    expect((await ops("why", "one")).out).toContain(`resume one --store ${quoted}\n`);
     expect(await ops("resume", "one")).toMatchObject({ code: 0, out: "Resumed.\n", err: "" });
     expect((await store.head({ agent: "/" }, "one"))?.run).toEqual({ turn: 1, attempt: 4, input: 1 });
     expect(await ops("list", "--suspended")).toMatchObject({ out: "", err: "No tasks.\n" });
@@ -274,8 +287,8 @@ describe("parley ops on a file", () => {
 
   test("refuses a task that is unknown or another agent's, and a file that is not a database", async () => {
     const { path, store } = await suspended("two", "/planner");
-    const refused = await parley(["ops", "resume", "two", "--store", path]);
-    expect(refused).toMatchObject({ code: 1, out: "", err: expect.stringContaining("Agent / has no task two") });
+    const refused = await parley(["ops", "resume", "two", "--agent", "/", "--store", path]);
+    expect(refused).toMatchObject({ code: 1, out: "", err: expect.stringContaining("agent / has no task two") });
     expect((await store.head({ agent: "/planner" }, "two"))?.run?.suspended).toBe(true);
     const missing = join(folder, "missing.db");
     const gone = await parley(["ops", "list", "--store", missing]);
@@ -285,6 +298,51 @@ describe("parley ops on a file", () => {
     await writeFile(text, "This is not a database. ".repeat(100));
     expect(await parley(["ops", "list", "--store", text])).toMatchObject({ code: 1, out: "" });
     expect((await parley(["ops", "resume", "--store", path])).code).toBe(2);
+  });
+});
+
+describe("the agent of a task", () => {
+  test("need not be named if only one agent has it, for each command", async () => {
+    const { path, store } = await suspended("two", "/planner");
+    await store.append([taskOf("other", "/", "o")]);
+    const ops = (...args: readonly string[]) => parley(["ops", ...args, "--store", path]);
+    expect((await ops("why", "two")).out).toContain("resume two --agent /planner --store");
+    expect((await ops("show", "two")).out).toMatch(/^task +two\nagent +\/planner\n/);
+    expect((await ops("log", "two")).out).toMatch(/^ENTRY .*\n1 /);
+    expect((await ops("resume", "two")).out).toBe("Resumed.\n");
+    expect((await ops("cancel", "two")).out).toBe("Canceled.\n");
+    const { stdout } = { stdout: (await ops("audit", "--json")).out.trim().split("\n") };
+    expect(stdout.map((line) => (JSON.parse(line) as { agent: string }).agent)).toEqual(["/planner", "/planner"]);
+  });
+
+  test("is in the error if several agents have the task, or the named one does not, with the commands to run", async () => {
+    const { path, store } = await suspended("it's", "/a");
+    await store.append([taskOf("it's", "/b c", "o")]);
+    const at = `--store '${path.replaceAll("'", String.raw`'\''`)}'`;
+    const ops = (...args: readonly string[]) => parley(["ops", ...args, "--store", path]);
+    const runs = (command: string, more = "") =>
+      ["/a", "'/b c'"]
+        .map(
+          (agent) => `\n  $ parley ops ${command.replace("TASK", String.raw`'it'\''s'`)} --agent ${agent}${more} ${at}`,
+        )
+        .join("");
+    const several = "parley: several agents have a task it's. Run";
+    expect(await ops("why", "it's")).toEqual({ code: 1, out: "", err: `${several}${runs("why TASK")}\n` });
+    const act = await ops("retry-step", "it's", "pay", "--seq", "7", "--reason", "a b");
+    expect(act.err).toBe(`${several}${runs("retry-step TASK pay", " --seq 7 --reason 'a b'")}\n`);
+    const wrong = await ops("cancel", "it's", "--agent", "/typo");
+    expect(wrong.err).toBe(`parley: agent /typo has no task it's. Run${runs("cancel TASK")}\n`);
+    expect((await ops("show", "none")).err).toBe("parley: no agent has a task none\n");
+    // One of these commands works.
+    expect((await ops("why", "it's", "--agent", "/b c")).out).toContain("resume 'it'\\''s' --agent '/b c'");
+  });
+
+  test("of a drained node is known, or the answer says that nobody checked the name", async () => {
+    const { ops } = await served();
+    expect((await ops("drain", "typo")).out).toBe(
+      "Draining node typo: it starts no new turns. The nodes are not known here, so nobody checked the name: parley ops undrain withdraws the order.\n",
+    );
+    expect((await ops("drain", "typo")).code).toBe(1);
   });
 });
 

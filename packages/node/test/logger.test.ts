@@ -275,9 +275,9 @@ describe("serve()", () => {
     const lines = (await saidOnTerminal("throw")).split("\n").filter((line) => /^\d/.test(line));
     const short = /taskId=\S*(\S{8}) /.exec(lines[0] ?? "")?.[1];
     expect(lines.map((line) => line.slice(9).replace(/ taskId=.*/, ""))).toEqual([
-      `error / ${short} A task failed`,
       `info  / ${short} Task created`,
       `info  / ${short} Task failed`,
+      `error / ${short} A task failed`,
     ]);
   });
 

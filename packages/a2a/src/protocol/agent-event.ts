@@ -78,6 +78,8 @@ export interface OpenDelegation {
   readonly agent: string;
   /** Hashes of the addresses on its card. Absent in rows of older releases. */
   readonly addresses?: readonly string[];
+  /** When it began, in milliseconds since the Unix epoch. Absent in rows of older releases. */
+  readonly since?: number;
   /** Hash of the message. */
   readonly hash: string;
   /** The message that was sent last: 1 for the first one, then each answer to a question. */

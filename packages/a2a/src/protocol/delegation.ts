@@ -199,6 +199,8 @@ export interface Delegations {
   readonly answer: number | undefined;
   /** A message of the user, by its `seq` in the log of the task. */
   message(seq: number): Promise<Message | undefined>;
+  /** The time, in milliseconds since the Unix epoch. */
+  readonly now: number;
   /** Whether this task asks the question of a delegation: the turn has ended, and resumes with the answer. */
   readonly asking: boolean;
   /** The requests for an authorization that this task shows, by delegation. `undefined`: shown before a restart. */

@@ -8,7 +8,6 @@ import {
   json,
   option,
   opsUrl,
-  rootAgent,
   stateOption,
   timeOption,
   verbose,
@@ -33,7 +32,7 @@ const opsOptions: readonly Option[] = [
   verbose,
 ];
 const reason = option("--reason <text>", "reason to store in the audit");
-const agent = option("--agent <id>", "agent of the task, by its path or mount ID").default(rootAgent);
+const agent = option("--agent <id>", "agent of the task, by its path or mount ID; default: the agent that has it");
 const oneTask: readonly Option[] = [agent, ...opsOptions];
 const actOptions: readonly Option[] = [
   option("--seq <n>", "only if this is the number of the task's last record, from parley ops show", count(1)),
@@ -105,7 +104,7 @@ export const ops: CommandSpec = {
     },
     {
       name: "why",
-      summary: "Explain why a task waits, and which command helps",
+      summary: "Explain why a task waits or ended, and which command helps",
       examples: ["parley ops why TASK"],
       arguments: [task],
       options: oneTask,

@@ -6,11 +6,13 @@ import { Table } from "../parts/table.tsx";
 import { State } from "../parts/task.tsx";
 import { Time } from "../parts/time.tsx";
 import { linkTo } from "../route.ts";
+import { waiting } from "../tasks.ts";
 import { commandOf, wanted, type WantedAct } from "./act.tsx";
 import { operators, read } from "./api.ts";
 import { filter } from "./list.ts";
 import { polled } from "./poll.ts";
-import { nodeWord, ownerWord, stateWord } from "./words.ts";
+import { Question } from "./question.tsx";
+import { ageOf, nodeWord, ownerWord, stateOf, stateWord } from "./words.ts";
 
 /** A task of any owner: why it waits, its steps, webhooks and records, and the acts that an operator may take. */
 export function Operated({ agent, taskId }: { readonly agent: string; readonly taskId: string }) {
@@ -49,7 +51,11 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
   return (
     <>
       <p>
-        {run?.suspended === true ? <span class="status problem">suspended</span> : <State state={task.state} />}
+        {run?.suspended === true ? (
+          <span class="status problem">suspended</span>
+        ) : (
+          <State state={task.state} text={stateOf(task)} />
+        )}
         <span class="quiet">
           since <Time at={task.statusTime} />
         </span>
@@ -59,6 +65,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
       {waits.map((why, at) => (
         <Why key={at} why={why} />
       ))}
+      {waiting.includes(task.state) && <Question task={task} />}
       <h2>Facts</h2>
       <Facts shown={shown} />
       <p>
@@ -177,13 +184,18 @@ function Facts({ shown: { task } }: { readonly shown: ShownTask }) {
   );
 }
 
-/** Why a task waits, and the command that helps, with the `--url` of this console's API. */
-function Why({ why: { text, help } }: { readonly why: Explanation }) {
+/** Why a task waits, since when, and the command that helps, with the `--url` of this console's API. */
+function Why({ why: { text, help, since } }: { readonly why: Explanation }) {
   const { url = "" } = operators.value ?? {};
   const isDefault = url === "http://127.0.0.1:4000/ops" || help?.startsWith("parley ops ") !== true;
   return (
     <>
-      <p dir="auto">{text}</p>
+      <p dir="auto">
+        {text}{" "}
+        <span class="quiet">
+          Since <Time at={since} /> ({ageOf(since)})
+        </span>
+      </p>
       {help !== undefined && <pre tabIndex={0}>{isDefault ? help : `${help} --url ${url}`}</pre>}
     </>
   );

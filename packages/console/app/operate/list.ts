@@ -1,5 +1,12 @@
 import { signal, type Signal } from "@preact/signals";
-import type { Act, Counts, OperatedNode, OperatedTask, TaskList } from "@parley/server/internal/operate/port";
+import type {
+  Act,
+  Counts,
+  OperatedNode,
+  OperatedTask,
+  PausedAgent,
+  TaskList,
+} from "@parley/server/internal/operate/port";
 import { read } from "./api.ts";
 import { polled } from "./poll.ts";
 import { ownerWord } from "./words.ts";
@@ -38,13 +45,9 @@ export function holds(text: string): (task: OperatedTask) => boolean {
     [taskId, contextId, owner, ownerWord(owner), agent].some((each) => each.toLowerCase().includes(wanted));
 }
 
-/** Mount id of the agent that has a task. Searches all agents of the server. */
+/** Mount id of an agent that has a task. */
 export async function agentOf(taskId: string): Promise<string | undefined> {
-  const { agents = [] } = (await read<Counts>("/v1/counts")) ?? {};
-  for (const { agent } of agents.slice(0, 50)) {
-    if ((await read("/v1/why", { agent, taskId })) !== undefined) return agent;
-  }
-  return undefined;
+  return (await read<TaskList>("/v1/tasks", { taskId, limit: 1 }))?.tasks[0]?.agent;
 }
 
 /** Maximum tasks of a page. */
@@ -57,6 +60,8 @@ export class Operated {
   readonly more: Signal<boolean> = signal(false);
   readonly counts: Signal<Counts | undefined> = signal(undefined);
   readonly nodes: Signal<readonly OperatedNode[]> = signal([]);
+  /** Paused agents: since when, by which operator, and why. */
+  readonly paused: Signal<readonly PausedAgent[]> = signal([]);
   /** The newest acts of operators. */
   readonly acts: Signal<readonly Act[]> = signal([]);
   readonly problem: Signal<string> = signal("");
@@ -88,13 +93,15 @@ export class Operated {
   }
 
   async #count(isStopped: () => boolean): Promise<void> {
-    const [counts, nodes, acts] = await Promise.all([
+    const [counts, paused, nodes, acts] = await Promise.all([
       read<Counts>("/v1/counts"),
+      read<{ readonly agents: readonly PausedAgent[] }>("/v1/paused"),
       read<{ readonly nodes: readonly OperatedNode[] }>("/v1/nodes"),
       read<{ readonly acts: readonly Act[] }>("/v1/acts", { limit: 20 }),
     ]);
     if (isStopped()) return;
     this.counts.value = counts;
+    this.paused.value = paused?.agents ?? [];
     this.nodes.value = nodes?.nodes ?? [];
     this.acts.value = acts?.acts ?? [];
   }

@@ -1,5 +1,5 @@
 import { signal, type Signal } from "@preact/signals";
-import type { Counts, LogEntry, ShownTask, TaskLog } from "@parley/server/internal/operate/port";
+import type { LogEntry, ShownTask, TaskList, TaskLog } from "@parley/server/internal/operate/port";
 import { agents } from "../server.ts";
 import { read, refusedBy } from "./api.ts";
 
@@ -19,8 +19,6 @@ export interface LoggedTask {
 const maxEntries = 200_000;
 /** Maximum depth and number of delegated tasks that the page follows. */
 const [maxDepth, maxTasks] = [3, 20];
-/** Maximum agents to ask for a task whose agent is unknown. */
-const maxAgents = 50;
 
 /** Polls a task until it is terminal. */
 export class TaskLogFollower {
@@ -32,7 +30,7 @@ export class TaskLogFollower {
   readonly #agent: string | undefined;
   readonly #taskId: string;
 
-  /** @param agent - Mount id. If absent or unknown to the server, the follower asks all agents. */
+  /** @param agent - Mount id. If absent, or if this agent lacks the task, any agent that has it. */
   constructor(agent: string | undefined, taskId: string) {
     this.#agent = agent;
     this.#taskId = taskId;
@@ -66,7 +64,7 @@ export class TaskLogFollower {
 
   async #read(wanted: readonly (string | undefined)[], taskId: string, depth: number): Promise<LoggedTask | undefined> {
     const known = this.#known.get(taskId);
-    const candidates = known === undefined ? await candidatesOf(wanted) : [known.agent];
+    const candidates = known === undefined ? await candidatesOf(taskId, wanted) : [known.agent];
     for (const agent of candidates) {
       const shown = await read<ShownTask>("/v1/task", { agent, taskId });
       if (shown === undefined) continue;
@@ -103,11 +101,12 @@ function idsOf(name: string): readonly string[] {
   return agents.value.filter(({ card }) => card.name === name).map(({ id }) => id);
 }
 
-async function candidatesOf(wanted: readonly (string | undefined)[]): Promise<readonly string[]> {
-  const { agents: all = [] } = (await read<Counts>("/v1/counts")) ?? {};
-  const ids = all.map(({ agent }) => agent);
+/** The agents with a task of this id, wanted ones first. */
+async function candidatesOf(taskId: string, wanted: readonly (string | undefined)[]): Promise<readonly string[]> {
+  const { tasks = [] } = (await read<TaskList>("/v1/tasks", { taskId })) ?? {};
+  const ids = tasks.map(({ agent }) => agent);
   const first = ids.filter((id) => wanted.includes(id));
-  return [...first, ...ids.filter((id) => !first.includes(id))].slice(0, maxAgents);
+  return [...first, ...ids.filter((id) => !first.includes(id))];
 }
 
 /** Whether the chart must be redrawn. Spans of a running task always grow. */

@@ -1,6 +1,6 @@
-import type { OperatedTask } from "@parley/server/internal/operate/port";
+import { stateWord as withWait, type OperatedTask } from "@parley/server/internal/operate/port";
 
-export { nodeWord, ownerWord } from "@parley/server/internal/operate/port";
+export { ageOf, nodeWord, ownerWord, waitWord } from "@parley/server/internal/operate/port";
 
 /* Short display texts for values of the operators' API. */
 
@@ -12,15 +12,7 @@ export function stateWord(state: string): string {
     .replaceAll("_", " ");
 }
 
-/** The display text of a task's state. */
-export function stateOf({ state, run }: OperatedTask): string {
-  return run?.suspended === true ? "suspended" : stateWord(state);
-}
-
-/** The age in its largest unit. */
-export function ageOf(time: string): string {
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+/** The display text of a task's state, and of what it waits for. */
+export function stateOf(task: OperatedTask): string {
+  return withWait(stateWord(task.state), task);
 }

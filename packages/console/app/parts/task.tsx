@@ -12,10 +12,11 @@ function stateText(state: string): string {
     .replaceAll("_", " ");
 }
 
-export function State({ state }: { readonly state: string }) {
+/** `text`: shown instead of the name of the state. */
+export function State({ state, text = stateText(state) }: { readonly state: string; readonly text?: string }) {
   return (
     <span class="status" data-state={state}>
-      {stateText(state)}
+      {text}
     </span>
   );
 }

@@ -1,12 +1,18 @@
 import { useEffect, useMemo } from "preact/hooks";
-import type { Act as DoneAct, Counts, OperatedNode, OperatedTask } from "@parley/server/internal/operate/port";
+import type {
+  Act as DoneAct,
+  Counts,
+  OperatedNode,
+  OperatedTask,
+  PausedAgent,
+} from "@parley/server/internal/operate/port";
 import { Confirm } from "../operate/act.tsx";
 import { refusedBy } from "../operate/api.ts";
 import { Act, Operated as Detail, pause, unpause } from "../operate/detail.tsx";
 import { Table } from "../parts/table.tsx";
 import { agentOf, filter, holds, maxTasks, Operated, type Filter } from "../operate/list.ts";
 import { OperatorSignIn } from "../operate/sign-in.tsx";
-import { ageOf, nodeWord, ownerWord, stateOf, stateWord } from "../operate/words.ts";
+import { ageOf, nodeWord, ownerWord, stateWord, waitWord } from "../operate/words.ts";
 import { Problem, useAttempt } from "../parts/form.tsx";
 import { Time } from "../parts/time.tsx";
 import { go, linkTo, route } from "../route.ts";
@@ -41,7 +47,12 @@ export function Operate() {
         )}
       </section>
       {agent === undefined || item === undefined ? (
-        <Overview counts={operated.counts.value} nodes={operated.nodes.value} acts={operated.acts.value} />
+        <Overview
+          counts={operated.counts.value}
+          paused={operated.paused.value}
+          nodes={operated.nodes.value}
+          acts={operated.acts.value}
+        />
       ) : (
         <Detail key={`${agent} ${item}`} agent={agent} taskId={item} />
       )}
@@ -163,6 +174,8 @@ function Tasks({ operated, chosen }: { readonly operated: Operated; readonly cho
 
 function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChosen: boolean }) {
   const { agent, taskId, owner, node, statusTime } = task;
+  const isSuspended = task.run?.suspended === true;
+  const wait = waitWord(task);
   return (
     <li>
       <a
@@ -170,11 +183,12 @@ function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChose
         href={linkTo({ screen: "operate", agent, item: taskId })}
         aria-current={isChosen ? "true" : undefined}
       >
-        <span class="status" data-state={task.state} data-failed={task.run?.suspended === true}>
-          {stateOf(task)}
+        <span class="status" data-state={task.state} data-failed={isSuspended}>
+          {isSuspended ? "suspended" : stateWord(task.state)}
         </span>
         <span class="clip">{taskId}</span>
         <span class="quiet" dir="auto">
+          {wait !== undefined && `${wait} · `}
           {agent} · <Time at={statusTime} text={ageOf(statusTime)} />
           {node !== undefined && ` · on ${nodeWord(node)}`} · {ownerWord(owner)}
         </span>
@@ -201,13 +215,31 @@ function Find({ taskId }: { readonly taskId: string }) {
   );
 }
 
+/** The state of a paused agent: since when, by which operator, and why. */
+function Paused({ pause: { since, by, reason } = {} }: { readonly pause: Partial<PausedAgent> | undefined }) {
+  return (
+    <span dir="auto">
+      paused
+      {since !== undefined && (
+        <>
+          {" "}
+          since <Time at={since} />
+        </>
+      )}
+      {by !== undefined && ` by ${by}`}
+      {reason !== undefined && `: ${reason}`}
+    </span>
+  );
+}
+
 interface OverviewProps {
   readonly counts: Counts | undefined;
+  readonly paused: readonly PausedAgent[];
   readonly nodes: readonly OperatedNode[];
   readonly acts: readonly DoneAct[];
 }
 
-function Overview({ counts, nodes, acts }: OverviewProps) {
+function Overview({ counts, paused: pauses, nodes, acts }: OverviewProps) {
   const { queue, runs, agents = [] } = counts ?? {};
   return (
     <section class="detail" aria-label="Agents and nodes" tabIndex={0}>
@@ -229,7 +261,7 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
           Object.entries(by)
             .map(([state, count]) => `${count} ${stateWord(state)}`)
             .join(", "),
-          paused ? "paused" : "active",
+          paused ? <Paused pause={pauses.find((each) => each.agent === agent)} /> : "active",
           <Act label={paused ? "Unpause" : "Pause"} on={agent} wish={paused ? unpause(agent) : pause(agent)} />,
         ])}
       />

@@ -19,9 +19,17 @@ import {
   type TaskEffect,
   type TaskHead,
 } from "../store/index.ts";
-import { explain, short } from "./explain.ts";
-import { nodeWord, type ActContext, type ActResult, type PausedAgent, type Resumed, type TaskTarget } from "./port.ts";
-import { factsOf, pausedAgent, servedAgents, turnOf, type ReadDeps } from "./read.ts";
+import { short } from "./explain.ts";
+import {
+  nodeWord,
+  type ActContext,
+  type ActResult,
+  type DrainedNode,
+  type PausedAgent,
+  type Resumed,
+  type TaskTarget,
+} from "./port.ts";
+import { pausedAgent, servedAgents, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
@@ -237,14 +245,15 @@ export class Acts {
     return withdrawn ?? { ok: true, agent };
   }
 
-  async drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>> {
+  async drain(node: string, context: ActContext): Promise<ActResult<DrainedNode>> {
     const about: ActAbout = { act: "drain", node };
     const known = this.#deps.host.nodes();
     if (known.size > 0 && !known.has(node)) {
       return this.#refuse(about, context, undefined, notPossible(`No node is named ${node}. \`nodes\` lists them`));
     }
     const given = await this.#order(orderNames.drain(node), this.#orderText(context), about, context);
-    return given ?? { ok: true, node };
+    const unchecked = known.size === 0 && node !== this.#deps.host.node ? ({ unchecked: true } as const) : {};
+    return given ?? { ok: true, node, ...unchecked };
   }
 
   async undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>> {
@@ -422,9 +431,4 @@ function againOf({ taskId: _, ...message }: Message, { task, contextId }: TaskHe
     contextId,
     referenceTaskIds: [...new Set([...referenceTaskIds, task.taskId])],
   };
-}
-
-/** All facts about why a task waits. */
-export async function whyOf(deps: ReadDeps, head: TaskHead): Promise<ReturnType<typeof explain>> {
-  return explain(await factsOf(deps, head));
 }

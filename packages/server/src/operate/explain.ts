@@ -6,7 +6,8 @@ import { isOver, isQueued, isWaitOf } from "../engine/run/task-rows.ts";
 import { seenTurn, waitingRun } from "../engine/run/turn-input.ts";
 import type { FeatureRow, OrderText, StoredRun, TaskHead } from "../store/index.ts";
 import type { StoredRequest } from "../intask/row.ts";
-import { nodeWord, type Explanation } from "./port.ts";
+import { nodeWord, type Act, type EndCause, type Explanation } from "./port.ts";
+import { endCauses } from "./schemas.ts";
 import { stepsOf } from "./steps.ts";
 
 /* Explains why a task waits. */
@@ -22,6 +23,10 @@ export interface Facts {
   readonly delegations: readonly FeatureRow[];
   /** Rows of `inTaskFeature`. */
   readonly requests: readonly FeatureRow[];
+  /** Why it failed, or who canceled it. */
+  readonly end: { readonly cause?: EndCause | undefined; readonly act?: Act | undefined };
+  /** When it was suspended. Absent: it is not, or an older release suspended it. */
+  readonly suspended?: number | undefined;
   /** Number of tasks of its agent that are before it in the queue. */
   readonly ahead: number;
   readonly more: boolean;
@@ -38,14 +43,7 @@ export interface Facts {
 export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] {
   const { head } = facts;
   const { state, run } = head;
-  const since = iso(head.statusTime);
-  if (isTerminal(state)) {
-    const text = `The task is over: ${short(state)}`;
-    if (state !== "TASK_STATE_FAILED") return [{ kind: "done", text, state, since }];
-    const id = quoted(head.task.taskId);
-    const why = `${text}. The log of its server says why: parley logs FILE --task ${id}. A new task can continue it`;
-    return [{ kind: "done", text: why, help: commandFor("resume", head), state, since }];
-  }
+  if (isTerminal(state)) return [over(facts)];
   if (run !== undefined) return explainRun(facts, run);
   const held = heldBack(facts);
   if (isQueued(head)) return [held ?? queued(facts)];
@@ -61,9 +59,25 @@ export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] 
   if (state === "TASK_STATE_AUTH_REQUIRED") return [authorization(facts)];
   if (state === "TASK_STATE_INPUT_REQUIRED") {
     const help = `parley send URL TEXT --task ${quoted(head.task.taskId)}`;
-    return [{ kind: "input", text: "The task waits for a message of its owner", help, since }];
+    return [{ kind: "input", text: "The task waits for a message of its owner", help, since: iso(head.statusTime) }];
   }
   return [held ?? lost(head)];
+}
+
+function over({ head, end: { cause, act } }: Facts): Explanation {
+  const { state, task } = head;
+  const why = act === undefined ? cause && `, because ${endCauses[cause]}` : whoOf({ by: "an operator", ...act });
+  const done = { kind: "done", state, since: iso(head.statusTime), ...defined({ cause }) } as const;
+  const text = `The task is over: ${short(state)}${why ?? ""}`;
+  if (state !== "TASK_STATE_FAILED") return { ...done, text };
+  // The server does not know where its log goes.
+  const log = `For details, filter the log of its server, by default its standard error, with: parley logs --task ${quoted(task.taskId)}`;
+  const about = cause === "reported" ? "" : `. ${log}`;
+  return { ...done, text: `${text}${about}. A new task can continue it`, help: commandFor("resume", head) };
+}
+
+function whoOf({ by, reason }: Pick<Act, "by" | "reason">): string {
+  return `${by === undefined ? "" : ` by ${by}`}${reason === undefined ? "" : `: ${reason}`}`;
 }
 
 function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Explanation[]] {
@@ -72,7 +86,8 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
   if (run.suspended === true) {
     const { deaths = 0 } = run;
     const text = `The task is suspended: its process died on every attempt (${deaths} deaths)`;
-    return [{ kind: "suspended", text, help: commandFor("resume", head), deaths }];
+    const since = iso(facts.suspended ?? head.statusTime);
+    return [{ kind: "suspended", text, help: commandFor("resume", head), deaths, since }];
   }
   if (holder === undefined) return [heldBack(facts) ?? lost(head)];
   const nodes = host.nodes();
@@ -81,7 +96,7 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
     const ms = Number.isFinite(silentMs) ? silentMs : now - head.statusTime;
     const text = `Node ${nodeWord(holder)} has been silent for ${ms} ms; another node takes the task over`;
     const held = heldBack(facts);
-    const silent = { kind: "nodeSilent", text, node: holder, silentMs: ms } as const;
+    const silent = { kind: "nodeSilent", text, node: holder, silentMs: ms, since: iso(now - ms) } as const;
     return held === undefined ? [silent] : [held, silent];
   }
   const delegations = facts.delegations.map((row) => delegation(head, JSON.parse(row.value) as OpenDelegation));
@@ -91,17 +106,17 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
   const begun = stepsOf(steps, run.turn).flatMap(({ name, state }) => (state === "begun" ? [name] : []));
   const doing = begun.length === 0 ? "" : `, in step ${begun.map((name) => JSON.stringify(name)).join(", ")}`;
   const since = iso(head.statusTime);
-  const text = `Node ${nodeWord(holder)} executes turn ${run.turn}, attempt ${run.attempt}${doing}. The last status is of ${since}; cancel the task only if it is stuck`;
+  const text = `Node ${nodeWord(holder)} executes turn ${run.turn}, attempt ${run.attempt}${doing}. The time is that of its last status; cancel the task only if it is stuck`;
   return [{ kind: "running", text, help: commandFor("cancel", head), node: holder, since, steps: begun }];
 }
 
 /** Why a due task is not started. */
 function heldBack({ head, pause, served }: Facts): Explanation | undefined {
   const { agent } = head.task;
+  const since = iso(head.statusTime);
   if (pause !== undefined) {
     const { by, reason } = pause;
-    const why = reason === undefined ? "" : `: ${reason}`;
-    const text = `Agent ${agent} is paused${by === undefined ? "" : ` by ${by}`}${why}`;
+    const text = `Agent ${agent} is paused${whoOf(pause)}`;
     const help = `parley ops unpause ${quoted(agent)}`;
     return { kind: "agentPaused", text, help, agent, since: iso(pause.time), ...defined({ by, reason }) };
   }
@@ -110,11 +125,12 @@ function heldBack({ head, pause, served }: Facts): Explanation | undefined {
     served === false
       ? `No node serves agent ${agent}: start a server that does`
       : `This server does not serve agent ${agent}; another node has to`;
-  return { kind: "agentNotServed", text, help: "parley ops nodes", agent };
+  return { kind: "agentNotServed", text, help: "parley ops nodes", agent, since };
 }
 
 function lost(head: TaskHead): Explanation {
-  return { kind: "lost", text: "No node holds the run; one takes it over", help: commandFor("cancel", head) };
+  const since = iso(head.leaseUntil ?? head.statusTime);
+  return { kind: "lost", text: "No node holds the run; one takes it over", help: commandFor("cancel", head), since };
 }
 
 function queued({ head, ahead, more }: Facts): Explanation {
@@ -125,8 +141,8 @@ function queued({ head, ahead, more }: Facts): Explanation {
 }
 
 function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): readonly Explanation[] {
-  const { event, until, since: began } = JSON.parse(value) as OpenWait;
-  const since = began === undefined ? {} : { since: iso(began) };
+  const { event, until, since: began = head.statusTime } = JSON.parse(value) as OpenWait;
+  const since = iso(began);
   const wait = key.slice(`${turn}.`.length);
   const help = commandFor("drop-wait", head, wait);
   const to = until === undefined ? undefined : iso(until);
@@ -134,17 +150,16 @@ function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): read
     const end = to === undefined ? "" : `, until ${to}`;
     const name = JSON.stringify(event);
     const text = `The task waits for the event ${name}, which the application signals with signal()${end}. Dropping the wait ends it like a timeout`;
-    return [{ kind: "event", text, help, wait, event, ...since, ...defined({ until: to }) }];
+    return [{ kind: "event", text, help, wait, event, since, ...defined({ until: to }) }];
   }
-  return to === undefined
-    ? []
-    : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to, ...since }];
+  return to === undefined ? [] : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to, since }];
 }
 
-function delegation(head: TaskHead, { agent, taskId }: OpenDelegation): Explanation {
+function delegation(head: TaskHead, { agent, taskId, since: began = head.statusTime }: OpenDelegation): Explanation {
   const which = taskId === undefined ? "an answer" : `task ${taskId}`;
   const text = `The task waits for ${which} of agent ${agent}`;
-  return { kind: "delegation", text, help: commandFor("cancel", head), agent, ...defined({ taskId }) };
+  const since = iso(began);
+  return { kind: "delegation", text, help: commandFor("cancel", head), agent, since, ...defined({ taskId }) };
 }
 
 function authorization({ head, requests }: Facts): Explanation {

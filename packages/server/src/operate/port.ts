@@ -1,5 +1,6 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
+import type { safeSentences } from "../engine/run/phase.ts";
 
 /* The interface for operators. All data is JSON, with the same form in a program, over HTTP and in the terminal. Times are ISO 8601 in UTC. */
 
@@ -34,94 +35,53 @@ export interface OperatedTask {
     /** Whether no process takes it over until an operator resumes it. */
     readonly suspended: boolean;
   };
+  /**
+   * What it waits for, as far as the list knows: a node with room (`queue`), a time or an event (`wait`), or another agent (`delegate`; not
+   * in lists by `node` or `suspended`). Its state says if it waits for its user.
+   */
+  readonly waits?: "queue" | "wait" | "delegate";
 }
 
-/** Why a task waits, or that it does not. `text` is a sentence, `help` is the command that helps. */
-export type Explanation = { readonly text: string; readonly help?: string } & (
-  | {
-      /** It is over. */
-      readonly kind: "done";
-      readonly state: TaskState;
-      readonly since: string;
-    }
-  | {
-      /** A node executes a turn. */
-      readonly kind: "running";
-      readonly node: string;
-      readonly since: string;
-      /** Names of the steps that have begun, and have no result yet. */
-      readonly steps: readonly string[];
-    }
-  | {
-      /** Its node has been silent for `silentMs`; another node takes the task over. */
-      readonly kind: "nodeSilent";
-      readonly node: string;
-      readonly silentMs: number;
-    }
-  | {
-      /** Its run is free, and a node takes it over. */
-      readonly kind: "lost";
-    }
-  | {
-      /** Its process died on every attempt. */
-      readonly kind: "suspended";
-      readonly deaths: number;
-    }
-  | {
-      /** An operator has paused its agent. */
-      readonly kind: "agentPaused";
-      readonly agent: string;
-      readonly since: string;
-      readonly by?: string;
-      readonly reason?: string;
-    }
-  | {
-      /** It is due, but no node is known to run its agent. */
-      readonly kind: "agentNotServed";
-      readonly agent: string;
-    }
-  | {
-      /** It is in the queue for a node with room (`limits.runs`). */
-      readonly kind: "queued";
-      readonly since: string;
-      /** How many tasks of the agent are before it. */
-      readonly ahead: number;
-      /** Whether there are more than `ahead`. */
-      readonly more: boolean;
-    }
-  | {
-      /** It waits for a time (`turn.sleep()`). */
-      readonly kind: "time";
-      readonly wait: string;
-      readonly until: string;
-      readonly since?: string;
-    }
-  | {
-      /** It waits for an event (`turn.waitFor()`), such as a webhook's. */
-      readonly kind: "event";
-      readonly wait: string;
-      readonly event: string;
-      readonly until?: string;
-      readonly since?: string;
-    }
-  | {
-      /** It waits for a task of another agent. */
-      readonly kind: "delegation";
-      readonly agent: string;
-      readonly taskId?: string;
-    }
-  | {
-      /** It waits for an authorization. */
-      readonly kind: "authorization";
-      readonly since: string;
-      readonly expires?: string;
-    }
-  | {
-      /** It waits for a message of its user. */
-      readonly kind: "input";
-      readonly since: string;
-    }
-);
+/** Why a task failed, or who canceled it. */
+export type EndCause = keyof typeof safeSentences | "delegation" | "reported" | "operator";
+
+/** Why a task waits, or that it does not. */
+export type Explanation = {
+  /** A sentence. */
+  readonly text: string;
+  /** The command that helps. */
+  readonly help?: string;
+  /** When this began. */
+  readonly since: string;
+} &
+  /** It is over. `cause`: why it failed, or who canceled it. */
+  (
+    | { readonly kind: "done"; readonly state: TaskState; readonly cause?: EndCause }
+    /** A node executes a turn. `steps`: names of those that have begun, and have no result yet. */
+    | { readonly kind: "running"; readonly node: string; readonly steps: readonly string[] }
+    /** Its node has been silent for `silentMs`; another node takes the task over. */
+    | { readonly kind: "nodeSilent"; readonly node: string; readonly silentMs: number }
+    /** Its run is free, and a node takes it over. */
+    | { readonly kind: "lost" }
+    /** Its process died on every attempt. */
+    | { readonly kind: "suspended"; readonly deaths: number }
+    /** An operator has paused its agent. */
+    | { readonly kind: "agentPaused"; readonly agent: string; readonly by?: string; readonly reason?: string }
+    /** It is due, but no node is known to run its agent. */
+    | { readonly kind: "agentNotServed"; readonly agent: string }
+    /** It is in the queue for a node with room (`limits.runs`), behind `ahead` tasks of the agent, or `more`. */
+    | { readonly kind: "queued"; readonly ahead: number; readonly more: boolean }
+    /** It waits for a time (`turn.sleep()`). */
+    | { readonly kind: "time"; readonly wait: string; readonly until: string }
+    /** It waits for an event (`turn.waitFor()`), such as a webhook's. */
+    | { readonly kind: "event"; readonly wait: string; readonly event: string; readonly until?: string }
+    /** It waits for a task of another agent. */
+    | { readonly kind: "delegation"; readonly agent: string; readonly taskId?: string }
+    /** It waits for an authorization. */
+    | { readonly kind: "authorization"; readonly expires?: string }
+    /** It waits for a message of its user. */
+    | { readonly kind: "input" }
+  );
 
 /** A task in detail. */
 export interface ShownTask {
@@ -249,6 +209,8 @@ export interface Act {
 /** Which tasks to list. */
 export interface TaskFilter {
   readonly agent?: string;
+  /** Only the tasks with this id, whichever agents have them. */
+  readonly taskId?: string;
   /** By its stored name. */
   readonly owner?: string;
   readonly states?: readonly TaskState[];
@@ -359,6 +321,13 @@ export interface Resumed {
   readonly continues?: string;
 }
 
+/** The result of draining a node. */
+export interface DrainedNode {
+  readonly node: string;
+  /** Set if nobody checked the name, because the nodes are not known here. A node with this name obeys the order. */
+  readonly unchecked?: true;
+}
+
 /** The operations of operators, across all owners. It checks no permissions. */
 export interface Operator {
   /** @throws A2AError `InvalidParams` for a filter or cursor that is not valid. */
@@ -387,8 +356,28 @@ export interface Operator {
   pause(agent: string, context: ActContext): Promise<ActResult<{ readonly paused: PausedAgent }>>;
   unpause(agent: string, context: ActContext): Promise<ActResult<{ readonly agent: string }>>;
   /** Drains a node: until `undrain`, it begins and resumes no turns, and its readiness probe fails. Its running turns end normally. */
-  drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
+  drain(node: string, context: ActContext): Promise<ActResult<DrainedNode>>;
   undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
+}
+
+const waitWords = { queue: "a node", wait: "a time or an event", delegate: "a delegate" } as const;
+
+/** Such as `waits for a delegate`. */
+export function waitWord({ waits }: OperatedTask): string | undefined {
+  return waits && `waits for ${waitWords[waits]}`;
+}
+
+/** A state with what the task waits for. `state`: its name. */
+export function stateWord(state: string, task: OperatedTask): string {
+  return task.run?.suspended === true ? "suspended" : [state, waitWord(task)].filter(Boolean).join(", ");
+}
+
+/** How long ago a time is, in its largest unit. */
+export function ageOf(time: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
 /** A short name of a node, `web-1/4711/3f2a`: host, process and random id of its default name. Names by `lease.holder` stay. */

@@ -2,6 +2,7 @@ import { defined } from "@parley/a2a/internal/base/defined";
 import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
 import { invalidParams, isTerminal, type LogRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { ClosedDelegation, OpenDelegation } from "@parley/a2a/internal/protocol/index";
+import { safeSentences } from "../engine/run/phase.ts";
 import { isQueued, queueKey, takeoverJson } from "../engine/run/task-rows.ts";
 import { waitingRun } from "../engine/run/turn-input.ts";
 import { notedAgents, type OperatingHost } from "../engine/shared/operating.ts";
@@ -14,6 +15,7 @@ import {
   orderNames,
   queueFeature,
   stepFeature,
+  suspendedFeature,
   takeoverFeature,
   waitFeature,
   type ClaimPosition,
@@ -64,20 +66,40 @@ const shownRecords = 50;
 const [defaultRecords, pageBytes] = [1_000, 4 << 20];
 
 export async function listTasks(deps: ReadDeps, filter: TaskFilter): Promise<TaskList> {
-  const { limit = defaultLimit, cursor, node, suspended, ...rest } = filter;
+  const { limit = defaultLimit, cursor, node, suspended, taskId, ...rest } = filter;
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
     throw invalidParams([{ field: "limit", description: `must be a whole number from 1 to ${maxLimit}` }]);
   }
   const { order = "newest", agent, owner, states, since, before } = rest;
   const key = JSON.stringify([agent, owner, states, since, before, order, node, suspended]);
   const position = cursor === undefined ? undefined : positionOf(key, cursor);
+  if (taskId !== undefined)
+    return { tasks: (await headsOf(deps, taskId, filter)).slice(0, limit).map((head) => viewOf(head)) };
   if (node !== undefined || suspended === true) return listRuns(deps, filter, { key, position, limit });
   const [statusTime, number] = position ?? [];
   const after = typeof statusTime === "number" && typeof number === "number" ? { statusTime, number } : undefined;
   const page = await deps.operators.tasks({ order, limit, ...defined({ agent, owner, states, since, before, after }) });
   const { next } = page;
-  const tasks = page.heads.map(viewOf);
+  const tasks = page.heads.map((head) => viewOf(head));
   return next === undefined ? { tasks } : { tasks, next: cursorOf(key, [next.statusTime, next.number]) };
+}
+
+/** The tasks with an id: ids are unique for an agent only. */
+async function headsOf(deps: ReadDeps, taskId: string, filter: TaskFilter): Promise<readonly TaskHead[]> {
+  const agents = filter.agent === undefined ? await agentsOf(deps) : [filter.agent];
+  const heads = await Promise.all(agents.map((agent) => deps.store.head({ agent }, taskId)));
+  return heads.filter((head) => head !== undefined).filter(fitting(filter));
+}
+
+/** Whether a task matches a filter, apart from its agent. */
+function fitting({ owner, states, node, suspended, since = -Infinity, before = Infinity }: TaskFilter) {
+  return ({ task, state, statusTime, holder, run }: TaskHead): boolean =>
+    (owner === undefined || owner === task.owner) &&
+    (states === undefined || states.includes(state)) &&
+    (node === undefined || (run !== undefined && node === holder)) &&
+    (suspended !== true || run?.suspended === true) &&
+    statusTime >= since &&
+    statusTime < before;
 }
 
 interface RunsPage {
@@ -88,7 +110,7 @@ interface RunsPage {
 
 /** Lists runs, which are few and have their own index. Reads them until a page is full. */
 async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, limit }: RunsPage): Promise<TaskList> {
-  const { node, suspended, agent, owner, states, since = -Infinity, before = Infinity } = filter;
+  const { node, agent } = filter;
   const agents = agent === undefined ? await agentsOf(deps) : [agent];
   const [leaseUntil, number] = position ?? [];
   let after: ClaimPosition | undefined =
@@ -96,12 +118,7 @@ async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, lim
   const holders = node === undefined ? undefined : [node];
   const read = (most: number) =>
     deps.store.claimable({ now: ever, agents, limit: most, ...defined({ holders, after }) });
-  const fits = ({ task, state, statusTime, run }: TaskHead): boolean =>
-    (owner === undefined || owner === task.owner) &&
-    (states === undefined || states.includes(state)) &&
-    (suspended !== true || run?.suspended === true) &&
-    statusTime >= since &&
-    statusTime < before;
+  const fits = fitting(filter);
   const tasks: OperatedTask[] = [];
   for (;;) {
     let page = await read(runsPerPage);
@@ -109,7 +126,7 @@ async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, lim
     const last = places[limit - tasks.length - 1];
     // The position after a task is known if the task is the last of a page.
     if (last !== undefined && last < page.heads.length) page = await read(last);
-    tasks.push(...page.heads.filter(fits).map(viewOf));
+    tasks.push(...page.heads.filter(fits).map((head) => viewOf(head)));
     after = page.next;
     if (after === undefined) return { tasks };
     if (tasks.length >= limit) return { tasks, next: cursorOf(key, [after.leaseUntil ?? null, after.number]) };
@@ -127,17 +144,36 @@ export async function factsOf(deps: ReadDeps, head: TaskHead): Promise<Facts> {
   const isOver = isTerminal(head.state);
   const rowsOf = (feature: string, asked: boolean) =>
     asked ? store.features(task, task.taskId, feature) : Promise.resolve([]);
-  const [waits, steps, delegations, requests, orders, place, served] = await Promise.all([
+  const [waits, steps, delegations, requests, [at], end, orders, place, served] = await Promise.all([
     rowsOf(waitFeature, waitingRun(head) !== undefined),
     rowsOf(stepFeature, true),
     rowsOf(delegationFeature, !isOver),
     rowsOf(inTaskFeature, !isOver),
+    rowsOf(suspendedFeature, head.run?.suspended === true),
+    endOf(deps, head),
     operators.orders(),
     isQueued(head) ? aheadOf(deps, head) : { ahead: 0, more: false },
     isServed(deps, task.agent),
   ]);
   const pause = orderText(orders, orderNames.pause(task.agent));
-  return { head, waits, steps, delegations, requests, pause, served, host, now, ...place };
+  const suspended = at && Number(at.value);
+  return { head, waits, steps, delegations, requests, suspended, end, pause, served, host, now, ...place };
+}
+
+/** Why a task failed, or who canceled it. Compares its status message with those of the engine, and returns nothing of it. */
+async function endOf({ store, operators }: ReadDeps, { task, state }: TaskHead): Promise<Facts["end"]> {
+  if (state !== "TASK_STATE_FAILED" && state !== "TASK_STATE_CANCELED") return {};
+  const [snapshot, acts] = await Promise.all([
+    store.load(task, task.taskId, { history: 0, artifacts: false }),
+    operators.acts({ subject: subjects.task(task.agent, task.taskId), limit: 20 }),
+  ]);
+  const { messageId = "", parts = [] } = snapshot?.task.status.message ?? {};
+  const isOwn = messageId.startsWith(`${task.taskId}-`) && messageId.endsWith("-system");
+  const [known] = Object.entries(safeSentences).filter(([, sentence]) => isOwn && sentence === parts[0]?.text);
+  const cause = known?.[0] as keyof typeof safeSentences | undefined;
+  if (state === "TASK_STATE_FAILED") return { cause: cause ?? (isOwn ? "delegation" : "reported") };
+  const act = acts.map(actOf).find((each) => each.act === "cancel" && each.outcome === "done");
+  return act === undefined ? { cause } : { cause: "operator", act };
 }
 
 /** Whether a node that is not silent runs an agent. `undefined`: unknown. */
@@ -193,15 +229,13 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
     operators.acts({ subject: subjects.task(agent, taskId), limit: 20 }),
   ]);
   return {
-    task: viewOf(head),
+    task: viewOf(head, facts.delegations.length > 0),
     why: waits[0],
     waits,
-    steps: stepsOf(facts.steps, turn).map(({ name, scope, state, begun, ended }) => ({
-      name,
+    steps: stepsOf(facts.steps, turn).map(({ scope, begun, ended, ...step }) => ({
+      ...step,
       scope: scope === "task" ? "task" : "turn",
-      state,
-      ...(begun !== undefined && { begun: iso(begun) }),
-      ...(ended !== undefined && { ended: iso(ended) }),
+      ...defined({ begun: isoOf(begun), ended: isoOf(ended) }),
     })),
     waited: endedWaits(facts.steps, turn).map(({ name, begun, ended }) => ({
       name,
@@ -222,6 +256,8 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
   };
 }
 
+const isoOf = (time: number | undefined): string | undefined => (time === undefined ? undefined : iso(time));
+
 function delegationOf(
   row: OpenDelegation | ClosedDelegation,
   state: "open" | "done",
@@ -231,26 +267,12 @@ function delegationOf(
   return { number, agent, state, ...defined({ taskId }) };
 }
 
-function webhookOf({
-  configId: id,
-  url,
-  state,
-  delivered,
-  cursor,
-  ...entry
-}: PushEntry): ShownTask["webhooks"][number] {
-  const { attempts, due, problem, refused } = entry;
-  return {
-    id,
-    url,
-    state,
-    delivered,
-    seq: cursor,
-    attempts,
-    ...(state === "due" && due !== undefined && { next: iso(due) }),
-    ...(problem !== undefined && { problem: problem.reason, problemTime: iso(problem.at) }),
-    refused: refused.map(({ seq, at, reason }) => ({ seq, time: iso(at), problem: reason })),
-  };
+function webhookOf(entry: PushEntry): ShownTask["webhooks"][number] {
+  const { configId: id, url, state, delivered, cursor: seq, attempts, due, problem, refused } = entry;
+  const next = state === "due" ? isoOf(due) : undefined;
+  const known = defined({ next, problem: problem?.reason, problemTime: isoOf(problem?.at) });
+  const all = refused.map((one) => ({ seq: one.seq, time: iso(one.at), problem: one.reason }));
+  return { id, url, state, delivered, seq, attempts, ...known, refused: all };
 }
 
 function entryOf({ seq, kind, time, actor, turn, attempt, state, json, trace }: LogRecord): LogEntry {

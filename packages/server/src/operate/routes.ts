@@ -116,6 +116,7 @@ export const operatorRoutes: readonly OperatorRoute[] = [
     act: "read",
     inputs: {
       agent: onlyAgent,
+      taskId: { type: "string", description: "Only the tasks with this ID, whichever agents have them" },
       owner: { type: "string", description: "Only tasks of this owner, by its stored name" },
       states: { type: "states", description: "Only tasks in one of these states, separated by commas" },
       node: { type: "string", description: "Only tasks with a run that this node holds" },
@@ -159,7 +160,7 @@ export const operatorRoutes: readonly OperatorRoute[] = [
     method: "GET",
     path: "/v1/why",
     id: "explainTask",
-    summary: "Says why a task waits, and which command helps",
+    summary: "Says why a task waits or ended, and which command helps",
     act: "read",
     inputs: { agent, taskId },
     answer: "Why",

@@ -1,4 +1,5 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
+import type { EndCause } from "./port.ts";
 
 /* JSON Schemas of the operators' API: the components of its OpenAPI document, named after the types in `port.ts`. */
 
@@ -49,21 +50,40 @@ const perState: JsonSchema = {
   additionalProperties: { type: "integer", minimum: 1 },
 };
 
+/** Why tasks failed, or who canceled them. No words of an agent. */
+export const endCauses: Readonly<Record<EndCause, string>> = {
+  failed: "its agent threw an error",
+  silent: "its agent ended the turn without an event",
+  invalid: "its agent yielded an invalid event",
+  idle: "its agent yielded nothing for too long (idleTimeout)",
+  late: "its turn took too long (turnTimeout)",
+  lost: "its node died or hung, and its agent is not resumable",
+  unreadable: "a node could not read its log to continue it",
+  full: "it became larger than limits.taskBytes",
+  stopped: "its server was stopped, and its agent is not resumable",
+  denied: "its user denied an authorization",
+  expired: "its user gave no authorization in time",
+  unanswered: "no answer arrived in time (retention)",
+  delegation: "an agent that it delegated to failed",
+  reported: "its agent reported the failure; the status message, which its owner can read, says more",
+  operator: "an operator ended it",
+};
+
 /** Kinds of an explanation, each with its own members. */
 const kinds: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {
-  done: { state, since: time },
-  running: { node: text, since: time, steps: listOf(text) },
+  done: { state, "cause?": { enum: Object.keys(endCauses) } },
+  running: { node: text, steps: listOf(text) },
   nodeSilent: { node: text, silentMs: number },
   lost: {},
   suspended: { deaths: number },
-  agentPaused: { agent: text, since: time, "by?": text, "reason?": text },
+  agentPaused: { agent: text, "by?": text, "reason?": text },
   agentNotServed: { agent: text },
-  queued: { since: time, ahead: number, more: flag },
-  time: { wait: text, until: time, "since?": time },
-  event: { wait: text, event: text, "until?": time, "since?": time },
+  queued: { ahead: number, more: flag },
+  time: { wait: text, until: time },
+  event: { wait: text, event: text, "until?": time },
   delegation: { agent: text, "taskId?": text },
-  authorization: { since: time, "expires?": time },
-  input: { since: time },
+  authorization: { "expires?": time },
+  input: {},
 };
 
 export const schemas: Readonly<Record<string, JsonSchema>> = {
@@ -78,10 +98,11 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
     bytes: number,
     "node?": text,
     "run?": object({ turn: number, attempt: number, deaths: number, suspended: flag }),
+    "waits?": { enum: ["queue", "wait", "delegate"] },
   }),
   Explanation: {
     oneOf: Object.entries(kinds).map(([kind, members]) =>
-      object({ kind: { const: kind }, text, "help?": text, ...members }),
+      object({ kind: { const: kind }, text, "help?": text, since: time, ...members }),
     ),
     description: "Why a task waits, or that it does not. `help` is the command that helps.",
   },
@@ -173,7 +194,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
   TaskActed: object({ ok: { const: true }, task: ref("OperatedTask"), "continues?": text }),
   AgentPaused: object({ ok: { const: true }, paused: ref("PausedAgent") }),
   AgentUnpaused: object({ ok: { const: true }, agent: text }),
-  NodeActed: object({ ok: { const: true }, node: text }),
+  NodeActed: object({ ok: { const: true }, node: text, "unchecked?": { const: true } }),
   Refusal: object({
     ok: { const: false },
     reason: { enum: ["notFound", "changed", "notPossible"] },

@@ -7,20 +7,20 @@ import type { Act, ActName, OperatedTask } from "./port.ts";
 
 /* The operators' views of stored data. */
 
-export function viewOf({
-  task,
-  contextId,
-  state,
-  statusTime,
-  seq,
-  bytes,
-  holder: node,
-  run: held,
-}: TaskHead): OperatedTask {
+/** `delegates`: whether it has an open delegation. */
+export function viewOf(head: TaskHead, delegates: boolean | undefined = head.delegates): OperatedTask {
+  const { task, contextId, state, statusTime, seq, bytes, holder: node, run: held } = head;
   const { agent, owner, taskId } = task;
   const { turn = 1, attempt = 1, deaths = 0, suspended = false } = held ?? {};
   const run = held && { turn, attempt, deaths, suspended };
-  return { agent, owner, taskId, contextId, state, statusTime: iso(statusTime), seq, bytes, ...defined({ node, run }) };
+  const known = defined({ node, run, waits: waitOf(head, delegates) });
+  return { agent, owner, taskId, contextId, state, statusTime: iso(statusTime), seq, bytes, ...known };
+}
+
+function waitOf({ state, run }: TaskHead, delegates: boolean | undefined): OperatedTask["waits"] {
+  if (state === "TASK_STATE_SUBMITTED" && run === undefined) return "queue";
+  if (state !== "TASK_STATE_WORKING") return undefined;
+  return run === undefined ? "wait" : delegates === true ? "delegate" : undefined;
 }
 
 /** A short description of a task, for the audit. */

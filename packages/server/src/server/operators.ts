@@ -55,11 +55,13 @@ export function operatorEndpoints(init: OperatorsInit): readonly PublicEndpoint[
       name: "The API of operators",
       answer: (request) => api.answer(request, routes),
     }))
-    .concat({
-      path: at("/openapi.json"),
-      name: "The document of the API of operators",
-      answer: (request) => api.document(request, settings.publicUrl + path),
-    });
+    .concat(
+      ["", "/openapi.json"].map((below) => ({
+        path: at(below),
+        name: "The document of the API of operators",
+        answer: (request) => api.document(request, settings.publicUrl + path, below),
+      })),
+    );
 }
 
 function checkOperators(
@@ -108,10 +110,16 @@ class OperatorApi {
     });
   }
 
-  document(request: UniversalRequest, url: string): Promise<UniversalResponse> {
+  /** The document, or at the root of the API a link to it (RFC 8631). */
+  document(request: UniversalRequest, url: string, below: string): Promise<UniversalResponse> {
     return this.#guarded(request, async () => {
       await this.#authorize({ principal: await this.#operatorOf(request), act: "read" }, request);
       if (request.method !== "GET") return notAllowed(["GET"]);
+      if (below === "") {
+        const document = `${url}/openapi.json`;
+        const link = `<${document}>; rel="service-desc"; type="application/json"`;
+        return { ...answerOf(200, { document }), headers: { ...jsonHeaders, link } };
+      }
       const { openApi } = await import("../operate/openapi.ts");
       return answerOf(200, openApi(url, this.#options.authenticator));
     });

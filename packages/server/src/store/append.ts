@@ -74,6 +74,8 @@ export interface TaskHead {
   readonly leaseUntil?: number;
   /** The turn that is being executed. */
   readonly run?: StoredRun;
+  /** Whether a delegation is open. Only `operators.tasks` returns it. */
+  readonly delegates?: true;
   /** The checkpoint as JSON text. Only `head` returns it, because it may be large. */
   readonly checkpoint?: string;
   /** The state of the task as JSON text: the small value that its turns share. Only `head` returns it, too. */

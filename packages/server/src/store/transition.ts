@@ -272,6 +272,9 @@ export const waitFeature = "wait";
 /** Which process took a lost run over, for operators: a few rows, a `StoredTakeover` each. */
 export const takeoverFeature = "takeover";
 
+/** When a task was suspended, in milliseconds since the Unix epoch: one row. */
+export const suspendedFeature = "suspended";
+
 /** Tasks that wait for a process with capacity for their run: a row each, whose `due` is their position in the queue. */
 export const queueFeature = "queue";
 

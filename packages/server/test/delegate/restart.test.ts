@@ -488,7 +488,9 @@ describe("two agents with the same name and message", () => {
     const [one, two] = [worker("one"), worker("two")];
     const [a, b] = [await one.served.client(), await two.served.client()];
     two.wait.open();
-    const known = has("delegation", (value) => value.includes("taskId"));
+    const began = Date.now();
+    const sinceOf = (value: string): number => (JSON.parse(value) as { readonly since: number }).since;
+    const known = has("delegation", (value) => value.includes("taskId") && sinceOf(value) >= began);
     const said = await asking({ first: [a], second: [b, a], until: known, afterwards: one.wait.open });
     expect(said).toBe("two and one");
     expect([one.got, two.got]).toEqual([["Go"], ["Go"]]);

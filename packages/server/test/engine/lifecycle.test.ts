@@ -1,8 +1,11 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it } from "vitest";
+import type { Logger } from "@parley/a2a/internal/base/index";
 import { A2AError, data, file, text, type JsonValue } from "@parley/a2a/internal/model/index";
 import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 import { callContext } from "@parley/testing";
-import { gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
+import { memoryStore } from "../../src/store/index.ts";
+import { eventually, gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
 
 /** A value with this many levels of arrays. */
 function nested(depth: number): JsonValue {
@@ -194,6 +197,54 @@ describe("a faulty agent", () => {
     // The failed task keeps its history and artifacts.
     expect(task.history).toHaveLength(3);
     expect(task.artifacts).toHaveLength(1);
+  });
+
+  it("is reported in the log once the failure is stored, in the context of its call", async () => {
+    const calls = new AsyncLocalStorage<string>();
+    const store = memoryStore();
+    const seen: Promise<unknown>[] = [];
+    const ignore = (): void => {};
+    const error: Logger["error"] = (message, { taskId, cause } = {}) => {
+      const context = calls.getStore();
+      const found = store.head({ agent: "agent" }, String(taskId));
+      seen.push(found.then((head) => [message, String(cause), head?.state, context]));
+    };
+    const logger = { debug: ignore, info: ignore, warn: ignore, error };
+    const { send } = harness(
+      async function* (turn) {
+        yield turn.working();
+        throw new Error(turn.text);
+      },
+      { store, logger },
+    );
+    const texts = ["one", "two", "three"];
+    await Promise.all(texts.map((text) => calls.run(text, () => send(text))));
+    const expected = texts.map((text) => ["A task failed", `Error: ${text}`, "TASK_STATE_FAILED", text]);
+    expect(new Set((await Promise.all(seen)).map(String))).toEqual(new Set(expected.map(String)));
+  });
+
+  it("is not reported as a failed task if the task was canceled first", async () => {
+    const { opened, open } = gate();
+    const { send, store, log } = harness(async function* (turn) {
+      yield turn.working();
+      await opened;
+      throw new Error("too late");
+    });
+    const { id } = await send("Go", { configuration: { returnImmediately: true } });
+    const head = await store.head({ agent: "agent" }, id);
+    if (head === undefined) throw new Error("the task is not stored");
+    // Another process cancels it, and this one has not noticed.
+    const status = { state: "TASK_STATE_CANCELED" } as const;
+    const json = JSON.stringify({ taskId: id, contextId: head.contextId, status });
+    const origin = { kind: "statusUpdate", time: 1, actor: "system", turn: 1, attempt: 1 } as const;
+    const effects = [
+      { effect: "run", run: null },
+      { effect: "lease", op: "revoke" },
+    ] as const;
+    await store.append([{ task: head.task, records: [{ ...origin, json, state: status.state }], effects }]);
+    open();
+    await eventually(() => log.some(({ message }) => message === "Run failed after its task was lost"));
+    expect(log.filter(({ level }) => level === "error")).toEqual([]);
   });
 
   it("that throws before its first event, or is not a generator", async () => {

@@ -207,7 +207,7 @@ describe("a task that makes its process crash when it is resumed", () => {
   });
 
   it("is not suspended for deaths while its server stops, and resumes if an operator says so", async () => {
-    const { start, shared } = processes(async function* (turn) {
+    const { start, shared, clock } = processes(async function* (turn) {
       yield turn.working();
       await never;
     });
@@ -233,6 +233,9 @@ describe("a task that makes its process crash when it is resumed", () => {
     }
     start();
     await eventually(async () => (await runOf())?.suspended === true);
+    // `parley ops why` says since when.
+    const [row] = await shared.features({ agent: "agent" }, id, "suspended");
+    expect(row?.value).toBe(`${clock.now()}`);
     expect(await resumeTask(shared, "agent", id)).toBe(true);
     expect(await resumeTask(shared, "agent", id)).toBe(false);
     expect(await runOf()).toMatchObject({ turn: 1, input: 1 });

@@ -1,4 +1,5 @@
 import {
+  delegationFeature,
   operatorBounds,
   readChange,
   type ActQuery,
@@ -9,8 +10,9 @@ import {
   type OperatorQuery,
   type StandingOrder,
   type StoredAct,
+  type TaskHead,
 } from "@parley/server/internal/store/index";
-import { all, change, first, query, selectNumber, type Dialect, type Query, type Row, type Steps } from "./dialect.ts";
+import { all, change, first, query, type Dialect, type Query, type Row, type Steps } from "./dialect.ts";
 import {
   count,
   decodeName,
@@ -20,6 +22,7 @@ import {
   stateNumber,
   states,
   taskRow,
+  taskWidth,
   text,
   timeLimit,
   type Value,
@@ -40,8 +43,13 @@ export function* readOperatorTasks(dialect: Dialect, asked: OperatorQuery): Step
   const sign = order === "newest" ? -1 : 1;
   found.sort((a, b) => sign * (a.statusTime - b.statusTime || a.number - b.number));
   const page = found.slice(0, limit);
-  const rows = yield page.map(({ number }) => selectNumber(dialect, number));
-  const heads = rows.flatMap(([row]) => (row === undefined ? [] : [taskRow(row).head]));
+  const open = "SELECT count(*) FROM parley.features f WHERE f.task = t.number AND f.feature = $2";
+  const select = `SELECT ${dialect.taskColumns}, (${open}) FROM ${dialect.taskTables} WHERE t.number = $1`;
+  const rows = yield page.map(({ number }) => query(select, number, encodeName(delegationFeature)));
+  const heads = rows.flatMap(([row]): readonly TaskHead[] => {
+    if (row === undefined) return [];
+    return [{ ...taskRow(row).head, ...(Number(row[taskWidth]) > 0 && { delegates: true }) }];
+  });
   const last = page.at(-1);
   return found.length <= limit || last === undefined ? { heads } : { heads, next: last };
 }

@@ -93,7 +93,7 @@ export const metrics: Readonly<Record<Single, Metric> & Record<"server" | "clien
   queueAge: gauge("parley.queue.age", "Age of the oldest task in the queue", "s"),
   waiting: gauge("parley.tasks.waiting", "Tasks that wait for a time, or for an event with a timeout", "{task}"),
   suspended: gauge("parley.tasks.suspended", "Tasks that wait for an operator", "{task}"),
-  dueWebhooks: gauge("parley.webhooks.due", "Webhooks whose next attempt is due", "{webhook}"),
+  dueWebhooks: gauge("parley.webhooks.due", "Webhooks whose next attempt is due, and has not begun", "{webhook}"),
   webhookDelay: gauge("parley.webhooks.delay", "Delay of the webhook that has been due longest", "s"),
   storeFailed: gauge("parley.store.unreadable", "1 if reading the gauges of the store failed", "1"),
   connections: gauge("parley.store.connections", "Connections of the store's pool", "{connection}", [connectionState]),

@@ -62,7 +62,7 @@ export function metricsObserver(instruments: Instruments): Observer {
     delivery() {
       const since = performance.now();
       return ({ error }) => {
-        const outcome = error === undefined ? "delivered" : "failed";
+        const outcome = error === undefined ? "delivered" : error.code === "Aborted" ? "aborted" : "failed";
         instruments.recorder(metrics.delivery, { [attribute.outcome]: outcome })(secondsSince(since));
       };
     },

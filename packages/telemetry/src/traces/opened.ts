@@ -14,6 +14,8 @@ import { traceparentOf, type Origins } from "./context.ts";
 
 /* Observations with their contexts. Classes, because each message creates two. */
 
+const noFaults: ReadonlySet<string> = new Set();
+
 type Headers = Readonly<Record<string, string>>;
 
 /** An unrecorded observation: only the context, the `traceparent` and the headers of a request. */
@@ -140,7 +142,8 @@ export class Delivered extends Passed implements DeliveryObservation {
 
   end({ status, error }: DeliveryResult): void {
     if (status !== undefined) this.#span.setAttribute(attribute.httpStatus, status);
-    setError(this.#span, error);
+    // A stopping server aborts attempts, and repeats them when it starts again: the receiver has not failed.
+    setError(this.#span, error, error?.code === "Aborted" ? noFaults : undefined);
     this.#span.end();
   }
 }

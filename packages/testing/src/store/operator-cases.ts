@@ -1,4 +1,5 @@
 import {
+  delegationFeature,
   operatorBounds,
   type AuditedAct,
   type OperatorQuery,
@@ -108,20 +109,23 @@ export const operatorCases: Cases = {
     );
   }),
 
-  "a page has the heads of its tasks, and the next page is correct after its last task changes": operating(
-    async (given) => {
+  "a page has the heads of its tasks, says which have an open delegation, and the next page is correct after its last task changes":
+    operating(async (given) => {
       const { operators, store, expect } = given;
       await many(given, 9);
+      const set = { effect: "feature", op: "set", feature: delegationFeature, key: "a", value: "1" } as const;
+      await append(store, { task: key("t0"), records: [], effects: [set, { ...set, key: "b" }] });
+      await append(store, { task: key("t2", other), records: [], effects: [{ ...set, feature: "f" }] });
       const first = await operators.tasks({ order: "oldest", limit: 3 });
       const { checkpoint: _, taskState: __, ...head } = await headOf(store, key("t0"));
-      expect(first.heads[0]).toEqual(head);
+      expect(first.heads[0]).toEqual({ ...head, delegates: true });
+      expect(first.heads.map(({ delegates }) => delegates)).toEqual([true, undefined, undefined]);
       await append(store, { task: key("t2", other), records: [], effects: [{ effect: "lease", op: "revoke" }] });
       await append(store, { task: key("t0"), records: [completed("t0", { time: 9_000, contextId: "of 0" })] });
       const after = first.next;
       const rest = await operators.tasks({ order: "oldest", limit: 99, ...(after && { after }) });
       expect(rest.heads.map(({ task }) => task.taskId)).toEqual(["t3", "t4", "t5", "t6", "t7", "t8", "t0"]);
-    },
-  ),
+    }),
 
   "tasks are counted exactly, by agent and state": operating(async (given) => {
     const { operators, store, expect } = given;

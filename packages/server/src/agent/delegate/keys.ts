@@ -128,6 +128,7 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
     number: earlier?.number ?? Math.max(0, ...numbers) + 1,
     agent: nameOf(client),
     addresses: addressHashesOf(client),
+    since: rows.now,
     hash: hashOf(content),
     round: 1,
     messageId,

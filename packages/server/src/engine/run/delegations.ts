@@ -49,6 +49,10 @@ class TurnDelegations implements Delegations {
     return suspends || waits !== undefined;
   }
 
+  get now(): number {
+    return Math.floor(this.#run.settings.clock.now());
+  }
+
   get answer(): number | undefined {
     const { input } = this.#run;
     return input.resumes === undefined ? undefined : input.input;

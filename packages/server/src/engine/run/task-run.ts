@@ -78,6 +78,8 @@ export class TaskRun implements Phase {
   #state: TaskState;
   #resting = false;
   #suspicion: CrashSuspicion | undefined;
+  /** Called when the run ends. `loss`: the failure was not stored. */
+  #failures: readonly ((loss: Loss | undefined) => void)[] = none;
   /** The run releases the task to another process: `stopped` stays true, even if the task is full. */
   #leaving = false;
 
@@ -214,7 +216,11 @@ export class TaskRun implements Phase {
 
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void {
     if (this.stopped) return;
-    logFailure(this.#host.logger, { owner: this.#key.owner, turn: this.#input.turn }, kind, cause);
+    const fields = { owner: this.#key.owner, turn: this.#input.turn, cause };
+    // Logged once it is stored, in the context of the call: the line then has its trace.
+    void new Promise<Loss | undefined>((resolve) => (this.#failures = [...this.#failures, resolve])).then((loss) =>
+      logFailure(this.#host.logger, fields, kind, loss),
+    );
     const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
     // A full task has no room for the status message.
     const isFull = sentence === safeSentences.full;
@@ -365,6 +371,7 @@ export class TaskRun implements Phase {
   /** No more writes will follow: the turn has ended (`undefined`), or the run is lost. */
   #close(loss: Loss | undefined, cause?: unknown): void {
     if (this.#writer.closed) return;
+    for (const tell of this.#failures) tell(loss);
     const error = loss === "store" ? runIsGivenUp(cause) : undefined;
     // An outage is logged once, with the number of runs.
     if (error !== undefined && !isOutage(cause)) {
@@ -395,6 +402,8 @@ function showsWork(record: NewRecord | undefined, state: TaskState): boolean {
   return state === "TASK_STATE_SUBMITTED" || (state === "TASK_STATE_AUTH_REQUIRED" && record.actor !== "delegate");
 }
 
+const none: readonly never[] = [];
+
 /** The status that the engine sets when an agent starts or continues. */
 const working: StatusInit = { state: "TASK_STATE_WORKING" };
 
@@ -409,14 +418,15 @@ function withStates(
   return [...effects, ...(ofContext === undefined ? [] : [ofContext]), ...(ofTask === undefined ? [] : [ofTask])];
 }
 
-/** Says in the log why a task fails. `logger`: adds the task to each line. */
+/** Says in the log why a task failed. `logger`: adds the task to each line. */
 function logFailure(
   logger: Logger,
-  fields: { readonly owner: string; readonly turn: number },
+  { cause, ...fields }: { readonly owner: string; readonly turn: number; readonly cause: unknown },
   kind: TurnAbortKind,
-  cause: unknown,
+  loss: Loss | undefined,
 ): void {
+  if (loss !== undefined) logger.warn("Run failed after its task was lost", { ...fields, loss, cause });
   // The operator requested this: a stack trace would not help.
-  if (kind === "shutdown") logger.warn("Task ended: the server is stopping", fields);
+  else if (kind === "shutdown") logger.warn("Task ended: the server is stopping", fields);
   else logger.error("A task failed", { ...fields, cause });
 }

@@ -1,6 +1,7 @@
 import { Apart } from "@parley/a2a/internal/base/index";
 import { A2AError, type NewRecord } from "@parley/a2a/internal/model/index";
 import {
+  suspendedFeature,
   takeoverFeature,
   waitFeature,
   type AppendOutcome,
@@ -160,9 +161,11 @@ export class Takeover {
     const { committer, settings } = this.#deps;
     if (run === undefined) return;
     const suspended: StoredRun = { ...run, suspended: true };
+    const value = JSON.stringify(Math.floor(settings.clock.now()));
     const effects = [
       { effect: "lease", op: "revoke" },
       { effect: "run", run: suspended },
+      { effect: "feature", op: "set", feature: suspendedFeature, key: "at", value },
     ] as const;
     const stored = await committer.append({ task, fence, expect: seq, run, records: [], effects });
     // Its process was only slow, or another one has taken it over.

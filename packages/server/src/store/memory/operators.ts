@@ -11,6 +11,7 @@ import {
   type StoredAct,
   type StoreOperators,
 } from "../port.ts";
+import { delegationFeature } from "../transition.ts";
 import { newestFirst, oldestFirst } from "./lists.ts";
 import type { MemoryTables } from "./tables.ts";
 
@@ -31,7 +32,10 @@ export class MemoryOperators implements StoreOperators {
     });
     const found = indexes.flatMap((index) => index.stretch(query)).sort(order === "newest" ? newestFirst : oldestFirst);
     const page = found.slice(0, limit);
-    const heads = page.map(({ head }) => head);
+    const heads = page.map((task) => {
+      const delegates = this.#tables().features.of(task, delegationFeature).length > 0;
+      return delegates ? { ...task.head, delegates } : task.head;
+    });
     const last = page.at(-1);
     if (found.length <= limit || last === undefined) return { heads };
     return { heads, next: { statusTime: last.statusTime, number: last.number } };
