@@ -2,6 +2,7 @@ import { data, text, type JsonObject, type JsonValue, type Part } from "@parley/
 import type { AgentEvent, Turn } from "@parley/server";
 import {
   approvalOf,
+  hasSeen,
   resume as resumeApprovals,
   suspend as suspendApprovals,
   type Approval,
@@ -62,23 +63,13 @@ export function resume(
     if ("ask" in resumed) return { event: resumed.ask };
     return { thread, answers: decided(asked, resumed.approvals, resumed.decisions) };
   }
-  const answers = hasSeen(turn, suspended) ? answersIn(turn, asked) : undefined;
+  const own = JSON.stringify(shownOf(asked));
+  const isQuestion = ({ data: value }: Part): boolean => isObject(value) && JSON.stringify(value["interrupts"]) === own;
+  const answers = hasSeen(turn, suspended.turn, isQuestion) ? answersIn(turn, asked) : undefined;
   if (answers === undefined) return { event: question(turn, asked) };
   if (answers !== "no") return { thread, answers };
   turn.setState(undefined);
   return { event: turn.rejected("The graph was not continued") };
-}
-
-/** Whether the sender can have seen the question: not if the message was already waiting, or started the turn that asked. */
-function hasSeen({ task, message, number }: Turn, { asked, turn }: Suspended): boolean {
-  if (number === turn) return false;
-  const history = task?.history ?? [];
-  const own = JSON.stringify(shownOf(asked));
-  const isQuestion = ({ data: value }: Part): boolean => isObject(value) && JSON.stringify(value["interrupts"]) === own;
-  // The first one, because a turn that crashed after asking may have asked again.
-  const at = history.findIndex(({ role, parts }) => role === "ROLE_AGENT" && parts.some(isQuestion));
-  const said = history.findIndex(({ messageId }) => messageId === message.messageId);
-  return said < 0 || said > at;
 }
 
 function shownOf(asked: readonly Interrupt[]): readonly JsonObject[] {
