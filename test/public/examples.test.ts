@@ -125,6 +125,8 @@ test("the examples in TSDoc compile", async () => {
     target: "es2022",
     module: "nodenext",
     types: ["node"],
+    // test/types checks the declarations; those of all frameworks take most of the time.
+    skipLibCheck: true,
   };
   await writeFile(join(project, "claude.d.ts"), claude);
   await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["*.ts"] }));
@@ -132,8 +134,6 @@ test("the examples in TSDoc compile", async () => {
   const said = await new Promise<string>((done) => {
     execFile(process.execPath, [tsc, "-p", project, "--pretty", "false"], (_error, stdout) => done(stdout));
   });
-  // Mastra's own declarations name files and types that it does not publish.
-  const ours = said.replaceAll(/^node_modules\/@mastra\/.*\n(?: .*\n)*/gm, "");
-  const named = ours.replaceAll(/example-(\d+)\.ts/g, (_, at: string) => found[Number(at)]?.of ?? at);
+  const named = said.replaceAll(/example-(\d+)\.ts/g, (_, at: string) => found[Number(at)]?.of ?? at);
   expect(named).toBe("");
 });
