@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { connect, type Client } from "@parley/a2a/internal/client/index";
-import { compiled } from "../programs.ts";
+import { bundled } from "../programs.ts";
 
 /** A line that a node printed. */
 export interface Said {
@@ -29,7 +29,7 @@ export interface NodeProcess {
   begin(text: string, path?: string): Promise<string>;
 }
 
-const worker = compiled(fileURLToPath(new URL("worker.ts", import.meta.url)));
+const worker = await bundled(fileURLToPath(new URL("worker.ts", import.meta.url)));
 
 /** Starts a node of a cluster. It is killed when the test is over. `atEnd`: for those that start while a test is in progress. `execArgv`: options of Node. */
 export async function startNode(

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, expect } from "vitest";
 import type { StreamResponse } from "@parley/a2a";
 import type { ManyOptions } from "./many.ts";
-import { compiled } from "../programs.ts";
+import { bundled } from "../programs.ts";
 
 /** What a process prints when it serves. */
 interface Line {
@@ -30,9 +30,10 @@ export interface Program {
   readonly ended: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
 }
 
+const script = await bundled(fileURLToPath(new URL("many.ts", import.meta.url)));
+
 /** Starts programs, which are ended after each test. */
 export function useServers(): (options: ManyOptions, env?: Record<string, string>) => Program {
-  const script = compiled(fileURLToPath(new URL("many.ts", import.meta.url)));
   const children: ChildProcess[] = [];
   afterEach(async () => {
     await Promise.all(

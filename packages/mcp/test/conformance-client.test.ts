@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { bundled } from "../../../test/programs.ts";
 
 /** MCP's own conformance suite, with `mcpTools()` as the client. docs/decisions/mcp.md has the table. */
 
@@ -18,9 +19,7 @@ const suite = createRequire(import.meta.url).resolve("@modelcontextprotocol/conf
 async function run(): Promise<Map<string, boolean>> {
   const results = await mkdtemp(join(tmpdir(), "mcp-conformance-"));
   const hook = join(import.meta.dirname, "glob-sync.mjs");
-  const program = join(import.meta.dirname, "conformance-client.ts");
-  const tsx = createRequire(import.meta.url).resolve("tsx");
-  const command = `${process.execPath} --conditions=@parley/source --import ${tsx} ${program}`;
+  const command = `${process.execPath} ${await bundled(join(import.meta.dirname, "conformance-client.ts"))}`;
   const options = ["--suite", "all", "--timeout", "110000", "--output-dir", results];
   const args = ["--import", hook, suite, "client", "--command", command, ...options];
   // It exits with an error if a scenario fails.

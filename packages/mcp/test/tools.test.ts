@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { defineAgent, type AgentEvent, type Turn } from "@parley/node";
 import { testAgent, type TestAgent } from "@parley/testing";
 import { describe, expect, it, onTestFinished, test } from "vitest";
-import { compiled } from "../../../test/programs.ts";
+import { bundled } from "../../../test/programs.ts";
 import {
   mcpPool,
   mcpTools,
@@ -19,7 +19,7 @@ import {
   type McpToolsOptions,
 } from "../src/tools/index.ts";
 
-const script = compiled(join(import.meta.dirname, "tools-server.ts"));
+const script = await bundled(join(import.meta.dirname, "tools-server.ts"));
 
 function poolOf(mode: string, options: Partial<McpPoolOptions> = {}, env: Record<string, string> = {}): McpPool {
   const workshop = { command: process.execPath, args: [script], env: { MODE: mode, ...env } };
