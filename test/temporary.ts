@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inFull } from "./counts.ts";
+import { atLength } from "./counts.ts";
 
 const memory = "/dev/shm";
 /** Far more than all tests keep at one time. */
@@ -23,12 +23,12 @@ export function useFastFolder(): void {
 }
 
 /**
- * The folder of tests about crashes and durability, and of very large files. `npm run test:long` has it on the disk, so
+ * The folder of tests about crashes and durability, and of very large files. `.ci/run` and `npm run test:long` have it on the disk, so
  * that every commit is synced. `npm test` has it in memory: kills show nothing more on a disk, since what a process has
  * written stays with the system.
  */
 export function diskFolder(): string {
-  return (inFull ? process.env[onDisk] : undefined) ?? tmpdir();
+  return (atLength ? process.env[onDisk] : undefined) ?? tmpdir();
 }
 
 /** A folder like `tmpdir()` that other users may enter: some programs refuse to run as root. */

@@ -17,9 +17,10 @@ describe("the hosted workflows", () => {
       expect(action).toMatch(/^(\.\/\.github\/workflows\/[\w-]+\.yml|[\w-]+\/[\w-]+@v\d+\.\d+\.\d+)$/);
   });
 
-  test("run .ci/run on pushes and pull requests", () => {
-    expect(read("ci.yml")).toMatch(/^on:\n {2}push:\n[^]*^ {2}pull_request:$/m);
-    expect(said("ci.yml", "run")).toContain(".ci/run");
+  test("run .ci/run on pushes and pull requests, and at full length each night and before a release", () => {
+    expect(read("ci.yml")).toMatch(/^on:\n {2}push:\n[^]*^ {2}pull_request:\n {2}schedule:$/m);
+    const full = "${{ github.event_name != 'push' && github.event_name != 'pull_request' && '--full' || '' }}";
+    expect(said("ci.yml", "run")).toContain(`.ci/run ${full}`);
     // Its own checkout of the code is all that it may read.
     expect(read("ci.yml")).not.toMatch(/: write$/m);
   });

@@ -8,7 +8,7 @@ import { Role, TaskState, type SendMessageRequest, type StreamResponse } from "@
 import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client";
 import type { Artifact, Part, Task } from "@parley/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { inFull } from "../counts.ts";
+import { atLength } from "../counts.ts";
 
 /**
  * What a new user does: `npm start`, then curl, the official client and `parley send`, each with real files, over both
@@ -75,7 +75,7 @@ function expectChart(artifacts: readonly Artifact[] = [], { columns, rows }: (ty
 }
 
 /** A short run asks one of them: the others have other columns, not other clients. */
-const asked = inFull ? questions : questions.slice(0, 1);
+const asked = atLength ? questions : questions.slice(0, 1);
 
 describe.each(asked)("npm start, and $file", (question) => {
   it.each(["JSON-RPC", "REST"])("curl, over %s", async (binding) => {

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Store } from "@parley/server";
 import { storeContract, storeHistories, type StoreContractOptions } from "@parley/testing";
 import { sqliteStore, type DriverName } from "@parley/sql/sqlite";
-import { inFull, times } from "../../../../test/counts.ts";
+import { atLength, times } from "../../../../test/counts.ts";
 import { drivers } from "./drivers.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
@@ -40,7 +40,7 @@ function onFiles(driver: DriverName, thread: boolean, histories: number): StoreC
   };
 }
 
-const contract = inFull ? storeContract : contractInShort;
+const contract = atLength ? storeContract : contractInShort;
 
 describe.each(drivers)("sqliteStore on %s", (driver) => {
   describe("on a file, with a writer thread", () => {
