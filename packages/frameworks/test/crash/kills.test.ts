@@ -80,7 +80,9 @@ class Served {
   /** Kills the server during its work, after some more model and tool calls. */
   async kill(life: Life): Promise<Life> {
     const count = (await this.calls()).length + 1 + Math.floor(Math.random() * 25);
-    while ((await this.calls()).length < count) await setTimeout(5);
+    let isAlive = true;
+    void life.end.then(() => (isAlive = false));
+    while (isAlive && (await this.calls()).length < count) await setTimeout(5);
     await setTimeout(Math.random() * 20);
     life.kill("SIGKILL");
     const end = await life.end;
