@@ -9,7 +9,7 @@ import type { Io } from "./io.ts";
 import { extensionOf } from "./message.ts";
 import { byteSize, maxLength } from "./output/text.ts";
 
-/** Where artifacts are saved. */
+/** Options for saving artifacts. */
 export interface SaveOptions {
   /** A folder, or a file. Absent: nothing is saved. */
   readonly out?: string;
@@ -19,7 +19,7 @@ export interface SaveOptions {
   readonly fetch?: FileFetch | undefined;
 }
 
-/** Where files go: a folder, and the name of the file if the user chose it. */
+/** The destination of files: a folder, and a file name if the user chose it. */
 interface Place {
   readonly folder: string;
   readonly name: string | undefined;
@@ -37,7 +37,7 @@ async function placeOf(io: Io, { out, overwrite = false }: SaveOptions & { reado
   return { folder: dirname(path), name: basename(path) };
 }
 
-/** Size of the content. A task may have its text in fewer parts than its events. */
+/** Size of the content. A task may contain its text in fewer parts than its events did. */
 function lengthOf(parts: readonly Part[]): number {
   return parts.reduce((sum, { text }) => sum + (text?.length ?? 1), 0);
 }
@@ -88,7 +88,7 @@ export class Saver {
         await this.#push(artifactId, event, { length: lengthOf(parts) });
       }
     }
-    // The state of the task decides whether open files are complete.
+    // The task's state determines whether open files are complete.
     if (statusUpdate !== undefined) for (const growing of this.#growing.values()) await growing.push(event);
     if (artifactUpdate === undefined) return;
     const { artifact, append = false, lastChunk = false } = artifactUpdate;

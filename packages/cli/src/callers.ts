@@ -43,7 +43,7 @@ function callersOf(
   );
 }
 
-/** How callers authenticate; `undefined` if everyone may call. */
+/** The authenticator of the options; `undefined` if everyone may call. */
 export function authenticatorOf(options: CallerOptions, env: Io["env"]): Authenticator | undefined {
   const tokens = callersOf(["--token <token>", options.token], ["PARLEY_TOKENS", env["PARLEY_TOKENS"]]);
   const keys = callersOf(["--api-key <key>", options.apiKey], ["PARLEY_API_KEYS", env["PARLEY_API_KEYS"]]);

@@ -128,7 +128,7 @@ async function keySetAt(place: string, cwd: string): Promise<TrustedKeys["keySet
   throw new UsageError(`${place} must contain a key set: {"keys":[…]}`);
 }
 
-/** A card exactly as it was written. */
+/** A card exactly as it was received or read. */
 export interface CardDocument {
   readonly card: object;
   /** URL of the card; absent for a file. */

@@ -75,7 +75,7 @@ export async function connectWith(
   options: CallOptions,
   given: Given,
 ): Promise<Client> {
-  // Loaded only when needed, since the protobuf tables slow down the start.
+  // Loaded only when needed, because the protobuf tables slow down the start.
   const bindings = options.binding === "GRPC" ? [(await import("@parley/grpc/client")).grpcBinding()] : [];
   const logger = options.verbose === true ? await logTo(io, "debug", "text") : undefined;
   return connect(agent, {
@@ -110,7 +110,7 @@ function extensionsOf({ extension: uris = [] }: CallOptions): readonly string[] 
 
 const operatorVariable = "PARLEY_OPERATOR_TOKEN";
 
-/** Where the token of an operator is. Agents must not receive it, nor operators' APIs the tokens for agents. */
+/** The option and the variable of an operator's token. Agents must not receive it, and operators' APIs must not receive tokens for agents. */
 export const operatorToken: { readonly option: string; readonly variable: string } = {
   option: "--token <token>",
   variable: operatorVariable,
@@ -153,7 +153,7 @@ export function fileFetchOf(client: Client, at: string, fetchUrls: boolean): Fil
 function guarded(at: string): FileFetch {
   let fetch: Promise<FileFetch> | undefined;
   const load = async (): Promise<FileFetch> => {
-    // Loaded only when needed, since it also loads the server.
+    // Loaded only when needed, because it also loads the server.
     const [{ guardedFetch }, { nodeDialer }] = await Promise.all([
       import("@parley/a2a/internal/net/index"),
       import("@parley/node"),

@@ -216,7 +216,7 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
       conversations += removed.conversations;
       progress(io, deleted, Math.max(found, deleted));
       if (removed.more && removed.deleted + removed.conversations > 0) continue;
-      // More tasks may have ended meanwhile. Tasks that another deleting process has locked were skipped.
+      // More tasks may have ended meanwhile, and tasks that another deleting process had locked were skipped.
       left = deleted >= found ? 0 : await upkeep.count(selection);
       if (left === 0) break;
       tries += 1;
@@ -250,7 +250,7 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     if (!(await confirmed(io, `Delete ${counted(found, "task")} of ${name}, and all other data of the owner?`, yes)))
       return 1;
     let [deleted, canceled] = [0, 0];
-    // Files first: if the deletion broke off after the rest, their owner would be unknown.
+    // Files first: if the deletion was interrupted after the other data, the owner of the files would be unknown.
     let deletedFiles = await files?.deleteOf(name, agents);
     for (const owner of owners) {
       const erased = await eraseOwner(store, owner, { onProgress: (tasks) => progress(io, deleted + tasks, found) });

@@ -31,7 +31,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-/** An error and its causes, outermost first. Of an AggregateError, which has one error per address, it takes the first. */
+/** An error and its causes, outermost first. An AggregateError has one error per address; only the first is used. */
 function causes(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   let next = error;
@@ -42,7 +42,7 @@ function causes(error: unknown): readonly unknown[] {
   return chain;
 }
 
-/** The code of an error of the system: `ENOENT`. */
+/** The code of a system error: `ENOENT`. */
 export function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
 }
@@ -67,7 +67,7 @@ function reasonOf(error: A2AError): string {
   return `${reason}${retried}`;
 }
 
-/** The address that an error names. The card may name another host than the user did. */
+/** The address that an error names. The card may name another host than the user. */
 function addressOf({ message }: A2AError, url: string | undefined): string {
   const words = /^(?:No answer from|No connection to|Nothing more from|The answer of) (\S+)/.exec(message);
   const named = words?.[1]?.replace(/:$/, "");

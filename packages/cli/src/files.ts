@@ -7,7 +7,7 @@ import { finished } from "node:stream/promises";
 import { codeOf, CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 
-/** Why a file cannot be used, for the user. */
+/** Explains to the user why a file cannot be used. */
 export function fileReason(error: unknown): string {
   switch (codeOf(error)) {
     case "ENOENT":

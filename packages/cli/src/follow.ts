@@ -14,9 +14,9 @@ export interface FollowOptions {
   readonly json?: boolean;
   /** Folder or file to save artifacts in. */
   readonly out?: string;
-  /** Whether files that exist are replaced. */
+  /** Whether existing files are replaced. */
   readonly overwrite?: boolean;
-  /** Whether files at other origins than the agent's own are saved too. */
+  /** Whether to save files from origins other than the agent's, too. */
   readonly fetchUrls?: boolean;
   /** Whether data is shown in full on a terminal. */
   readonly full?: boolean;
@@ -65,7 +65,7 @@ function filesOf(message: Message | undefined): readonly Artifact[] {
   return message === undefined || parts.length === 0 ? [] : [{ artifactId: message.messageId, name: "reply", parts }];
 }
 
-/** What the user can do for a task that waits for input or authorization. */
+/** Hints for the user of a task that waits for input or authorization. */
 function waiting(
   state: TaskState | undefined,
   message: Message | undefined,

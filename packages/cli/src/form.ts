@@ -7,7 +7,7 @@ import { maxLength } from "./output/text.ts";
 /* Asks a user at a terminal to fill in a form. */
 
 /**
- * Asks for each field of a form until its answer is valid. A field that can have one text only is filled in.
+ * Asks for each field of a form until its answer is valid. Fills in a field that allows only one text.
  *
  * @param before - Earlier answers, as defaults: the agent may ask again.
  * @returns the data; `undefined` if the user left the form.

@@ -10,14 +10,14 @@ interface InitOptions {
   readonly with?: string;
 }
 
-/** A framework that a project can use: a row of templates/frameworks.json. Its folder has files that replace those of `agent`. */
+/** A framework that a project can use: a row of templates/frameworks.json. Files in its folder replace files of the same name in `agent`. */
 interface Framework {
   readonly parley: readonly string[];
   /** Tested versions. */
   readonly dependencies: Readonly<Record<string, string>>;
-  /** The variables that choose a real model, as one sets them in a shell. */
+  /** The variables that choose a real model, as shell assignments. */
   readonly model: string;
-  /** Versions of Node that the framework supports. Absent: those that Parley does. */
+  /** Versions of Node that the framework supports. Absent: the versions that Parley supports. */
   readonly node?: string;
 }
 
@@ -34,7 +34,7 @@ const files: Readonly<Record<string, string>> = {
 
 /** Packages that the project imports or runs. */
 const needed = ["cli", "node", "testing"];
-/** With their dependencies, which npm would otherwise look up in the registry. */
+/** The needed packages with their dependencies, which npm would otherwise look up in the registry. */
 const linked = ["a2a", "cli", "conform", "console", "grpc", "mcp", "node", "server", "sql", "testing"];
 
 /** Tested versions of the tools. */
@@ -61,7 +61,7 @@ async function frameworkOf(name: string): Promise<Framework> {
 }
 
 async function manifest(folder: string, link: string | undefined, framework: Framework | undefined): Promise<string> {
-  // Loaded here, so that other commands start without the database.
+  // Loaded on demand, so that other commands start without the database.
   const { defaultDriver } = await import("@parley/sql/sqlite");
   const source = (name: string): string =>
     link === undefined ? `^${version}` : `file:${join(link, "packages", name)}`;
@@ -83,7 +83,7 @@ async function manifest(folder: string, link: string | undefined, framework: Fra
     dependencies: {
       ...Object.fromEntries(names.map((name) => [`@parley/${name}`, source(name)])),
       ...framework?.dependencies,
-      // For the Node that creates the project.
+      // For the Node version that creates the project.
       ...(defaultDriver() === "libsql" && { libsql: libsqlVersion }),
     },
     devDependencies: toolVersions,
@@ -91,7 +91,7 @@ async function manifest(folder: string, link: string | undefined, framework: Fra
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** Where the content of each file of a project is. */
+/** The template of each file of a project. */
 async function sourcesOf(framework: string | undefined): Promise<ReadonlyMap<string, URL>> {
   const sources = new Map(Object.entries(files).map(([name, file]) => [name, new URL(`agent/${file}`, templates)]));
   if (framework === undefined) return sources;

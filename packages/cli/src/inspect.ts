@@ -47,7 +47,7 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
       ...consoleRoutes({ inspector, ...defined({ operators: relayed(io, options) }) }),
       ...(options.webhooks === true ? [inspector.webhooks(webhooks)] : []),
     ],
-    // Only names of this machine. Otherwise a web page could point its own name at it, and use the visitor's browser (DNS rebinding).
+    // Only names of this machine. Otherwise a web page could resolve its own name to this machine, and use the visitor's browser (DNS rebinding).
     allowedHosts: [],
     logger: options.verbose === true ? "debug" : "warn",
     signals: false,
@@ -75,7 +75,7 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
   return 0;
 }
 
-/** How to call the agent at a URL. */
+/** The options and headers for calls to the agent at a URL. */
 type CallerOf = (at: string) => {
   readonly io: Io;
   readonly options: CallOptions;
@@ -83,7 +83,7 @@ type CallerOf = (at: string) => {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** The credentials of the command line are for the agent that it names. The page may connect to hostile agents, too. */
+/** The credentials of the command line are only for the agent that it names, because the page may also connect to hostile agents. */
 function callersFor(io: Io, url: string | undefined, { token, header, ...rest }: InspectOptions): CallerOf {
   if (url === undefined && (token !== undefined || header !== undefined))
     throw new UsageError("--token and --header need the URL of the agent that receives them");

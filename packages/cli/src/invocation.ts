@@ -82,10 +82,10 @@ function shortest({ script, cwd }: Invocation): string {
 }
 
 /**
- * Quotes a word for a POSIX shell. IDs come from the agent: without quotes, a copied command could run code of the agent.
+ * Quotes a word for a POSIX shell. IDs come from the agent: without quotes, a copied command could run the agent's code.
  */
 export function quote(word: string): string {
-  // Not cut, since the command must work.
+  // Not truncated, because the command must work.
   const shown = line(word, Number.POSITIVE_INFINITY);
   return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
 }

@@ -8,7 +8,7 @@ import { programFor } from "./invocation.ts";
 /** Standard output or standard error. */
 export interface Out {
   write(text: string): void;
-  /** Resolves once the stream accepts more, which bounds the memory of a long output. Default: at once. */
+  /** Resolves once the stream accepts more, which bounds the memory of a long output. Default: immediately. */
   ready?(): Promise<unknown> | undefined;
   readonly terminal: boolean;
   /** Width in characters, if known. */
@@ -65,7 +65,7 @@ export function processIo(): Io {
   const askUser = askerOn(process.stdin, process.stderr);
   return {
     async openPage(url) {
-      // Loaded only when needed, since it also loads the server.
+      // Loaded only when needed, because it also loads the server.
       const { openBrowser } = await import("@parley/node");
       await openBrowser(url);
     },

@@ -65,7 +65,7 @@ interface Listening extends ListenOptions {
 }
 
 /**
- * Yields the webhooks of a task until it ends. For a known task, first yields its current state. The webhooks of a new task miss nothing.
+ * Yields the webhooks of a task until it ends. For a known task, first yields its current state. For a new task, no event is missed.
  */
 async function* deliveries(
   io: Io,
@@ -95,7 +95,7 @@ async function* deliveries(
     if ("task" in subject) {
       await client.createTaskPushNotificationConfig(receiver.config({ id, taskId: subject.task }), { signal });
       registered = subject.task;
-      // After the registration, so that no event is missed.
+      // Read after the registration, so that no event is missed.
       first = { task: await client.getTask(subject.task, { signal }) };
     } else {
       const configuration = { taskPushNotificationConfig: receiver.config({ id }), returnImmediately: true };
@@ -117,7 +117,7 @@ async function* deliveries(
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Removes the webhook. Otherwise the agent would retry its deliveries for days. */
+/** Removes the webhook. Otherwise the agent would retry deliveries for days. */
 async function unregister(
   io: Io,
   client: Client,
@@ -138,7 +138,7 @@ function trustFor({ capabilities }: AgentCard): WebhookTrust {
   return signs ? { secret: `whsec_${randomBytes(32).toString("base64")}` } : { tokenOnly: true };
 }
 
-/** Listens on this machine. `option`: what the user chose the port with. */
+/** Listens on this machine. `option`: the option that chose the port. */
 export async function listening(port: number, option: string): Promise<Server> {
   const server = createServer().listen(port, "127.0.0.1");
   try {
@@ -176,7 +176,7 @@ interface Waiting {
   readonly shown: () => void;
 }
 
-/** Webhooks between the receiver and the output. A sender gets its answer once its event is shown, so few wait here. */
+/** Webhooks between the receiver and the output. A sender is answered once its event is shown, so few webhooks wait here. */
 class Inbox {
   readonly #waiting: Waiting[] = [];
   readonly #known = new WeakMap<StreamResponse, WebhookDelivery>();
@@ -217,7 +217,7 @@ class Inbox {
     for (const { shown } of this.#waiting.splice(0)) shown();
   }
 
-  /** How an event was delivered, and what proves its sender. */
+  /** How an event was delivered, and how its sender was verified. */
   about(event: StreamResponse, style: ReturnType<typeof styleFor>): string | undefined {
     const delivery = this.#known.get(event);
     if (delivery === undefined) return undefined;

@@ -28,7 +28,7 @@ export interface LoginUser {
   /** Shows the page of an authorization server. */
   openPage(url: string): Promise<void>;
   showCode(prompt: DevicePrompt): void;
-  /** Whether a browser would open on another machine than the user's. */
+  /** Whether a browser would open on a machine other than the user's. */
   readonly isRemote: boolean;
 }
 
@@ -93,7 +93,7 @@ export async function enterOAuth(
   };
 }
 
-/** The display name of the user. Not every authorization server tells it. */
+/** The display name of the user. Not every authorization server provides it. */
 function nameOf(user: LoggedInUser | undefined): string {
   if (user === undefined) return "unknown user";
   const { subject, name, email } = user;

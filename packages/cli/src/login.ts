@@ -141,7 +141,7 @@ function namesOf(all: readonly (readonly NamedScheme[])[]): string {
   return [...new Set(names)].slice(0, 20).join(", ");
 }
 
-/** How to log in with a scheme; `undefined` if the options exclude it. */
+/** The kind of login for a scheme; `undefined` if the options exclude it. */
 function usableKind(
   scheme: NamedScheme["scheme"],
   { withToken, issuer, flow }: LoginOptions,
@@ -203,7 +203,7 @@ async function tryOut(client: Client, signal: AbortSignal): Promise<void> {
     if (client.card.capabilities.extendedAgentCard === true) await client.getExtendedAgentCard({ signal });
     else await client.listTasks({ pageSize: 1, historyLength: 0 }, { signal });
   } catch (error) {
-    // The error of a withheld token says what to do.
+    // The error of a withheld token already says what to do.
     if (hasCode(error, "Unauthenticated") && error.metadata["withheldFrom"] === undefined) {
       throw new CommandError(`the agent rejected the credentials: ${error.message}`, { cause: error });
     }

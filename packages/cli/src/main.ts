@@ -11,7 +11,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   );
   process.exit(1);
 });
-// A server must survive the end of its log reader.
+// A server must continue to run if its log reader ends.
 process.stderr.on("error", () => {});
 
 const code = await run(process.argv.slice(2), processIo());

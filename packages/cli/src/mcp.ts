@@ -19,7 +19,7 @@ interface McpOptions extends CallOptions {
 export async function mcp(io: Io, at: string, options: McpOptions): Promise<number> {
   const { skill, http, maxWait } = options;
   const client = await open(io, at, options);
-  // Standard output belongs to the protocol.
+  // Standard output is reserved for the protocol.
   const logger = await logTo(io, options.verbose === true ? "debug" : "warn", "text");
   const bridge = await mcpServer(client, {
     maxWaitMs: maxWait * 1000,

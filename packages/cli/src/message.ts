@@ -81,7 +81,7 @@ export async function filePart(value: string, cwd: string): Promise<Part> {
 /** The part for a value of `--data`: JSON, a file, or `-` for standard input. */
 async function dataPart(value: string, io: Io): Promise<Part> {
   if (value === "-") return { data: parsed(await readAll(io.stdin), "standard input") };
-  // A text that begins like this is never a file name.
+  // A value that starts like this is never a file name.
   if (/^\s*[[{"]/.test(value)) return { data: parsed(value, "--data") };
   let text: string;
   try {
@@ -146,7 +146,7 @@ export function problemAt(text: string): number | undefined {
         continue;
       }
     } else if (!take(scalar)) return at;
-    // What follows it.
+    // A comma, or a closing bracket.
     for (;;) {
       const end = open.at(-1);
       if (end === undefined) {

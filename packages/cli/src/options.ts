@@ -79,7 +79,7 @@ export const messageOptions: readonly Option[] = [
   option("--data <json>", "JSON to send: a file, the JSON itself, or - for standard input; repeatable", collect),
 ];
 
-/** Where `parley serve` keeps tasks, below the working directory. */
+/** The default file of `parley serve` for tasks, below the working directory. */
 export const defaultStore = ".parley/parley.db";
 
 /** The id of an agent that is served alone, at the root of its server. */

@@ -144,7 +144,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 /** A message of commander, and its replacement. */
 type Wording = readonly [pattern: RegExp, say: (match: readonly string[], command: Command) => string];
 
-/** Other words for commands, which are not spelled alike. */
+/** Synonyms of commands that are not spelled alike. */
 const meanings: ReadonlyMap<string, string> = new Map([
   ["tasks", "list"],
   ["ls", "list"],

@@ -86,7 +86,7 @@ function tlsOf({ cwd }: Io, { tlsCert, tlsKey }: ServeOptions): HostOptions["tls
   return { certFile: resolve(cwd, tlsCert), keyFile: resolve(cwd, tlsKey) };
 }
 
-/** Whether to serve the console or the operators' API by default: only this machine can reach the server, and no agent has that path. */
+/** Whether to serve the console or the operators' API by default: if only this machine can reach the server, and no agent has that path. */
 function hasOwn(
   name: "console" | "ops",
   agents: Awaited<ReturnType<typeof loadAgents>>,

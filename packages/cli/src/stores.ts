@@ -40,7 +40,7 @@ export async function openServed(io: Io, name: string, hint: string): Promise<St
   return openFile(name, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
 }
 
-/** Where a database is. */
+/** The location of a database. */
 export interface PlaceOptions {
   readonly store?: string;
   readonly databaseUrl?: string;
@@ -86,7 +86,7 @@ function isBlobStore(value: unknown): value is BlobStore {
 interface StoredFiles {
   /** Deletes the files of an owner with these agents, and returns how many there were. */
   deleteOf(owner: string, agents: readonly string[]): Promise<number>;
-  /** Adds the files of the owner to the pieces of an export. */
+  /** Adds the owner's files to the pieces of an export. */
   putInto(pieces: AsyncIterable<string>, owner: string): AsyncIterable<string>;
 }
 
@@ -218,7 +218,7 @@ async function jsonOf(response: Response): Promise<object | undefined> {
       if (bytes.length > maxAnswer) return undefined;
     }
     const answer: unknown = JSON.parse(new TextDecoder().decode(bytes.view()));
-    // An array is a list of tasks in A2A 0.3, so the URL is an agent's.
+    // An array is a list of tasks in A2A 0.3, so the URL is the URL of an agent.
     return typeof answer === "object" && answer !== null && !Array.isArray(answer) ? answer : undefined;
   } catch {
     return undefined;

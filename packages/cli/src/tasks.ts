@@ -34,7 +34,7 @@ export async function tasks(io: Io, at: string, options: TasksOptions): Promise<
   let pageToken = options.page;
   let page: ListTasksResponse;
   do {
-    // The last page is no larger than the rest, so that its token continues where this list ends.
+    // The last page is no larger than the remaining limit, so that its token continues where this list ends.
     const pageSize = Math.min(options.limit - found.length, maxPageSize);
     page = await client.listTasks({ ...filter, pageSize, ...defined({ pageToken }) });
     found.push(...page.tasks);

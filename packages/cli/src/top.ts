@@ -5,7 +5,7 @@ import type { Io } from "./io.ts";
 import { countsText, isPassing, nodesText } from "./ops.ts";
 import { asking, type OpsOptions } from "./stores.ts";
 
-/* `parley top`: what the servers do, live. */
+/* `parley top`: a live view of the servers. */
 
 interface TopOptions extends OpsOptions {
   readonly interval: number;

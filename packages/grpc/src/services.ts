@@ -80,7 +80,7 @@ export function extensionServices(methods: readonly MethodRoute[]): ReadonlyMap<
   );
 }
 
-/** A file with one service, under the path of the service, since two extensions may share a package. */
+/** A file with one service, under the path of the service, because two extensions may share a package. */
 function serviceFile(name: string, methods: readonly MethodRoute[]): string {
   const dot = name.lastIndexOf(".");
   const service = {

@@ -70,7 +70,7 @@ export interface Status {
 const largestDetails = 4096;
 const longestMessage = 1024;
 
-/** Translates errors between gRPC trailers and the error bodies of a version, which are those of REST. */
+/** Translates errors between gRPC trailers and the REST error bodies of a version. */
 export class Statuses {
   readonly #type: MessageType = readSchema([status, errorDetails]).message("google.rpc.Status");
 

@@ -1,5 +1,5 @@
 /**
- * Large files in a folder.
+ * Stores large files in a folder.
  * @packageDocumentation
  */
 
@@ -21,7 +21,7 @@ import {
 const pieceBytes = 64 << 10;
 /** Age at which the remains of a crashed upload are deleted, in milliseconds. */
 const leftAfter = 24 * 60 * 60 * 1000;
-/** Files that are being written. Not a valid segment of a key, so no key leads to it. */
+/** Folder of files that are being written. Its name is not a valid segment of a key, so no key can name it. */
 const unfinished = ".unfinished";
 /** A segment of a key. */
 const segment = /^[\w~-]+$/;
@@ -68,7 +68,7 @@ async function stored<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Contains only the error's code: a file system's message would reveal a path. */
+/** Contains only the error's code, because a file system's message would reveal a path. */
 function unavailable(thrown: unknown): A2AError {
   return new A2AError("Unavailable", `Blob store request failed: ${codeOf(thrown) ?? "unknown"}`);
 }
@@ -231,7 +231,7 @@ async function list(folder: string, { prefix, after, limit }: BlobQuery): Promis
   return { blobs };
 }
 
-/** The keys below a folder, in the order of their segments, after those of `last`. */
+/** The keys below a folder that follow `last`, in the order of their segments. */
 async function* keysBelow(
   folder: string,
   at: readonly string[],

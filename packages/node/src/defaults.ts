@@ -89,7 +89,7 @@ export function defaultLogger({ logger = "info" }: Pick<ServeOptions, "logger">)
   return typeof logger === "string" ? standardLogger({ level: logger }) : logger;
 }
 
-/** The option `audit`. Default: in development, on a terminal, the default logger prints each event of the audit as a line. */
+/** The option `audit`. Default: in development, on a terminal, the default logger prints a line for each event of the audit. */
 export function auditOn({ audit, logger }: Pick<ServeOptions, "audit" | "logger">, to: Logger): ServeOptions["audit"] {
   const isOther = typeof logger === "object" || logger === false || process.env["NODE_ENV"] === "production";
   return audit ?? (process.stderr.isTTY && !isOther ? auditLog(to) : undefined);
@@ -98,7 +98,7 @@ export function auditOn({ audit, logger }: Pick<ServeOptions, "audit" | "logger"
 /** The default database, below the working directory. */
 const file = join(".parley", "parley.db");
 
-/** SQLite in a file. It is loaded here, because a server with another store does not need it. */
+/** Opens SQLite in a file. Loaded on demand, because a server with another store does not need it. */
 export async function defaultStore(logger: Logger): Promise<Store> {
   const { sqliteStore } = await import("@parley/sql/sqlite");
   const path = resolve(file);
@@ -106,20 +106,20 @@ export async function defaultStore(logger: Logger): Promise<Store> {
   return sqliteStore({ path, logger });
 }
 
-/** An eighth of the heap, at most 1 GiB: the limit in bytes of JSON for running tasks, and in bytes for large answers. */
+/** An eighth of the heap, at most 1 GiB. Limits the JSON of running tasks, and the size of large answers, in bytes. */
 export function heapShare(): number {
   return Math.min(2 ** 30, Math.floor(getHeapStatistics().heap_size_limit / 8));
 }
 
 type PushOption = HandlerOptions["push"];
 
-/** The environment variable with the keys, if no option has keys. */
+/** The environment variable for keys, used if no option sets them. */
 const variable = "PARLEY_KEYS";
 
 /**
- * The option `push` of `serve()` for the handler: with the keys of the environment, and a dialer that pins addresses.
+ * Completes the option `push` of `serve()` for the handler: adds the keys of the environment, and a dialer that pins addresses.
  *
- * @param isLocal - Whether only this machine reaches the server. `publicUrl` does not tell: it may name `localhost` although the server
+ * @param isLocal - Whether only this machine reaches the server. `publicUrl` cannot tell, because it may name `localhost` although the server
  * listens on `0.0.0.0`.
  */
 export function pushOn(push: PushOption, isLocal: boolean): PushOption {
@@ -140,14 +140,14 @@ export function pushOn(push: PushOption, isLocal: boolean): PushOption {
   };
 }
 
-/** The option `push` with the key in `.parley`, so that webhooks survive a restart, unless keys are set or `NODE_ENV` is production. */
+/** Adds the key in `.parley` to `push`, so that webhooks survive a restart, unless keys are set or `NODE_ENV` is production. */
 export async function withDevelopmentKey(
   push: PushOption,
   { publicUrl, developmentKey: isWanted = true }: Pick<ServeOptions, "developmentKey" | "publicUrl">,
   { isLocal, store, logger }: { readonly isLocal: boolean; readonly store: Store; readonly logger: Logger },
 ): Promise<PushOption> {
   if (typeof push !== "object" || push.keys !== undefined || !isLocal || !store.durable) return push;
-  // A proxy on this machine makes the server reachable from others.
+  // A proxy on this machine makes the server reachable from other machines.
   const isPublic = publicUrl !== undefined && !(URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname));
   if (isPublic || !isWanted || process.env["NODE_ENV"] === "production") return push;
   const { CannotMakeKey, developmentKey } = await import("./development-key.ts");
@@ -163,7 +163,7 @@ export async function withDevelopmentKey(
   }
 }
 
-/** The option `authorization` of `serve()` for the handler: with the keys of the environment, unless `push` has keys. */
+/** Completes the option `authorization` of `serve()` for the handler: adds the keys of the environment, unless `push` has keys. */
 export function authorizationOn(
   authorization: HandlerOptions["authorization"] = {},
   push: PushOption,
@@ -173,9 +173,9 @@ export function authorizationOn(
 }
 
 /**
- * The option `blobs` of `serve()` for the handler: with the keys of the environment, unless `push` has keys.
+ * Completes the option `blobs` of `serve()` for the handler: adds the keys of the environment, unless `push` has keys.
  *
- * @param shared - The key of several processes on a loopback address, if no other is set: each process answers the links of all.
+ * @param shared - The key that several processes on a loopback address share if no other is set, so that each accepts the links of all.
  */
 export function blobsOn(blobs: HandlerOptions["blobs"], push: PushOption, shared?: string): HandlerOptions["blobs"] {
   const keys =

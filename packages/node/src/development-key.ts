@@ -94,7 +94,7 @@ async function make(path: string): Promise<void> {
     }
     await link(fresh, path);
   } catch (cause) {
-    // Another process was first.
+    // EEXIST: another process has created the file first.
     if (codeOf(cause) !== "EEXIST") throw new CannotMakeKey(`Failed to create ${path} (${codeOf(cause)})`, { cause });
   } finally {
     await rm(fresh, { force: true }).catch(() => undefined);

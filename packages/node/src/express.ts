@@ -21,8 +21,8 @@ export interface ExpressRequest extends IncomingMessage {
 /** Options of `expressMount`. `R`: the type of the application's requests. */
 export interface ExpressMountOptions<R extends ExpressRequest = ExpressRequest> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
-   * once per request, when the principal is read, after the middleware before the mount. Default: no user.
+   * Returns the caller for `hostUser()` of `@parley/a2a/auth`, or a falsy value if no user is logged in. It is called at most once per request,
+   * when the principal is read, and after the middleware that precedes the mount. Default: no user.
    *
    * @example
    * ```ts
@@ -32,7 +32,7 @@ export interface ExpressMountOptions<R extends ExpressRequest = ExpressRequest> 
    * ```
    */
   readonly principal?: (request: R) => HostPrincipal | Promise<HostPrincipal>;
-  /** The application's user of a request, for authenticators of your own (`request.facts.user`). Default: `request.user`. */
+  /** Returns the application's user for custom authenticators (`request.facts.user`). Default: `request.user`. */
   readonly user?: (request: R) => unknown;
 }
 

@@ -49,11 +49,11 @@ export function refuseOpenDoor(host: string, address: string, options: Exposure)
   }
 }
 
-/** Throws if other machines could reach the console without an authenticator. `insecure` does not allow it: the console lists all tasks. */
+/** Throws if other machines could reach the console without an authenticator, even with `insecure`, because the console lists all tasks. */
 export function refuseOpenConsole(host: string, address: string, options: Exposure): void {
   const { authenticator, console: wanted = false, publicUrl, trustProxy } = options;
   if (wanted === false || authenticator !== undefined) return;
-  // A proxy on this machine makes the server reachable from others.
+  // A proxy on this machine makes the server reachable from other machines.
   const isLocalUrl = publicUrl === undefined || (URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname));
   if (isLoopback(address) && isLocalUrl && trustProxy === undefined) return;
   const where = isLoopback(address) ? (isLocalUrl ? "its proxy" : publicUrl) : host;
@@ -169,7 +169,7 @@ export function portOf(server: NetServer): number {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** How long a server still accepts pending connections before it stops listening, in milliseconds. */
+/** Maximum milliseconds for which a server still accepts pending connections before it stops listening. */
 const longestAccepting = 1_000;
 /** A turn of the event loop that takes less than this had no work, in milliseconds. */
 const quietRound = 0.1;

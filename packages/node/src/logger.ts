@@ -9,7 +9,7 @@ const levels = ["debug", "info", "warn", "error"] as const;
 /** A level of the log. Records of this level and of higher levels are logged. */
 export type LogLevel = (typeof levels)[number];
 
-/** Where log records are written: a stream of Node, or any object with `write`. */
+/** The destination of log records: a Node stream, or any object with `write`. */
 export interface LogStream {
   /** Writes text. */
   write(text: string): unknown;

@@ -36,7 +36,7 @@ export function processLease(
         const isTold = siblings === undefined || ofGroup !== siblings.group || siblings.hasEnded(pid);
         return isTold && !isAlive(pid);
       }
-      // In containers the next process often has the same pid, and only another start time.
+      // In containers the next process often has the same pid, and differs only in its start time.
       return start > 0 && here.start > 0 && start !== here.start;
     },
     ...(siblings && {
@@ -49,7 +49,7 @@ export function processLease(
 }
 
 /**
- * The scope of process ids: a machine since it was started, and in it a container. Several machines may have the same host name, and
+ * The scope of process ids: one boot of a machine, or of a container on it. Several machines may have the same host name, and
  * their first containers the same number.
  */
 function place(): string {
@@ -80,7 +80,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** `close` of a server, which ends it once: when called, and at SIGTERM and SIGINT unless `signals` is false. */
+/** Returns the `close` of a server, which takes effect once. SIGTERM and SIGINT call it too, unless `signals` is false. */
 export function closeOnce(
   { drainDelay = 0, grace = 10_000, signals = true }: Pick<ServeOptions, "drainDelay" | "grace" | "signals">,
   end: (times: Required<CloseOptions>) => Promise<void>,

@@ -15,21 +15,21 @@ import type { TlsFiles } from "./http/tls.ts";
 import type { BindingOnPort } from "./listen.ts";
 import type { LogLevel } from "./logger.ts";
 
-/** How `serve` speaks gRPC. */
+/** Options of gRPC for `serve`. */
 export interface GrpcServing {
-  /** A separate port for gRPC; 0 takes any free port, which `server.ports` names. Default: the port of the server. */
+  /** A separate port for gRPC; 0 takes any free port, which `server.ports` reports. Default: the port of the server. */
   readonly port?: number;
   /** The address of gRPC on cards: `grpc.example.com:443`. Default: host and port of the agent's own URL. */
   readonly url?: string;
 }
 
-/** Where `serve` mounts the console. */
+/** Options of the console for `serve`. */
 export interface ConsoleServing {
   /** Path below `publicUrl`. It must not be an address of an agent. Default `/console`. */
   readonly path?: string;
 }
 
-/** Options of `serve`, in addition to those of `createHandler`. */
+/** Options of `serve`, in addition to the options of `createHandler`. */
 export interface ServeOptions
   extends Omit<HandlerOptions, "bindings" | "store" | "publicUrl" | "logger" | "facts">, Omit<HttpOptions, "logger"> {
   /** The port to listen on; 0 takes any free port. Default 4000. */
@@ -47,13 +47,13 @@ export interface ServeOptions
    */
   readonly store?: Store | (() => Store | Promise<Store>);
   /**
-   * How many processes serve, on one port. They share the store, which must be durable, and any of them answers any request. The program
-   * runs in each of them, and in the parent process, which only distributes connections: there, `cluster.isPrimary` of `node:cluster` is
+   * The number of processes that serve, on one port. They share the store, which must be durable, and each of them can answer any request. The
+   * program runs in each of them, and in the parent process, which only distributes connections: there, `cluster.isPrimary` of `node:cluster` is
    * true. `"cores"`: one per core. Default 1: this process serves.
    */
   readonly processes?: number | "cores";
   /**
-   * Logs errors, with their stacks, and events for operators: a logger, or the level of `standardLogger`, which
+   * The logger for errors, with their stacks, and for events for operators; or the level of `standardLogger`, which
    * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. With a level, on a terminal, the log also has
    * the records of `audit`, such as the states of tasks, unless `audit` is set or `NODE_ENV` is `production`. Default `"info"`.
    */
@@ -65,7 +65,7 @@ export interface ServeOptions
   readonly bindings?: readonly (ServerBinding | BindingOnPort)[];
   /**
    * Also serves gRPC and gRPC-Web, and lists them on cards. Needs `@parley/grpc`. Some clients reject a card that lists
-   * gRPC: ADK for Python from 2.13 on. It extends the default of `bindings`, and cannot be combined with other values. Default false.
+   * gRPC: ADK for Python 2.13 and newer. It extends the default of `bindings`, and cannot be combined with other values. Default false.
    */
   readonly grpc?: boolean | GrpcServing;
   /**
@@ -81,8 +81,8 @@ export interface ServeOptions
    */
   readonly tls?: TlsOptions | TlsFiles;
   /**
-   * The header `Strict-Transport-Security` of answers over TLS (RFC 6797), even if `trustProxy` says that the client's connection
-   * is encrypted. Browsers then use only HTTPS for the host. `false`: none. Default `max-age=31536000`, or none if `publicUrl` is an
+   * The header `Strict-Transport-Security` of answers over TLS (RFC 6797), including TLS that ends at a proxy of `trustProxy`. Browsers
+   * then use only HTTPS for the host. `false`: none. Default `max-age=31536000`, or none if `publicUrl` is an
    * address of this machine.
    */
   readonly hsts?: string | false;
@@ -115,7 +115,7 @@ export interface ServeOptions
   readonly grace?: number;
 }
 
-/** How a server closes. */
+/** Options of `Server.close()`. */
 export interface CloseOptions {
   /** How long the server still serves everything, in milliseconds. Default: the option `drainDelay` of `serve`. */
   readonly drainDelay?: number;

@@ -86,7 +86,7 @@ type Served = Agent | readonly (AgentMount | HostedService)[];
 
 type Settings = Awaited<ReturnType<typeof settingsOf>>;
 
-/** Where the server listens, its log, and how its connections are secured. Rejects unsafe combinations. */
+/** The settings of a server: its address, its log, and the security of its connections. Rejects unsafe combinations. */
 async function settingsOf(options: ServeOptions, member: Member | undefined) {
   const usual = defaultLogger(options);
   const logger = typeof options.logger === "object" ? usual : (member?.logger(usual) ?? usual);
@@ -101,7 +101,7 @@ async function settingsOf(options: ServeOptions, member: Member | undefined) {
   return { options, member, logger, host, address, security, push, routes };
 }
 
-/** The ports: the main one, and those of bindings with their own port. */
+/** The main port, and the ports of bindings that have their own. */
 interface Ports {
   readonly main: Port;
   readonly others: readonly (BindingOnPort & { readonly own: Port })[];
@@ -128,7 +128,7 @@ async function storageOf(agents: Served, { options, logger }: Settings): Promise
   return { store: undefined, release: async () => {} };
 }
 
-/** The mounts if all of them are services, which need no store; else none. */
+/** The mounts if all of them are services, which need no store; otherwise none. */
 function servicesIn(agents: Served): readonly HostedService[] {
   const isService = (mount: AgentMount | HostedService): mount is HostedService => "service" in mount;
   return Array.isArray(agents) && agents.every(isService) ? agents : [];
@@ -149,7 +149,7 @@ function withoutEngine(host: Host): Handler {
 /** The numbers of the ports, and the URLs that follow from them. */
 interface Numbers {
   readonly port: number;
-  /** Of bindings with their own port, by their names. */
+  /** Ports of bindings that have their own, by name of the binding. */
   readonly bound: Readonly<Record<string, number>>;
   /** The URL that the server listens on. */
   readonly url: string;
@@ -345,7 +345,7 @@ async function settled({ ports, responders }: Parts, timeout: number): Promise<v
   while (performance.now() - since < timeout && isExpected()) await pause(10);
 }
 
-/** How often an address may fail to authenticate if other machines can reach the server. */
+/** Number of times that an address may fail to authenticate if other machines can reach the server. */
 const usualFailures = { requests: 100, per: 60_000 };
 
 /** The options of the handler that do not depend on the port. */

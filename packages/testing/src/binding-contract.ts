@@ -19,7 +19,7 @@ export type { ContractServer, ContractServerOptions };
 /** Options of `bindingContract()`: how to serve and call agents. */
 export interface BindingContractOptions {
   /**
-   * Serves agents with the server's side of the binding, by `createHandler`, `serve` or another host, with the options
+   * Serves agents with the server's side of the binding: with `createHandler`, `serve` or another host. Pass the options on
    * unchanged. Each case closes its own server.
    */
   readonly serve: (agents: Agent | readonly AgentMount[], options: ContractServerOptions) => Promise<ContractServer>;
@@ -80,7 +80,7 @@ function chaptersOf(
     errors: errorCases,
     ...(!without.includes("details") && { "error details": detailCases }),
     callers: callerCases,
-    // Before 1.0 the tenant is part of the address.
+    // Before 1.0 the tenant is part of the URL.
     ...(version >= "1" && { tenants: tenantCases }),
     ...(!without.includes("version") && { versions: versionCases }),
     limits: limitCases,

@@ -11,7 +11,7 @@ export interface BlobStoreContractOptions {
 interface Given {
   readonly store: BlobStore;
   readonly expect: Expect;
-  /** A key unique to the case, and a prefix of its `prefixes`. */
+  /** A name that is unique to the case: the first segment of its keys. */
   readonly own: string;
 }
 

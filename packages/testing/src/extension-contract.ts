@@ -41,7 +41,7 @@ export function extensionContract<X extends AnyExtension>(runner: Runner, option
       declare(`${binding.client.name} ${version}`, activationCases(options), binding, version);
     }
   }
-  // Independent of the binding, so tested over one.
+  // These cases do not depend on the binding, so one is enough.
   const [first] = over;
   if (first === undefined) throw new TypeError("extensionContract() needs a binding in `over`");
   const version = first.versions?.[0] ?? "1.0";

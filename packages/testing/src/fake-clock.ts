@@ -67,8 +67,8 @@ export function fakeClock(start: number = Date.UTC(2026, 0, 1)): FakeClock {
 export interface TestClock extends Clock {
   /**
    * Advances by `ms` milliseconds. Timers fire in order, each after running work has settled: agents run until they
-   * wait, their output is stored, streams are sent. It cannot see requests that an agent sends to another server: pass
-   * those to `track()`.
+   * wait, their output is stored, streams are sent. It cannot see requests that an agent sends to another server: pass their
+   * promises to `track()`.
    *
    * @throws TypeError if `ms` is negative or not finite.
    */

@@ -6,7 +6,7 @@ import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
 import type { SteppedClock } from "./fake-clock.ts";
 
 /**
- * One server process: its store, clock, log and agent. When it is killed, all of them stop at once, as with
+ * One server process: its store, clock, log and agent. When it is killed, all of them stop immediately, as with
  * SIGKILL: calls are never answered, timers never fire, and the agent does not continue after its next `yield` or
  * `await`. No `finally` runs, and nothing more is stored.
  */
@@ -121,7 +121,7 @@ function withClock(turn: TurnBase, clock: Clock): TurnBase {
   return new Proxy(turn, {
     get(target, name) {
       if (name === "clock") return clock;
-      // The members use private fields, so read them from the turn itself.
+      // The members use private fields, so read them from the original turn.
       const member: unknown = Reflect.get(target, name, target);
       return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },

@@ -25,7 +25,7 @@ export interface ObserverUnderTest {
   /** The observer, for servers and clients. */
   readonly observer: Observer;
   /**
-   * Returns the observer's active context where it is called, such as the id of a span; `undefined` without one. Absent: the observer
+   * Returns the observer's context that is active at the call, such as the id of a span; `undefined` without one. Absent: the observer
    * has no contexts.
    */
   readonly active?: () => unknown;
@@ -267,7 +267,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-/** Fails the case if there are log entries: the server logs an observer's errors. */
+/** Fails the case if there are log entries, because the server logs an observer's errors. */
 function withoutProblems(body: Case): Case {
   return async (suite, expect) => {
     await body(suite, expect);

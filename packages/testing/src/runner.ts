@@ -1,5 +1,5 @@
 /**
- * The functions of a test runner that a suite uses. Pass those of vitest, jest, `node:test` or `bun:test` unchanged.
+ * The functions of a test runner that a suite uses. Pass the functions of vitest, jest, `node:test` or `bun:test` unchanged.
  * A case may take several seconds, so set the runner's timeout to a minute.
  */
 export interface Runner {
@@ -7,7 +7,7 @@ export interface Runner {
   describe(name: string, body: () => void): unknown;
   /** Declares a test. */
   it(name: string, body: () => Promise<void>): unknown;
-  /** The runner's `expect`. Default: a comparison that names the path of the first difference. */
+  /** The runner's `expect`. Default: `plainExpect`, which names the path of the first difference. */
   expect?(actual: unknown): Expectation;
 }
 

@@ -32,10 +32,10 @@ export interface StoreContractOptions {
   readonly create: () => Store | Promise<Store>;
   /** For persistent stores: closes a store, and opens its data again. */
   readonly reopen?: (store: Store) => Promise<Store>;
-  /** For stores that several processes can have open: opens the data of a store a second time, while the store is open. */
+  /** For stores that several processes can open: opens the data of a store a second time, while the store is open. */
   readonly share?: (store: Store) => Promise<Store>;
   /**
-   * For stores that survive crashes: abandons a store as a killed process would, and opens its data again. Default:
+   * For stores that survive crashes: abandons a store like a killed process, and opens its data again. Default:
    * `reopen`. If both are absent, the suite simulates no crashes.
    */
   readonly crash?: (store: Store) => Store | Promise<Store>;
@@ -125,7 +125,7 @@ export async function storeHistories(
   await forHistories(histories, (history) => replay({ expect, create, crash }, history));
 }
 
-/** Loaded here, because it needs fast-check. */
+/** Loaded on demand, because it needs fast-check. */
 async function loadHistories(): Promise<typeof import("./store/histories.ts")> {
   try {
     return await import("./store/histories.ts");

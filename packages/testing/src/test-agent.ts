@@ -9,7 +9,7 @@ import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import { SteppedClock, type TestClock } from "./fake-clock.ts";
 import { inProcessFetch, Life, type Listening, refused } from "./life.ts";
 
-/** Options of `testAgent()`: those of `createHandler()`, all optional. */
+/** Options of `testAgent()`: the options of `createHandler()`, all optional. */
 export interface TestAgentOptions extends Partial<Omit<HandlerOptions, "clock">> {
   /** The store of its tasks, which survives crashes. `close()` does not close a given store. Default: in memory. */
   readonly store?: Store;
@@ -34,7 +34,7 @@ export interface AgentUnderTest {
   readonly clock: TestClock;
   /** The store of its tasks. */
   readonly store: Store;
-  /** The log of its server, oldest first. It has the reason why an agent failed, which clients do not receive. */
+  /** The log of its server, oldest first. It shows why an agent failed, which clients do not learn. */
   readonly logs: readonly LogLine[];
   /** Warnings and errors of `logs` as text, with stacks. Empty after a successful test. */
   readonly problems: readonly string[];
@@ -48,19 +48,19 @@ export interface AgentUnderTest {
     options?: Omit<ConnectOptions<E>, "fetch">,
   ): Promise<Client<Extract<E, AnyExtension>>>;
   /**
-   * Signals an external event to a task, as `signal` of the server does.
+   * Signals an external event to a task, like `signal` of the server.
    *
-   * @throws A2AError as `signal` of the server does; `Unavailable` while no process runs.
+   * @throws A2AError like `signal` of the server; `Unavailable` while no process runs.
    */
   signal(taskId: string, name: string, data?: JsonValue, options?: Parameters<Handler["signal"]>[3]): Promise<void>;
   /**
-   * Kills the agent's process as SIGKILL does: stored data stays, everything else is lost, no `finally` runs, and
+   * Kills the agent's process like SIGKILL: stored data stays, everything else is lost, no `finally` runs, and
    * connections are reset. The agent's code stops at its next `yield`: JavaScript in between cannot be stopped.
    */
   crash(): Promise<void>;
   /**
    * Starts a process on the same store. After a crash, first advances the clock until the leases of lost tasks have expired
-   * (`lease.ttl`, 30 s by default), so that the process takes them over at once. Shuts a running process down first, as in a
+   * (`lease.ttl`, 30 s by default), so that the process takes them over immediately. Shuts a running process down first, as in a
    * deployment. Clients stay connected.
    *
    * @param agent - The agent of the new process. Default: the same agent.

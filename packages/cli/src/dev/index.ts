@@ -10,7 +10,7 @@ interface DevOptions extends ServeOptions {
   readonly watch?: readonly string[];
 }
 
-/** What a child process serves. */
+/** The module and the options that a child process serves. */
 export interface Serving {
   readonly file: string;
   readonly options: ServeOptions;
@@ -40,7 +40,7 @@ const debounceMs = 100;
 /** Maximum number of processes that finish their tasks while a newer one serves. */
 const maxLeaving = 2;
 
-/** Time for a process to acknowledge the order to stop. A module that never yields cannot acknowledge it. */
+/** Time for a process to acknowledge the stop order. A module that never yields cannot acknowledge it. */
 const stopTimeoutMs = 3_000;
 
 /** `parley dev`: serves a module, and restarts when a file changes. Returns the exit code. */
@@ -140,7 +140,7 @@ class Generations {
     if (this.#over && this.#all.size === 0) this.#end();
   }
 
-  /** Reports why the serving or the loading process failed. */
+  /** Reports why a serving or loading process failed. */
   #fail(child: ChildProcess, why: string): void {
     if (child !== this.#coming && child !== this.#serving) return;
     if (child === this.#coming) this.#coming = undefined;
@@ -171,7 +171,7 @@ class Generations {
     if (this.#all.size === 0) this.#end();
   }
 
-  /** Tells a process to finish its tasks and exit, and kills it if it does not acknowledge: it would hold the port forever. */
+  /** Tells a process to finish its tasks and exit. Kills it if it does not acknowledge, because it would hold the port forever. */
   #stop(child: ChildProcess): void {
     if (this.#killTimers.has(child)) return;
     order(child, "stop");

@@ -14,7 +14,7 @@ const maxAddresses = 20;
 
 const spoken = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
 
-/** Checks that clients can reach each address of the card, and that it answers as the card says (A2A 1.0 §4.4.6). */
+/** Checks that clients can reach each address of the card, and that it speaks the declared protocol (A2A 1.0 §4.4.6). */
 export async function* checkAddresses(
   io: Io,
   at: string,
@@ -45,7 +45,7 @@ function nameOf({ protocolBinding, protocolVersion, url }: Interface): string {
   return `${protocolBinding} ${protocolVersion} at ${url}`;
 }
 
-/** Finds an address that other machines cannot use, or not safely. */
+/** Finds an address that other machines cannot use, or cannot use safely. */
 export function misplaced(asked: URL, each: Interface): Finding | undefined {
   const why = whyMisplaced(asked, each.url);
   if (why === undefined) return undefined;
@@ -63,7 +63,7 @@ function whyMisplaced(asked: URL, url: string): string | undefined {
     : undefined;
 }
 
-/** The host of an address. Addresses of gRPC have no scheme. */
+/** The host of an address. gRPC addresses have no scheme. */
 function hostOf(address: string): string | undefined {
   const url = /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `grpc://${address}`;
   return URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") || undefined : undefined;
@@ -92,7 +92,7 @@ async function call(io: Io, at: string, card: AgentCard, each: Interface, option
   const answered = (more = ""): Checked =>
     found("ok", `${name} answers${more}, in ${Math.round(performance.now() - started)} ms`);
   try {
-    // The other addresses stay on the card: their schemes decide whether gRPC uses TLS.
+    // The other addresses stay on the card, because their schemes determine whether gRPC uses TLS.
     const others = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding !== binding);
     const only = { ...card, supportedInterfaces: [each, ...others] };
     const client = await connectWith(
@@ -156,7 +156,7 @@ interface Refusal {
   readonly cure: string;
 }
 
-/** Finds clients that reject a card which the specification allows. `asked`: the URL of the card. */
+/** Finds clients that reject the card although the specification allows it. `asked`: the URL of the card. */
 export function checkClients(asked: URL, card: AgentCard): readonly Finding[] {
   const refusal = adkForPython(asked, card);
   if (refusal === undefined) return [{ subject: "clients", verdict: "ok", seen: "ADK for Python accepts this card" }];

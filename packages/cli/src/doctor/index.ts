@@ -14,7 +14,7 @@ interface DoctorOptions extends CallOptions {
   readonly message?: string;
 }
 
-/** `parley doctor`. Prints each finding at once. Returns the exit code. */
+/** `parley doctor`. Prints each finding immediately. Returns the exit code. */
 export async function doctor(io: Io, at: string, options: DoctorOptions): Promise<number> {
   let broken = 0;
   let warnings = 0;
@@ -61,7 +61,7 @@ const minTaskMs = 500;
 /** Time limit of the stream. */
 const maxStreamMs = 60_000;
 
-/** Checks that events arrive when they are made, and that no proxy buffers them. */
+/** Checks that events arrive as soon as they are created, and that no proxy buffers them. */
 async function* checkStreams(io: Io, at: string, card: AgentCard, options: DoctorOptions): AsyncGenerator<Finding> {
   if (card.capabilities.streaming !== true) {
     yield { subject: "streams", verdict: "unknown", seen: "the card does not declare streaming" };
@@ -98,7 +98,7 @@ async function* checkStreams(io: Io, at: string, card: AgentCard, options: Docto
   }
 }
 
-/** When the events of a task were made, by the clock of its server, and when they arrived. */
+/** When the events of a task were created, by its server's clock, and when they arrived. */
 interface Followed {
   readonly events: number;
   /** From the first status to the last, in milliseconds. */
@@ -127,7 +127,7 @@ async function follow(client: Client, message: string): Promise<Followed> {
   } catch (error) {
     if (!stop.aborted) throw error;
   }
-  // Otherwise a question of the agent stays open.
+  // Otherwise an unanswered question would keep the task open.
   if (taskId !== undefined && state !== undefined && !isTerminal(state))
     await client.cancelTask(taskId).catch(() => {});
   const span = (times: readonly number[]): number => (times.at(-1) ?? 0) - (times[0] ?? 0);

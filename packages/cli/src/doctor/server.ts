@@ -83,7 +83,7 @@ export interface FoundCard {
 
 /** Checks that clients find the card and can use it (A2A 1.0 §8.2). */
 export async function checkCard(io: Io, at: string, options: CallOptions): Promise<FoundCard> {
-  // Each address is checked.
+  // All bindings, because each address is checked.
   const { binding: _, ...anyBinding } = options;
   let document: Awaited<ReturnType<typeof readCard>>;
   try {
@@ -124,7 +124,7 @@ function cardCureOf(seen: string, at: string): string {
 const cardPath = "/.well-known/agent-card.json";
 
 /**
- * URLs of the agents whose cards the page for browsers at this URL, or at the root, links to. Servers of several agents have such a page at
+ * URLs of the agents that the HTML page at this URL, or at the root, links to. Servers of several agents have such a page at
  * their root.
  */
 async function agentsNear(at: string, headers: Readonly<Record<string, string>>): Promise<readonly string[]> {
@@ -152,7 +152,7 @@ async function probe(
 ): Promise<{ readonly finding: Finding; readonly date?: ServerDate }> {
   const asked = Date.now();
   try {
-    // Like clients, it follows no redirects: the headers may contain credentials for this origin.
+    // Follows no redirects, like clients, because the headers may contain credentials for this origin.
     const response = await fetch(address, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });
     const answered = Date.now();
     const size = (await limited(response))?.byteLength ?? 0;

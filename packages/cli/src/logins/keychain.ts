@@ -20,7 +20,7 @@ const timeoutMs = 120_000;
  */
 export async function systemKeychain(env: Io["env"]): Promise<Keychain | undefined> {
   if (env["PARLEY_KEYCHAIN"] === "off") return undefined;
-  // An optional dependency, since some platforms have no build.
+  // An optional dependency, because some platforms have no build.
   const module = await import("@napi-rs/keyring").catch(() => undefined);
   if (module === undefined) return undefined;
   // The default falls back to the keyring of the Linux kernel, which is lost at the next boot.

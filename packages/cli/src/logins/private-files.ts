@@ -15,7 +15,7 @@ const staleLockMs = 60_000;
 
 /**
  * Small files in one folder that only their user can read. A file is replaced atomically. Links are not followed. Files and folders that
- * others can read or change are rejected; on Windows, which has no modes, the folder of the user's profile protects them.
+ * others can read or change are rejected. Windows has no modes; there, the permissions of the user's profile folder protect them.
  */
 export class PrivateFiles {
   readonly #folder: string;
@@ -123,7 +123,7 @@ function checkOwner(path: string, { uid }: Stats): void {
     throw new CommandError(`${path} belongs to another user`);
 }
 
-/** Holder of a lock. It names the host, since several machines can share a home. */
+/** Identifies the holder of a lock. It contains the host name, because several machines can share a home folder. */
 const holder = `${hostname()} ${process.pid} ${randomBytes(8).toString("hex")}`;
 
 async function takeLock(path: string): Promise<void> {
@@ -132,7 +132,7 @@ async function takeLock(path: string): Promise<void> {
   for (;;) {
     if (await created(path, holder)) return;
     const other = await readFile(path, "utf8").catch(() => undefined);
-    // By the monotonic clock of this process. The time of the file can come from another clock.
+    // Measured with the monotonic clock of this process, because the time of the file can come from another clock.
     if (other !== seen) [seen, since] = [other, performance.now()];
     if (other !== undefined && (isDead(other) || performance.now() - since > staleLockMs)) await breakLock(path, other);
     else await pause(20);

@@ -21,7 +21,7 @@ export interface NamedScheme {
   readonly scopes: readonly string[];
 }
 
-/** How to log in with a scheme; `undefined` if it is not supported. */
+/** The kind of login for a scheme; `undefined` if it is not supported. */
 export function kindOf(scheme: SecurityScheme): Login["kind"] | undefined {
   if (scheme.apiKeySecurityScheme !== undefined) return "apiKey";
   if (scheme.oauth2SecurityScheme !== undefined || scheme.openIdConnectSecurityScheme !== undefined) return "oauth2";
@@ -29,7 +29,7 @@ export function kindOf(scheme: SecurityScheme): Login["kind"] | undefined {
   return http === "basic" || http === "bearer" ? http : undefined;
 }
 
-/** How to get a token: in a browser on this machine, with a code in any browser, or with a client secret. */
+/** The way to get a token: in a browser on this machine, with a code in any browser, or with a client secret. */
 export type Flow = "browser" | "device" | "client";
 
 const namesOnCard = { authorizationCode: "browser", deviceCode: "device", clientCredentials: "client" } as const;
@@ -93,7 +93,7 @@ export async function oauthOptions(
   secrets: () => Promise<Secrets>,
   store: TokenStore,
 ): Promise<OAuthOptions> {
-  // Loaded only when needed, since it also loads the server.
+  // Loaded only when needed, because it also loads the server.
   const { nodeDialer } = await import("@parley/node");
   const { clientId = "", issuer, resource, scopes = "", hasSecret, dpop } = settings;
   const clientSecret = async (): Promise<string> => (await secrets())["clientSecret"] ?? "";
@@ -112,7 +112,7 @@ async function storedTokens(login: Login, store: LoginTokens): Promise<Credentia
   const options = await oauthOptions(login, () => store.secrets(), store);
   const provider = login.settings["flow"] === "client" ? clientCredentials(options) : savedTokens(options);
   return {
-    // A changed card must not send the secret to another server.
+    // If the card changes, the secret must not go to another server.
     supports: (request) => endpointsOf(request.scheme) === login.settings["endpoints"] && provider.supports(request),
     credentials: (request, target) => provider.credentials(request, target),
     refused: async (request, challenge) => (await provider.refused?.(request, challenge)) === true,

@@ -31,7 +31,7 @@ export async function logs(io: Io, files: readonly string[], options: LogsOption
   const sources: Source[] = [];
   let release = (): void => {};
   const interrupted = new Promise<void>((done) => {
-    // Ctrl-C also stops the program that writes to standard input. Shows what that program logs as it stops.
+    // Ctrl-C also stops the program that writes to standard input. Continues to show what that program logs while it stops.
     const end = (signal: Signal): void => {
       if (!follow && signal !== "SIGTERM") return;
       stop.abort();
@@ -89,7 +89,7 @@ async function* merged(sources: readonly Source[]): AsyncGenerator<Entry> {
   }
 }
 
-/** Shows what the filter accepts. */
+/** Prints the records that the filter accepts. */
 class Printer {
   readonly #io: Io;
   readonly #json: boolean;
@@ -122,7 +122,7 @@ class Printer {
     await stdout.ready?.();
   }
 
-  /** Reports what could not be searched. */
+  /** Reports lines that were not searched. */
   end(): void {
     const { stderr } = this.#io;
     if (this.#tooLong > 0) {

@@ -4,15 +4,15 @@ import { UsageError } from "../errors.ts";
 import { fileReason } from "../files.ts";
 import type { Io } from "../io.ts";
 
-/* Where the lines of a log are read: standard input, and files that may grow. */
+/* Sources of log lines: standard input, and files that may grow. */
 
 /** Maximum number of bytes to keep of a line. */
 export const maxLineBytes: number = 1 << 20;
 
-/** A line without its end. */
+/** A line without its line end. */
 export interface Line {
   readonly text: string;
-  /** Bytes of the line that were left out. */
+  /** Number of omitted bytes. */
   readonly leftOut: number;
 }
 
@@ -59,7 +59,7 @@ class Splitter {
   }
 }
 
-/** Where lines come from. */
+/** A source of lines. */
 export interface Source {
   /** The next line; `undefined` if none is available yet. */
   next(): Promise<Line | undefined>;
@@ -101,7 +101,7 @@ class FileSource implements Source {
   #lines: Iterator<Line, unknown>;
   /** Bytes of the file that were read. */
   #position = 0;
-  /** Whether another file has this path now, and the rest of this one is read. */
+  /** Whether the path now names another file. The rest of this file is read first. */
   #isReplaced = false;
 
   constructor(path: string, handle: FileHandle, follow: boolean) {
@@ -138,7 +138,7 @@ class FileSource implements Source {
     await this.#handle.close();
   }
 
-  /** Whether the path names another file, or this one was truncated. If the path has no file now, it will get one later. */
+  /** Whether the path names another file, or this one was truncated. A path without a file counts as unchanged: it will get one later. */
   async #wasReplaced(): Promise<boolean> {
     const [own, now] = await Promise.all([this.#handle.stat(), stat(this.#path).catch(() => undefined)]);
     if (now === undefined || !own.isFile()) return false;

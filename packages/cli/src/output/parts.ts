@@ -6,7 +6,7 @@ import { isForm } from "@parley/a2a/internal/schema/form";
 import type { Out } from "../io.ts";
 import { byteSize, fitted } from "./text.ts";
 
-/** Size in bytes of base64 text once decoded. */
+/** Decoded size of base64 text, in bytes. */
 function rawSize(raw: string): number {
   const padding = raw.endsWith("==") ? 2 : raw.endsWith("=") ? 1 : 0;
   return Math.floor(((raw.length - padding) * 3) / 4);
@@ -71,9 +71,9 @@ export function showGrowing(
     shown += `${endsMidLine(shown, midLine) ? "\n" : ""}${text}\n`;
   };
   for (const part of parts) {
-    // The link of an authorization is shown later, with hints for the user.
+    // The link of an authorization is shown later, together with hints for the user.
     if (readAuthorization({ parts: [part] }) !== undefined) continue;
-    // So is a form, but only on a terminal: a pipe gets the form unchanged.
+    // A form is also shown later, but only on a terminal: a pipe gets the form unchanged.
     if (fold !== undefined && isForm(part)) continue;
     if (file !== undefined && grows(file, part)) {
       file = { part: file.part, bytes: file.bytes + rawSize(part.raw) };
@@ -93,7 +93,7 @@ export function showGrowing(
 }
 
 /**
- * Parts as text. A text part continues the current line, since it may be one of many chunks. Any other part has its own lines.
+ * Parts as text. A text part continues the current line, because it may be one of many chunks. Any other part has its own lines.
  */
 export function showParts(parts: readonly Part[], options: ShowOptions): string {
   const { text, file } = showGrowing(parts, options);

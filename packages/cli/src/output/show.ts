@@ -41,7 +41,7 @@ function security(card: AgentCard): readonly string[] {
 
 type Row = readonly [name: string, value: string];
 
-/** Rows of a list: the first is named, the others have `more`. */
+/** Rows of a list: the first row is named `name`, the others `more`. */
 function rowsOf<T>(name: string, entries: readonly T[], show: (entry: T) => string, more = ""): readonly Row[] {
   return listed(entries, show).map((text, i) => [i === 0 ? name : more, text]);
 }
@@ -154,7 +154,7 @@ export function showTasks(tasks: readonly Task[], style: Style, columns: number 
   });
 }
 
-/** Webhooks as a table. It names their agents unless all are `usual`. */
+/** Webhooks as a table. It names their agents unless all have the agent `usual`. */
 export function showWebhooks(entries: readonly PushEntry[], usual: string, style: Style): string {
   const others = entries.some(({ task }) => task.agent !== usual);
   const rows = entries.map((entry) => [
@@ -234,7 +234,7 @@ export interface Finding {
 const marks = { ok: "✓", warning: "!", broken: "✗", unknown: "–" } as const;
 const colours = { ok: "green", warning: "yellow", broken: "red", unknown: "dim" } as const;
 
-/** Limited, because a server may have written parts of a finding. */
+/** Limited, because parts of a finding may come from a server. */
 const maxFindingLength = 1000;
 
 /** A finding as one line for a terminal, and its cure as another. */

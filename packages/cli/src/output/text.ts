@@ -11,7 +11,7 @@ type Format = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 /** Colors text, or returns it unchanged without colors. */
 export type Style = (format: Format, text: string) => string;
 
-/** Terminals get colors, unless `FORCE_COLOR` or `NO_COLOR` (no-color.org) says otherwise. */
+/** Terminals get colors, unless `FORCE_COLOR` or `NO_COLOR` (no-color.org) overrides that. */
 export function styleFor(out: Out, env: Io["env"]): Style {
   return hasColors(out, env) ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 }
@@ -73,7 +73,7 @@ export function table(rows: readonly (readonly string[])[], paint: Paint = (cell
     .join("");
 }
 
-/** Characters of two columns: East Asian ones and emoji. */
+/** Characters that are two columns wide: East Asian ones and emoji. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f1e6}-\u{1f1ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 /** Characters that are drawn over the one before them. */
@@ -94,7 +94,7 @@ function widthOfSegment(segment: string): number {
   return zeroWidth.test(segment) ? 0 : 1;
 }
 
-/** The beginning of a text that fits into the columns, and the length of the rest. `how`: a hint on how to see the rest. */
+/** The beginning of a text that fits into the columns, and the length of the rest. `how`: a hint for seeing the rest. */
 export function fitted(text: string, columns: number, how: string): string {
   // Avoids measuring a long text.
   const start = text.slice(0, columns * 4);
@@ -138,7 +138,7 @@ export type LogFormat = (typeof logFormats)[number];
 
 /** A logger that writes to standard error. */
 export async function logTo(io: Io, level: LogLevel, format: LogFormat): Promise<Logger> {
-  // Loaded only when needed, since it also loads the server.
+  // Loaded only when needed, because it also loads the server.
   const { standardLogger } = await import("@parley/node");
   const { stderr } = io;
   const stream: LogStream = { write: (text) => stderr.write(text), isTTY: stderr.terminal };

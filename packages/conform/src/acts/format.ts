@@ -48,7 +48,7 @@ export interface Suite {
 }
 
 export interface Preconditions {
-  /** Members of the card's `capabilities`, with their values. false also matches an absent member. */
+  /** Required values of the card's `capabilities`. false also matches an absent member. */
   readonly capabilities: JsonMap;
   readonly skills: readonly string[];
   readonly transports: readonly Transport[];

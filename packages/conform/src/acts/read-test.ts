@@ -149,7 +149,7 @@ function readRaw(map: StrictMap, base: StepBase): Step {
   return { ...base, kind: "raw", ...(raw ?? map.fail("raw", "is missing")), ...readExpecting(map) };
 }
 
-/** Other names of operations in test files, in addition to those of ACTS §4.1. */
+/** Other names of operations in test files, in addition to the names of ACTS §4.1. */
 const otherNames: Readonly<Record<string, Operation>> = {
   set_push_notification_config: "create_push_config",
   create_push_notification_config: "create_push_config",

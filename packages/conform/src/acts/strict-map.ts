@@ -1,7 +1,7 @@
 import { isList, isMap } from "./values.ts";
 import type { Json, JsonMap } from "./format.ts";
 
-/** A test file is invalid. The message names the place. */
+/** A test file is invalid. The message names the location. */
 export class FormatError extends Error {}
 
 /** Reads a map strictly: an unknown key is an error, because a misspelled check would never run. */

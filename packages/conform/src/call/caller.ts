@@ -68,7 +68,7 @@ type Method =
   | { readonly name: UnaryName; readonly streams?: false }
   | { readonly name: StreamName; readonly streams: true };
 
-/** The operations by their names in the specification (§5.3). The card is not one of them: it is fetched over HTTP. */
+/** The operations by their names in the specification (§5.3). Without the card, because it is fetched over HTTP. */
 export const methods: Readonly<Partial<Record<Operation, Method>>> = {
   send_message: { name: "SendMessage" },
   send_streaming_message: { name: "SendStreamingMessage", streams: true },

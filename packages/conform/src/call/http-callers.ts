@@ -42,7 +42,7 @@ export function jsonRpcCaller(place: Place): Caller {
       return rpcOutcome(await send(request, timeout, place.bounds));
     },
     async raw({ path, ...request }, timeout) {
-      // `/` stands for the interface's URL, which may lack the trailing slash.
+      // `/` means the interface's URL, which may lack the trailing slash.
       const url = path === "/" ? place.url : serverUrl(place, path);
       const body = request.body && withTenant(request.body, place.tenant);
       return rawOutcome(await send({ ...request, ...defined({ body }), url }, timeout, place.bounds));

@@ -248,7 +248,7 @@ function errorOutcome(error: unknown, transport: string): Outcome & { readonly e
   throw new NoAnswer(error.message, { cause: error });
 }
 
-/** The details as the server sent them. The client moves those about fields to `fields` (A2A 1.0 §3.3.2). */
+/** The details as the server sent them. The client moves details about fields to `fields` (A2A 1.0 §3.3.2). */
 function detailsOf({ details, fields }: A2AError): readonly Json[] | undefined {
   const fieldViolations = fields.map(({ field, description }) => ({ field, description }));
   const sent = isList(details) ? details : [];

@@ -130,7 +130,7 @@ export async function* readEvents(
 /** The lines of the stream. Throws if the last one is incomplete. */
 async function* readLines(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
-  // Pieces of the current line. Joining them once keeps a long line linear.
+  // Pieces of the current line. Joining them once keeps the time for a long line linear.
   let pieces: string[] = [];
   // A carriage return at the end of a chunk may be half of a line end.
   let held = "";

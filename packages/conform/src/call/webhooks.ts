@@ -29,7 +29,7 @@ export class Webhooks {
 
   /**
    * @param address - Public URL of the receiver. Default: servers run on this machine.
-   * @param maxBytes - Limit for all deliveries to one test. Beyond it, the receiver responds with 413.
+   * @param maxBytes - Limit for all deliveries to one test. Above it, the receiver responds with 413.
    */
   constructor(address: string | undefined, maxBytes: number) {
     this.#public = address === undefined ? undefined : new URL(address);

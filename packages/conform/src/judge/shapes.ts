@@ -22,7 +22,7 @@ interface Shape {
   readonly oneOf?: readonly string[];
   /** The shape that replaces this one, by the value of `kind`. */
   readonly byKind?: Readonly<Record<string, string>>;
-  /** Prefix of the names of the shapes of its version. */
+  /** The version's prefix of shape names. */
   readonly prefix: string;
 }
 
@@ -56,7 +56,7 @@ const states = [
   .join("|");
 const flow = "refreshUrl?: text, scopes?: text{}";
 
-/** Responses of A2A 1.0 (§4, `a2a.proto`). Independent of Parley's schemas, so that a mistake in those is detected. */
+/** Responses of A2A 1.0 (§4, `a2a.proto`). Independent of Parley's schemas, so that a mistake in the schemas is detected. */
 const shapesV1: ShapeTable = {
   ...sharedShapes,
   Task: `
@@ -161,7 +161,7 @@ const shapesV03Proto: ShapeTable = {
     taskId: nonEmpty, contextId: nonEmpty, status: TaskStatus, final?: flag, metadata?: object`,
 };
 
-/** Shapes of 1.0 have the names of the specification. Those of 0.3 have the prefix `0.3/`. */
+/** 1.0 shapes have the names of the specification. 0.3 shapes have the prefix `0.3/`. */
 const shapes: ReadonlyMap<string, Shape> = new Map([
   ...shapesIn(shapesV1, ""),
   ...shapesIn(shapesV03, "0.3/"),
@@ -267,7 +267,7 @@ function fieldProblem(
 function typeProblem(type: string, prefix: string, value: Json, path: string): ShapeProblem | undefined {
   const scalar = Object.hasOwn(scalars, type) ? scalars[type] : undefined;
   if (scalar !== undefined) return scalar[0](value) ? undefined : { path, expected: scalar[1], value };
-  // A version without its own shape uses that of 1.0.
+  // A version without its own shape uses the 1.0 shape.
   const shape = [prefix + type, type].find((name) => shapes.has(name));
   if (shape !== undefined) return shapeProblem(shape, value, path);
   const names = type.split("|");

@@ -112,7 +112,7 @@ export interface TestReport {
   readonly skipped?: Skipped;
   /** Set if `result` is `fail` or `error`. */
   readonly failure?: Failure;
-  /** What the runner checked, if the test leaves the check to the runner. */
+  /** The runner's own check, if the test leaves the check to the runner. */
   readonly reading?: string;
   /** The results of its steps. */
   readonly steps: readonly StepReport[];
@@ -279,7 +279,7 @@ export function describeVerdict({ result, asked, held, broken, notAsked }: Verdi
 export interface ReporterOptions {
   /** Whether the text has ANSI colors. Default: false. */
   readonly color?: boolean;
-  /** Names of the options in reasons. Default: those of `ConformOptions`. */
+  /** Names of the options in reasons. Default: the names in `ConformOptions`. */
   readonly optionNames?: Readonly<Partial<Record<MissingOption, string>>>;
 }
 

@@ -130,7 +130,7 @@ const delivered =
     steps: [...renamed(test.steps), deliveries({ until: lastDelivery, each })],
   });
 
-/** Some official files refer to the step `create` as `create-task`. */
+/** Some official files use the name `create-task` for the step `create`. */
 function renamed(steps: readonly Step[]): readonly Step[] {
   return JSON.parse(JSON.stringify(steps).replaceAll("create-task", "create")) as readonly Step[];
 }
@@ -267,7 +267,7 @@ function checkOf(test: Pick<Test, "id" | "tags">): Check | undefined {
   return isSpecial(test) && Object.hasOwn(checks, test.id) ? checks[test.id] : undefined;
 }
 
-/** What the runner checks instead of a test's steps. undefined: the steps run unchanged. */
+/** The runner's check that replaces a test's steps. undefined: the steps run unchanged. */
 export function readingOf(test: Pick<Test, "id" | "tags">): string | undefined {
   return checkOf(test)?.[0];
 }

@@ -30,7 +30,7 @@ export interface A2uiClientCapabilities {
   readonly inlineCatalogs: readonly A2uiCatalog[];
 }
 
-/** Checks `params`. Members of later versions pass. */
+/** Checks `params`. Allows unknown members, which later versions may add. */
 export const checkParams: Check = object(
   {},
   { supportedCatalogIds: list(text), acceptsInlineCatalogs: flag },
@@ -80,7 +80,7 @@ function isCatalog(value: JsonValue): value is A2uiCatalog {
   return isJsonObject(value) && typeof value["catalogId"] === "string";
 }
 
-/** `a2uiClientCapabilities` with the capabilities of this version beside other versions'. */
+/** Sets the capabilities of this version in `a2uiClientCapabilities`, and keeps other versions' capabilities. */
 export function writeCapabilities(
   version: A2uiVersion,
   { supportedCatalogIds, inlineCatalogs }: A2uiClientCapabilities,
@@ -92,7 +92,7 @@ export function writeCapabilities(
   return key === undefined ? { ...others, ...own } : { ...others, [key]: own };
 }
 
-/** A catalog that both sides have. */
+/** A catalog that both sides support. */
 export interface A2uiNegotiated {
   /** Its id. */
   readonly catalogId: string;

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
 import { isJsonList, isJsonObject } from "../shared/values.ts";
 import type { A2uiEntry08 } from "./messages.ts";
 
-/* The data model of a surface: JSON whose values are set by JSON pointers. */
+/* The data model of a surface: JSON whose values are addressed by JSON pointers. */
 
 const maxSteps = 64;
 /** Largest index that may be set. Unset items before it are `null`. */
@@ -181,7 +181,7 @@ const maxVersions = 32;
 
 /**
  * An immutable map. Creating its next version costs only the changes. All versions share the map of the newest one; an older
- * version stores the values that the next one replaced, and a link to it. Keys are never removed, so the keys of an older
+ * version links to the next version, and stores the values that it replaced. Keys are never removed, so the keys of an older
  * version come first.
  */
 export class GrowingMap<Value extends object> implements ReadonlyMap<string, Value> {

@@ -50,7 +50,7 @@ export interface A2uiServerMessage08 {
   };
   /** Adds or replaces components. */
   readonly surfaceUpdate?: { readonly surfaceId: string; readonly components: readonly A2uiComponent08[] };
-  /** Replaces the data at a path; without a path, all of it. */
+  /** Replaces the data at a path; without a path, all data. */
   readonly dataModelUpdate?: {
     readonly surfaceId: string;
     readonly path?: string;

@@ -10,7 +10,7 @@ import { serverMessage, type Check, type Fault } from "./schemas.ts";
 
 const maxDepth = 64;
 
-/** Maximum number of problems of an event: it may have a million invalid messages. */
+/** Maximum number of problems of an event, which may have a million invalid messages. */
 export const maxProblems = 100;
 
 const kinds08 = ["beginRendering", "surfaceUpdate", "dataModelUpdate", "userAction"];
@@ -162,7 +162,7 @@ function partWith(version: A2uiVersion, check: Check, maxBytes: number, data: Js
 
 /* Outgoing messages of an agent, which may come from a model. */
 
-/** Where dropped messages are logged. */
+/** The logger for dropped messages, and the fields of its records. */
 export interface DropLog {
   readonly logger: Logger;
   readonly uri: string;
@@ -172,7 +172,7 @@ export interface DropLog {
 /** Longest path in a log entry, in characters: member names may be a megabyte long. */
 const longestPath = 200;
 
-/** Logs only the first dropped messages, since there may be any number. */
+/** Logs only the first dropped messages, because there may be any number. */
 export function report({ logger, ...facts }: DropLog, text: string, problems: readonly A2uiProblem[]): void {
   for (const { path, message } of problems.slice(0, 5)) {
     logger.warn(text, { ...facts, path: path.slice(0, longestPath), problem: message });
@@ -184,7 +184,7 @@ interface RightEvent {
   readonly problems: readonly A2uiProblem[];
 }
 
-/** Drops invalid messages from an event. Events of another agent pass unchanged, since clients check them anyway. */
+/** Drops invalid messages from an event. Events of another agent pass unchanged, because clients check them anyway. */
 export function onlyRight(version: A2uiVersion, maxBytes: number, event: AppendedEvent): RightEvent {
   if (event.kind === "delegated") return { event, problems: [] };
   const content = event.kind === "artifact" ? event.artifact : event.message;
@@ -195,7 +195,7 @@ export function onlyRight(version: A2uiVersion, maxBytes: number, event: Appende
   return { event: { ...event, [event.kind === "artifact" ? "artifact" : "message"]: right }, problems };
 }
 
-/** A part without valid messages remains as an empty list: an artifact has at least one part. */
+/** A part without valid messages remains as an empty list, because an artifact has at least one part. */
 function rightPart(version: A2uiVersion, maxBytes: number, part: Part) {
   if (!isPartOf(version, part)) return { part, problems: [] };
   const { messages, problems } = readParts<JsonObject>(version, serverMessage[version], maxBytes, [part]);
@@ -204,9 +204,9 @@ function rightPart(version: A2uiVersion, maxBytes: number, part: Part) {
 
 /* Incoming messages of a client. */
 
-/** The messages of one message or one artifact. */
+/** The A2UI messages of one A2A message or one artifact. */
 export interface A2uiPiece<Version extends A2uiVersion = A2uiVersion> {
-  /** Which message or artifact it is. */
+  /** The message or artifact that contains them. */
   readonly source: string;
   /** Whether they continue the same artifact. */
   readonly append: boolean;
@@ -252,7 +252,7 @@ export function readEvent<Version extends A2uiVersion>(
   };
 }
 
-/** Yields the task's earlier messages, then its artifacts, then its status: a task does not record their order. */
+/** Yields the task's earlier messages, then its artifacts, then its status, because a task does not record their order. */
 function sourcesOf({ message, task, statusUpdate, artifactUpdate }: StreamResponse): readonly Source[] {
   if (artifactUpdate !== undefined) {
     const { taskId, artifact, append = false } = artifactUpdate;

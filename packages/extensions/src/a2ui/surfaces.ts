@@ -20,11 +20,11 @@ export interface A2uiSurface {
   readonly catalogId?: string;
   /** Whether it can be shown: its root component exists. */
   readonly isReady: boolean;
-  /** Id of its root component; `root` from 0.9. */
+  /** Id of its root component; always `root` from 0.9 on. */
   readonly root?: string;
   /** Its theme: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
   readonly theme?: JsonObject;
-  /** Whether each message to the agent has the surface's data. */
+  /** Whether each message to the agent includes the surface's data. */
   readonly sendDataModel: boolean;
   /** Its components by id. */
   readonly components: ReadonlyMap<string, A2uiComponent | A2uiComponent08>;
@@ -81,7 +81,7 @@ export function clientDataModel(version: string, { byId }: A2uiSurfaces): JsonOb
   return { version, surfaces: Object.fromEntries(wanted.map(({ surfaceId, dataModel }) => [surfaceId, dataModel])) };
 }
 
-/* From the messages of an agent to surfaces. */
+/* Applies the messages of an agent to surfaces. */
 
 /** Options of `reduceSurfaces()`. */
 export interface ReduceOptions {
@@ -102,15 +102,15 @@ export interface ReducedSurfaces {
 
 const defaultMaxBytes = 32 * 1024 * 1024;
 const maxSeen = 1000;
-/** Maximum number of surfaces: each call copies their map. */
+/** Maximum number of surfaces. Limited, because each call copies their map. */
 const maxSurfaces = 1000;
-/** Longest name of a source, in characters: agents choose the ids in it. */
+/** Longest name of a source, in characters. Limited, because agents choose the ids in it. */
 const longestSource = 2200;
 
 /**
  * Applies the messages of an event or a list to surfaces. A message that cannot be applied is dropped as a whole.
- * Surfaces are immutable, so a renderer can compare before and after. Apply user input as a list, for example of
- * `updateDataModel`. An event with a whole task does not undo the input: only new messages of the task are applied.
+ * Surfaces are immutable, so a renderer can compare before and after. Apply user input as a list of messages, such as
+ * `updateDataModel`. An event with a whole task does not undo the input, because only new messages of the task are applied.
  *
  * @example
  * ```ts

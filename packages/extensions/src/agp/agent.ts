@@ -51,7 +51,7 @@ export interface GatewayAgentOptions
  * caller's answers. A delegation is split, and its parts run concurrently.
  *
  * If the agent of a route is unreachable, or rejects an intent before it begins (`DelegationFailed.untaken`), the next
- * route is tried, up to three. An intent that an agent may have accepted goes to no other.
+ * route is tried, up to three. An intent that an agent may have accepted is not sent to another agent.
  *
  * @example
  * ```ts
@@ -89,7 +89,7 @@ type AnyTurn = Pick<
   "message" | "number" | "logger" | "delegate" | "all" | "completed" | "failed" | "reply" | "artifact"
 >;
 
-/** Does not name the path: clients must not learn it. */
+/** Does not name the path, because clients must not learn it. */
 const unreachable = "The agent of this route cannot be reached.";
 
 async function* passOn(
@@ -153,7 +153,7 @@ async function* delegated(
   return undefined;
 }
 
-/** Whether no agent has begun. An error of AGP counts, too: the agent was a gateway that found no route. */
+/** Whether no agent has begun. An AGP error counts, too, because the agent was then a gateway that found no route. */
 function isUntaken({ untaken, cause }: DelegationFailed): boolean {
   return untaken || Object.values(agpErrors).some((error) => error.is(cause));
 }

@@ -82,10 +82,10 @@ export const viaKey: string = `${agpUri}/via`;
 const pathsKey = `${agpUri}/paths`;
 const alternativesKey = `${agpUri}/alternatives`;
 
-/** Maximum number of alternative routes per intent and per message: a task has a limited number of delegations. */
+/** Maximum number of alternative routes per intent and per message. Limited, because a task has a limited number of delegations. */
 const maxAlternatives = 3;
 const maxAlternativesInAll = 32;
-/** Maximum total length of the alternatives, in characters: they are stored with the message. */
+/** Maximum total length of the alternatives, in characters. Limited, because they are stored with the message. */
 const longestAlternatives = 16 << 10;
 
 /**

@@ -17,10 +17,10 @@ import type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer }
 import { type Route, RouteTable } from "./table.ts";
 import type { AgpTypes } from "./extension.ts";
 
-/** Minimum time between refreshes, in milliseconds: callers must not make a gateway call others all the time. */
+/** Minimum time between refreshes, in milliseconds, so that callers cannot make a gateway call others all the time. */
 const cooldown = 10_000;
 
-/** Longest time between rounds of announcements, in milliseconds: a day. A timer of more than 24 days would fire at once. */
+/** Longest time between rounds of announcements, in milliseconds: a day. A timer of more than 24 days would fire immediately. */
 const longestWait = 24 * 60 * 60_000;
 
 /**
@@ -82,7 +82,7 @@ class Gateway implements AgentGateway {
     const { path, via = [], expires_in: asked = Infinity, sequence } = request;
     const announcement = checked(request.announcement);
     if (by !== undefined) await this.#mustAnnounce(by, request);
-    // It looped or passed too many gateways: the known routes are at least as good.
+    // It looped, or passed too many gateways. The known routes are at least as good.
     if (via.includes(this.name) || via.length >= this.maxHops) return { accepted: false };
     const lifetime = Math.min(this.#lifetime, asked * 1000);
     const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime, sequence });
@@ -182,7 +182,7 @@ class Gateway implements AgentGateway {
     return by === undefined || this.#options.transit === true;
   }
 
-  /** The routes to announce: only the cheapest to each capability, since peers know this gateway by one path. */
+  /** The routes to announce: only the cheapest to each capability, because peers know this gateway by one path. */
   #told(capability?: string): readonly Route[] {
     return cheapest(this.#table.live(capability).filter(({ by }) => this.#isTold(by)));
   }
@@ -245,7 +245,7 @@ class Gateway implements AgentGateway {
     return (this.#sequence = Math.max(this.#sequence + 1, this.#clock.now()));
   }
 
-  /** Calls the peers that a route has not passed. */
+  /** Calls the peers through which a route has not passed. */
   async #each(
     { via, capability }: Pick<Route, "via" | "capability">,
     call: (peer: GatewayPeer) => Promise<unknown>,

@@ -55,7 +55,7 @@ export interface AgentGatewayOptions {
   readonly peers?: readonly GatewayPeer[];
   /** Whether peers also learn routes of others, so that intents pass through this gateway. Default false. */
   readonly transit?: boolean;
-  /** Extra cost of other announcers' routes in announcements to peers. Default 0. */
+  /** Cost added to other announcers' routes when they are announced to peers. Default 0. */
   readonly transitCost?: number;
   /** Largest table, in bytes. Default 1 MiB. Each announcer may use a quarter. */
   readonly tableBytes?: number;

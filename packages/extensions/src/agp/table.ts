@@ -34,7 +34,7 @@ export interface TableBounds {
 
 interface Row extends Route {
   readonly sequence: number | undefined;
-  /** Withdrawn. Kept until it would have expired, so that a late older announcement does not bring it back. */
+  /** Withdrawn. Kept until it would have expired, so that an older announcement that arrives late does not restore it. */
   readonly isGone?: true;
   /** Expiry in monotonic time. */
   readonly expires: number;
@@ -163,7 +163,7 @@ export class RouteTable {
     return this.#bytes + more <= bytes && (by === undefined || own <= bytesPerAnnouncer);
   }
 
-  /** Drops expired routes if the table is full. Otherwise they distinguish a stale table from an unknown capability. */
+  /** Drops expired routes, but only if the table is full, because they distinguish a stale table from an unknown capability. */
   #dropExpired(): void {
     for (const rows of this.#rows.values()) for (const row of rows.values()) if (this.#isOver(row)) this.#drop(row);
   }

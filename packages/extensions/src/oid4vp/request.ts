@@ -13,7 +13,7 @@ import {
 } from "@parley/a2a/internal/model/schema";
 import { atMost, fitting, text } from "../shared/values.ts";
 
-/* Which links may invoke a wallet. They are untrusted, so only known schemes pass. */
+/* Checks which links may invoke a wallet. Links are untrusted, so only known schemes pass. */
 
 /** Schemes of wallets: OID4VP 1.0 §13.1.2, its profile HAIP 1.0, and ISO/IEC 18013-7 Annex B. */
 const usualWalletSchemes: readonly string[] = ["openid4vp", "haip-vp", "mdoc-openid4vp"];
@@ -33,7 +33,7 @@ const neverSchemes =
 
 const schemeName = /^[a-z][a-z0-9+.-]{0,99}$/;
 
-/** The characters of a URI (RFC 3986 §2): programs treat spaces and backslashes differently. */
+/** The characters of a URI (RFC 3986 §2), and no others, because programs treat spaces and backslashes differently. */
 const uriText = /^[a-z][a-z0-9+.-]*:[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/i;
 
 /** Whether a URI leads to a web server with a host: `https:path` is relative in a page. */
@@ -84,7 +84,7 @@ export const oid4vpUri = "https://github.com/a2aproject/experimental-ext-oid4vp-
 export interface Oid4vpRequest {
   /** Client identifier of the verifier, the same as in the request. */
   readonly client_id: string;
-  /** Where the wallet gets the request, or the URI that invokes it, such as `https://…` or `openid4vp://…`. */
+  /** The URL of the request, or a URI that invokes the wallet, such as `https://…` or `openid4vp://…`. */
   readonly request_uri?: string;
   /** The request itself. */
   readonly request?: JsonObject;

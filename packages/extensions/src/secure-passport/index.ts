@@ -77,7 +77,7 @@ export {
   type VerifyPassportOptions,
 } from "./signature.ts";
 
-/** A passport as an agent gets it: a copy. */
+/** A copy of a passport, for the agent. */
 export interface Passport extends Omit<CallerContext, "signature"> {
   /** Whether the signature proves the client's identity, for this agent and this message. */
   readonly verified: boolean;
@@ -115,7 +115,7 @@ export interface SecurePassportOptions {
    * Default false: such passports have `verified: false`.
    */
   readonly require?: boolean;
-  /** Names of the agent that a passport may be for. Default: the addresses of its card, with their tenants. */
+  /** Names of the agent that a passport may have as its audience. Default: the addresses of its card, with their tenants. */
   readonly audience?: readonly string[];
   /** Remembers used passports. Default: in memory, 4 MiB. */
   readonly nonces?: PassportNonces;

@@ -43,7 +43,7 @@ export interface SignPassportOptions {
  * Why a passport is not verified.
  *
  * - `unsigned`: it has no signature.
- * - `unreadable`: the signature has another form, such as that of the public sample.
+ * - `unreadable`: the signature has another form, such as the public sample's.
  * - `untrusted`: the key does not belong to the client.
  * - `outdated-key`: the key has expired or was revoked.
  * - `invalid`: the signature does not match.
@@ -96,7 +96,7 @@ export interface VerifyPassportOptions {
   readonly clock?: Clock;
 }
 
-/** `typ` of the header: other signatures of the same key must not count as passports. */
+/** `typ` of the header, so that other signatures of the same key do not count as passports. */
 const type = "passport+jws";
 
 /** Longest signature, in characters. */

@@ -31,7 +31,7 @@ export interface PassportTrust {
   ): PassportKey | readonly PassportKey[] | undefined | Promise<PassportKey | readonly PassportKey[] | undefined>;
 }
 
-/** How key sets are read from URLs. */
+/** Options for reading key sets from URLs. */
 export interface PassportKeysOptions {
   /** Which addresses may be called. Default: public addresses, and addresses of the named key sets. */
   readonly net?: NetPolicy;
@@ -171,7 +171,7 @@ export function memoryNonces(options: MemoryNoncesOptions = {}): PassportNonces 
     return before + own <= Math.min(1, bytesPerClient / bytes) * left;
   }
 
-  /** Drops expired passports; at most once a second, since it scans all. */
+  /** Drops expired passports. At most once a second, because it scans all. */
   function forget(now: number): void {
     // The wall clock may jump forward and back.
     if (clock.elapsed() < nextWalk) return;

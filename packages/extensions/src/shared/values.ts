@@ -58,7 +58,7 @@ export function isJsonList(value: unknown): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 
-/** A value whose type is an interface as JSON. Interfaces have no index signature. */
+/** Types a value as JSON. Only needed if its type is an interface, because interfaces have no index signature. */
 export function jsonOf<T extends JsonLike<T> & object>(value: T): JsonObject {
   return value as JsonObject;
 }

@@ -129,7 +129,7 @@ export type TaskSearchExtension = DefinedExtension<typeof taskSearchUri, TaskSea
 
 /**
  * The Task Search extension: full text search in the caller's own tasks. It needs a store with full text search, such
- * as `memoryStore()` and those of `@parley/sql`.
+ * as `memoryStore()` and the stores of `@parley/sql`.
  *
  * @example
  * ```ts

@@ -33,7 +33,7 @@ function isTime(text: string): boolean {
   // RFC 3339 has leap seconds, JavaScript does not.
   const whole = `${minute}${second === "60" ? "59" : second}.000Z`.toUpperCase();
   const time = Date.parse(whole);
-  // Engines accept days that a month does not have, as days of the next one.
+  // Engines accept days that a month does not have, as days of the next month.
   return !Number.isNaN(time) && new Date(time).toISOString() === whole;
 }
 

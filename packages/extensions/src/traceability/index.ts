@@ -30,7 +30,7 @@ const key = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/tracea
 
 /**
  * Where a trace is written. `message`: into metadata of the message that ends the turn (specification). `statusUpdate`:
- * into metadata of the event that ends it, and so of the task (sample).
+ * into metadata of the event that ends the turn, and so also of the task (sample).
  */
 export type TracePlace = "message" | "statusUpdate";
 
@@ -41,11 +41,11 @@ export interface TraceabilityOptions {
   /** Where to write traces. An event without a message always uses `statusUpdate`. Default: both. */
   readonly places?: readonly [TracePlace, ...TracePlace[]];
   /**
-   * Largest trace, in bytes of JSON. Default 64 KiB. Beyond it steps lose their parameters, and further steps are
+   * Largest trace, in bytes of JSON. Default 64 KiB. Above it, steps lose their parameters, and further steps are
    * omitted.
    */
   readonly maxBytes?: number;
-  /** Describes an error in the trace. Default: its name, since messages may contain secrets. */
+  /** Describes an error in the trace. Default: its name, because messages may contain secrets. */
   readonly describeError?: (error: unknown) => string;
   /** Decides who gets traces, which reveal how an agent works. Default: any caller that requests them. */
   readonly allow?: (call: ActivatingCall) => boolean;
@@ -160,7 +160,7 @@ function watchOf(
         ...(state !== undefined && { attributes: { state } }),
       });
       if (event.message === undefined && (state === undefined || !isTerminal(state))) return undefined;
-      // Before the delegation ends: a later attempt does not see its end again.
+      // Ends the step before the delegation ends, because a later attempt does not see that end again.
       if (event.message !== undefined || state === "TASK_STATE_COMPLETED") step.end();
       const [row, value] = recorder.row;
       // Storing it fails only if the turn has ended.

@@ -164,7 +164,7 @@ export class TraceRecorder implements Trace {
     }
   }
 
-  /** The row if it changed. In a later attempt always the row, since repeated events store no rows. */
+  /** The row, if it changed. A later attempt always returns the row, because repeated events store no rows. */
   takeRow(): readonly [key: string, value: string] | undefined {
     if (!this.#isChanged) return undefined;
     this.#isChanged = this.#init.attempt > 1;

@@ -194,7 +194,7 @@ function present(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }
 
-/** The shape of a written trace: that of the sample, or of the specification. */
+/** The shape of a written trace: the sample's, or the specification's. */
 export type TraceShape = "sample" | "specification";
 
 /** A trace as JSON. */

@@ -63,7 +63,7 @@ export class Charge<Result, Order> {
     return result;
   }
 
-  /** The order that was paid for, not the one of this turn. */
+  /** The order that was paid for, not this turn's order. */
   get #order(): Order {
     return this.#rows.order(this.#id) as Order;
   }

@@ -185,9 +185,9 @@ interface Verifying {
   readonly id: string;
 }
 
-/** How long a nonce is reserved if the payment does not expire, in milliseconds. */
+/** Milliseconds for which a nonce is reserved if the payment does not expire. */
 const usualHold = 30 * 24 * 60 * 60_000;
-/** A nonce stays reserved after its payment has expired, since clocks differ. */
+/** A nonce stays reserved after its payment has expired, because clocks differ. */
 const grace = 60 * 60_000;
 
 /**

@@ -90,7 +90,7 @@ export function isOver({ maxTimeoutSeconds }: PaymentRequirements, offeredAt: nu
   return maxTimeoutSeconds !== undefined && now > offeredAt + maxTimeoutSeconds * 1000;
 }
 
-/** How the option that the wallet repeats differs from the offer. */
+/** The difference between the option that the wallet repeats and the offer. */
 function differs(accepted: PaymentRequirements, option: PaymentRequirements): PaymentProblem | false {
   for (const name of ["scheme", "network", "asset", "payTo", "resource", "maxTimeoutSeconds"] as const) {
     const given = accepted[name];
@@ -122,7 +122,7 @@ function expired(reason: string): PaymentProblem {
   return { code: "EXPIRED_PAYMENT", reason };
 }
 
-/** The claims of a payment: all claims of an EIP-3009 authorization; of any other form, only its unique part. */
+/** The claims of a payment: all claims of an EIP-3009 authorization; for any other form, only the unique part. */
 async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | PaymentProblem> {
   const { authorization } = payload;
   if (authorization === undefined) return { nonce: await digestOf(signedPart(payload)) };
@@ -170,7 +170,7 @@ function plainNonce(nonce: string): string {
   return /^[\da-f]+$/i.test(digits) ? BigInt(`0x${digits}`).toString(16) : nonce;
 }
 
-/** The unique part of a payment of an unknown form. Unsigned members are excluded, because they would make it a different payment. */
+/** The unique part of a payment of an unknown form. Excludes unsigned members: changing them would make it look like a different payment. */
 function signedPart(payload: JsonObject): JsonValue {
   return signedParts(payload)[0] ?? payload;
 }
@@ -208,7 +208,7 @@ export async function nonceNames(
   { payer = "", nonce }: PaymentFacts,
 ): Promise<readonly string[]> {
   const { authorization, signature: _, ...others } = payload;
-  // A payload with only an authorization is unique by it. With further members, a facilitator may ignore `authorization`.
+  // A payload with only an authorization is unique by its nonce. If it has other members, a facilitator may ignore `authorization`.
   const isPlain = authorization !== undefined && Object.keys(others).length === 0;
   const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(digestOf));
   const names = [

@@ -213,7 +213,7 @@ async function kept(ledger: PaymentLedger, name: string, payment: SentPayment, t
   }
 }
 
-/** A task is identified by agent and id: another agent may use the same id. */
+/** A task is identified by agent and id, because another agent may use the same id. */
 function agentOf({ card }: PayingClient): string {
   return card.supportedInterfaces[0]?.url ?? card.name;
 }
@@ -246,7 +246,7 @@ async function sent(
   options: CallOptions,
 ): Promise<Paid> {
   const { task: answered } = await client.sendMessage({ message }, options);
-  // An agent may answer early.
+  // If the agent answers while the task is still active, wait for the task.
   const isOver = answered !== undefined && stateKinds[answered.status.state] !== "active";
   const task = isOver ? answered : await client.waitFor(id, options);
   return { task, requirements, receipts: readPayment(task)?.receipts ?? [] };

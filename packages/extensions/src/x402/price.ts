@@ -8,7 +8,7 @@ export const call = "charge()";
 
 /** One way to pay. Omitted members have defaults. */
 export interface PaymentOption extends Omit<PaymentRequirements, "scheme" | "resource"> {
-  /** How it is paid. Default `exact`. */
+  /** The payment scheme. Default `exact`. */
   readonly scheme?: string;
   /** The purchased good, such as the id of a skill or a URL. Facilitators require it. */
   readonly resource: string;
@@ -71,10 +71,10 @@ export function optionOf(option: PaymentOption): PaymentRequirements {
   return { scheme: "exact", description: "", mimeType: "application/json", maxTimeoutSeconds: 600, ...option };
 }
 
-/** Largest options and cart, in bytes. Their row also stores the payment, and has them twice once paid. */
+/** Maximum size of the options and the cart, in bytes. Their row also stores the payment, and contains them twice after the payment. */
 const maxBytes = 8 << 10;
 
-/** Largest order, in bytes: it is stored in a row. */
+/** Largest order, in bytes. Limited, because it is stored in a row. */
 const maxOrder = 16 << 10;
 
 /** @throws A2AError `InvalidAgentResponse` for a mistake of the agent. */
@@ -125,7 +125,7 @@ export class PaymentRequired extends MessageRefused {
 }
 
 /**
- * Does the work of a charge. If it asks a question, the turn ends; the next one repeats the work with the verified
+ * Does the work of a charge. If it asks a question, the turn ends, and the next turn repeats the work with the verified
  * payment.
  */
 export async function* worked<Result, Order>(

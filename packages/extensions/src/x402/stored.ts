@@ -41,9 +41,9 @@ export interface StoredPayment {
 }
 
 const chargePrefix = "charge ";
-/** Each receipt has its own row, since one row cannot hold all of them. */
+/** Each receipt has its own row, because one row cannot hold all of them. */
 const receiptPrefix = "receipt ";
-/** An order has its own row: it is written once, and read by each run. */
+/** An order has its own row, because it is written once, and read by each run. */
 const orderPrefix = "order ";
 /** Maximum number of receipts of a task: every message about a payment has all of them. */
 export const maxReceipts = 20;

@@ -63,7 +63,7 @@ export type PaymentErrorCode = (typeof paymentErrorCodes)[number];
 
 /** One way to pay: `PaymentRequirements` of x402. */
 export interface PaymentRequirements {
-  /** How it is paid, such as `exact`. */
+  /** The payment scheme, such as `exact`. */
   readonly scheme: string;
   /** The network, such as `base`. */
   readonly network: string;
@@ -127,7 +127,7 @@ export interface PaymentReceipt {
 
 /**
  * Transitions of a payment (v0.1 §6.1, v0.2 §7.1). Two of them appear only in the specification's prose and the library: a payment that
- * cannot be verified fails at once (`PAYMENT_FAILED` in §7), and after a failure the agent may ask again (v0.1 §8, v0.2 §9).
+ * cannot be verified fails immediately (`PAYMENT_FAILED` in §7), and after a failure the agent may ask again (v0.1 §8, v0.2 §9).
  */
 export const paymentMoves: Readonly<Record<PaymentStatus, readonly PaymentStatus[]>> = {
   "payment-required": ["payment-rejected", "payment-submitted"],
@@ -146,7 +146,7 @@ export function mayMovePayment(from: PaymentStatus, to: PaymentStatus): boolean 
 /** The states that a caller sets; the agent sets all others. */
 export const clientStatuses: readonly PaymentStatus[] = ["payment-submitted", "payment-rejected"];
 
-/* Schemas of the metadata. `null` means absent: the Python library writes it. */
+/* Schemas of the metadata. `null` means absent, because the Python library writes it. */
 
 /** Maximum number of options in an offer. */
 export const maxOptions = 16;

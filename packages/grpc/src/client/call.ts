@@ -19,7 +19,7 @@ export interface ChannelOptions {
   readonly tls?: SecureClientSessionOptions;
   /**
    * Milliseconds of silence after which the server of an open call gets a ping; `false` sends none. Default: a little more
-   * than 5 minutes, since many servers refuse more frequent pings. A connection without calls is closed after the same
+   * than 5 minutes, because many servers refuse more frequent pings. A connection without calls is closed after the same
    * time, and does not keep the process running.
    */
   readonly keepAlive?: number | false;

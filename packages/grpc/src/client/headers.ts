@@ -58,7 +58,7 @@ export async function metadataOf(
 /** Maximum number of values of one header. Node ends calls with more than 128 headers, and counts each value. */
 const maxValues = 64;
 
-/** One value for each URI, since the SDK for Go does not split a list; a list if there are many. */
+/** One value per URI, because the SDK for Go does not split lists; a list if there are many. */
 function valuesOf(list: string): string | string[] {
   const uris = listOf(list);
   return uris.length > maxValues ? uris.join(", ") : uris;

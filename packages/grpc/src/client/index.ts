@@ -16,7 +16,7 @@ import { bindingOver, type Transport } from "./service.ts";
 
 /** Options of gRPC at a client. */
 export interface GrpcBindingOptions extends ChannelOptions {
-  /** Compresses requests with gzip above this many bytes. Default: never, since not every server can decompress. */
+  /** Compresses requests with gzip above this many bytes. Default: never, because not every server can decompress. */
   readonly compressAbove?: number;
 }
 
@@ -24,7 +24,7 @@ export interface GrpcBindingOptions extends ChannelOptions {
  * The gRPC binding of a client (A2A 1.0 §10 and 0.3): `connect(agent, { bindings: [grpcBinding()] })`. All clients with
  * this binding share one connection per address.
  *
- * `idleTimeout` does not apply: a gRPC stream sends nothing during silence. See `keepAlive`.
+ * `idleTimeout` does not apply, because an idle gRPC stream sends nothing. See `keepAlive`.
  *
  * @param codecs - The versions to speak. Default: all.
  */

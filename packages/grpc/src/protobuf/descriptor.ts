@@ -201,7 +201,7 @@ export function readSchema(files: readonly string[], additions: Additions = {}):
   const messageOf = (name: string): MessageType => {
     const found = messages.get(name);
     if (found !== undefined) return found;
-    // Well-known types need no table of fields, and Empty has none.
+    // Well-known types need no table of fields, and Empty has no fields.
     if (wellKnownOf(name) === undefined && name !== "google.protobuf.Empty")
       throw new TypeError(`No message ${name} in the files`);
     return declare(name);

@@ -25,7 +25,7 @@ import { ok, type FrameWriter, type Metadata } from "./framing.ts";
 
 /**
  * The codec of the requested version. Drafts of a version share its service. A call without a version uses the first
- * codec, since the service implies it, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
+ * codec, because the service implies the version, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
  */
 export function requestedCodec(host: ServerHost, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
   const named = requestedVersion(call, "") ?? (host.strictVersion ? versionOfSilence : undefined);

@@ -266,7 +266,7 @@ const decompress = promisify(gunzip);
 const tooLarge = (limit: number): A2AError => bodyTooLarge("Message", limit);
 
 /**
- * The message in a frame. A compressed message takes a promise, since another thread decompresses it.
+ * The message in a frame. For a compressed message it is a promise, because another thread decompresses it.
  *
  * @throws A2AError `RequestTooLarge` if it exceeds `limit` bytes after decompression.
  */

@@ -218,7 +218,7 @@ export class CallWriter {
     return this.#sink.closed || this.#deadline?.error !== undefined;
   }
 
-  /** Calls `run` when the writer closes, or at once if it is closed. `run` may be called twice. */
+  /** Calls `run` when the writer closes, or immediately if it is already closed. `run` may be called twice. */
   onClose(run: () => void): void {
     this.#sink.onClose(run);
     void this.#deadline?.passed.then(run);

@@ -66,7 +66,7 @@ export class WebFraming implements Framing {
   readonly #headers: Metadata;
   readonly #isText: boolean;
 
-  /** `contentType` is that of request and answer. `granted` holds the headers of CORS. */
+  /** `contentType` applies to request and answer. `granted` holds the headers of CORS. */
   constructor(contentType: string, granted: Metadata) {
     this.#isText = contentType.startsWith("application/grpc-web-text");
     this.#headers = { ...granted, "content-type": contentType, "cache-control": "no-store", "x-accel-buffering": "no" };

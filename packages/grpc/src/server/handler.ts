@@ -25,7 +25,7 @@ export interface GrpcHandler {
 /** A method, and the codec that encodes its errors. */
 interface Route {
   readonly method: Method;
-  /** The type of its requests, whose fields its errors name. Absent for methods outside A2A. */
+  /** The type of its requests, for errors that name a field. Absent for methods outside A2A. */
   readonly input?: MessageType;
   readonly codecFor: (call: Call) => Codec;
   /** Its own limits, if any. */
@@ -217,7 +217,7 @@ function kindOf(contentType: string): Kind {
 /** The answer to a request whose headers show that it is not a call. */
 function refusal(kind: Kind, { method, takesTrailers }: UniversalRequest): UniversalResponse | undefined {
   if (kind === "grpc" && takesTrailers !== true) {
-    // Usually a proxy speaks HTTP/1.1 to its servers.
+    // The usual cause is a proxy that speaks HTTP/1.1 to its servers.
     const body = "gRPC needs HTTP/2; over HTTP/1.1 there is gRPC-Web\n";
     return { status: 505, headers: { "content-type": "text/plain" }, body };
   }

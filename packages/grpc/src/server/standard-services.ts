@@ -179,7 +179,7 @@ class Index {
   /** A file and all its imports, transitively, in base64; empty for an unknown file. */
   withImports(name: string): readonly string[] {
     const names = new Set([name]);
-    // The loop also visits names added meanwhile.
+    // The loop also visits names that it adds.
     for (const each of names) for (const other of this.#files.get(each)?.file.dependency ?? []) names.add(other);
     return [...names].flatMap((each) => this.#files.get(each)?.base64 ?? []);
   }

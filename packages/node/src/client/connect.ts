@@ -15,14 +15,14 @@ import { nodeDialer, type DialerOptions } from "./dialer.ts";
 /** Options of `connect()` on Node. */
 export interface NodeConnectOptions<E extends string | AnyExtension = string> extends ConnectOptions<E> {
   /**
-   * The certificate of this client with its key, for schemes of mutual TLS (A2A 1.0 §4.5.6), and authorities to trust. The certificate
-   * is shown to the origins that get credentials, by all bindings. Replaces `fetch`. Default: none.
+   * The client's certificate and key for mutual TLS schemes (A2A 1.0 §4.5.6), and the authorities to trust. All bindings present the
+   * certificate, but only to origins that get credentials. Replaces `fetch`. Default: none.
    */
   readonly tls?: ClientTls;
 }
 
 /**
- * `connect` of `@parley/a2a`, also with gRPC if `@parley/grpc` is installed: for `connect(agent, { binding: "GRPC" })`, and for
+ * Like `connect` of `@parley/a2a`, but also calls over gRPC if `@parley/grpc` is installed: for `connect(agent, { binding: "GRPC" })`, and for
  * agents that speak only gRPC.
  *
  * @throws Error if the binding must be gRPC and `@parley/grpc` is not installed, in addition to the errors of `connect`.
@@ -31,7 +31,7 @@ export async function connect<E extends string | AnyExtension = string>(
   agent: string | URL | AgentCard | OlderCard,
   given: NodeConnectOptions<E> = {},
 ): Promise<Client<Extract<E, AnyExtension>>> {
-  // Loaded here, because a server that only serves does not need it.
+  // Loaded on demand, because a program that only serves does not need it.
   const client = await import("@parley/a2a/internal/client/index");
   const { tls, ...rest } = given;
   const origins = tls === undefined ? [] : originsOf(agent, rest);
@@ -47,7 +47,7 @@ export async function connect<E extends string | AnyExtension = string>(
   return client.connect(agent, options);
 }
 
-/** The options with a `fetch` that shows the certificate, and with the fact that the client has one. */
+/** Adds a `fetch` that presents the certificate, and a credential that tells the client that it has one. */
 async function withCertificate<E extends string | AnyExtension>(
   options: ConnectOptions<E>,
   tls: ClientTls,
@@ -60,7 +60,7 @@ async function withCertificate<E extends string | AnyExtension>(
   return { ...options, fetch, credentials: [...(options.credentials ?? []), certificateCredential()] };
 }
 
-/** The origins that get credentials, as `credentialOrigins` says. */
+/** The origins that get credentials, according to `credentialOrigins`. */
 function originsOf(
   agent: string | URL | AgentCard | OlderCard,
   { credentialOrigins }: Pick<ConnectOptions, "credentialOrigins">,
@@ -75,7 +75,7 @@ function urlsOn(agent: string | URL | AgentCard | OlderCard): readonly string[] 
   return agent.supportedInterfaces.map(({ url }) => url);
 }
 
-/** A gRPC binding that shows a certificate only to some origins. */
+/** A gRPC binding that presents the certificate only to some origins. */
 function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: readonly string[]): ClientBinding {
   const known = make(undefined, { tls });
   const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
@@ -92,7 +92,7 @@ function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: rea
 /** A client certificate, and the authorities that a client trusts. */
 export type ClientTls = NonNullable<DialerOptions["tls"]>;
 
-/** A `fetch` that shows a client certificate only to some origins (mutual TLS, RFC 8705). */
+/** A `fetch` that presents a client certificate only to some origins (mutual TLS, RFC 8705). */
 function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
   const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
   const known = nodeDialer({ tls });
@@ -104,7 +104,7 @@ function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike
   };
 }
 
-/** The dialer follows no redirect: a certificate is for the origin that the user named. Only gRPC-Web sends bytes. */
+/** The dialer does not follow redirects, because a certificate is only for the origin that the user named. Only gRPC-Web sends bytes. */
 function dialInit({ method, headers, body, signal }: FetchInit) {
   if (body !== undefined && typeof body !== "string") throw new TypeError("Bytes cannot be sent with a certificate");
   return { method, headers, signal, ...(body !== undefined && { body }) };

@@ -27,8 +27,8 @@ export interface DialerOptions {
  * address a moment later. The `Host` header and the check of the certificate use the host name.
  *
  * Reuses a connection only for the same origin at the same set of checked addresses, so never for a name that now resolves to
- * other addresses. The server may close the connection at that moment. A GET or HEAD without any byte of an answer is then retried on
- * a new connection. Other requests are not: the call fails, because the server may have acted on the request.
+ * other addresses. If the server closes the connection at that moment, a GET or HEAD that has received no bytes is retried on a new
+ * connection. Other requests fail, because the server may have acted on them.
  */
 export function nodeDialer(options: DialerOptions = {}): Dialer {
   const { resolve = resolveBySystem, tls = {}, idleTimeout = 4_000 } = options;
@@ -129,7 +129,7 @@ function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
 /** Reason phrases that `Response` accepts. Other reason phrases are omitted, because they have no meaning for clients (RFC 9110 §15). */
 const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Bytes that wait for their reader before reading stops. Node's default is 16,384 pieces of any size. */
+/** Bytes to buffer before reading from the connection pauses. Node's default is 16,384 pieces of any size. */
 const waiting = new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 });
 
 /** The answer as a `Response`. Throws if that is not possible. */
@@ -167,16 +167,16 @@ interface Pinned {
 }
 
 /**
- * The key for reusing a connection: the origin, and the set of checked addresses. The TLS
- * options are those of the dialer, which has its own connections.
+ * The key for reusing a connection: the origin, and the set of checked addresses. It needs no TLS
+ * options, because each dialer has its own connections.
  */
 function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string {
   return [url.origin, ...addresses.map(({ address }) => address).sort()].join(" ");
 }
 
 /**
- * Idle connections of a dialer, kept open for another request. They are closed after a while, or a second before the server would close
- * them if it announces when. They do not keep the process alive.
+ * Idle connections of a dialer, kept open for another request. They are closed after a while; if the server announces when it would close
+ * them, a second earlier. They do not keep the process alive.
  */
 class KeptConnections {
   readonly #agents: Readonly<Record<string, HttpAgent>> | undefined;

@@ -9,8 +9,8 @@ import { portOf } from "../listen.ts";
 /** Options of `loopbackRedirect()`. */
 export interface LoopbackRedirectOptions {
   /**
-   * Opens a page for the user, or prints its URL. Default: the browser of the system. It is called with a URL of `https`, or of `http`
-   * on this machine, and must not pass it to a shell.
+   * Opens a page for the user, or prints its URL. Default: the system's browser. The URL is `https`, or `http` on this machine. Do not pass
+   * it to a shell.
    */
   readonly open?: (url: string) => void | Promise<void>;
   /** Port of the redirect. Default: a free one, which authorization servers allow for loopback addresses (RFC 8252 §7.3). */
@@ -22,8 +22,8 @@ export interface LoopbackRedirectOptions {
 }
 
 /**
- * Logs a user in by the browser of this machine: it listens on a loopback address until the authorization server sends the browser
- * back to it (RFC 8252 §7.3). It is for `authorizationCode()` of `@parley/a2a/credentials`.
+ * Logs in a user with the browser of this machine: listens on a loopback address until the authorization server redirects the browser
+ * there (RFC 8252 §7.3). For `authorizationCode()` of `@parley/a2a/credentials`.
  *
  * @example
  * ```ts
@@ -111,10 +111,10 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
 };
 
 /**
- * Opens a page in the browser of the system.
+ * Opens a page in the system's browser.
  *
- * @param url - A URL of `https`, or of `http` on this machine. Do not pass another URL that someone else chose.
- * @throws A2AError `Unauthenticated` if there is no program for it.
+ * @param url - A URL of `https`, or of `http` on this machine. Do not pass other URLs from untrusted sources.
+ * @throws A2AError `Unauthenticated` if the program that opens URLs cannot be started.
  */
 export async function openBrowser(url: string): Promise<void> {
   const [command, ...given] = openers[process.platform] ?? ["xdg-open"];

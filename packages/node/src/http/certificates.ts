@@ -11,7 +11,7 @@ export function isTls(socket: Socket): socket is TLSSocket {
   return (socket as Partial<TLSSocket>).encrypted === true;
 }
 
-/** The certificate that the other side of a connection has shown. `undefined`: none. */
+/** The certificate that the other side of a connection has presented. `undefined`: none. */
 export function certificateOf(socket: Socket): PeerCertificate | undefined {
   if (!isTls(socket)) return undefined;
   // After a renegotiation with another certificate Node reports its error, and leaves `authorized` as it was.

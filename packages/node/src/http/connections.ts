@@ -42,17 +42,17 @@ export class Connections {
     };
   }
 
-  /** Whether answers of HTTP/1.1 have `Connection: close`. */
+  /** Whether answers over HTTP/1.1 have `Connection: close`. */
   get last(): boolean {
     return this.#last;
   }
 
-  /** How many connections were accepted so far. */
+  /** Number of connections accepted so far. */
   get acceptedCount(): number {
     return this.#acceptedCount;
   }
 
-  /** Whether a connection is in its TLS handshake, or has made no request yet: its first request may be on the way. */
+  /** Whether any connection is still in its TLS handshake, or has made no request yet: its first request may be on the way. */
   get expectsRequest(): boolean {
     return this.#unused.size > 0 || this.#accepted.size > this.#open.size + this.#sessions.size + this.#released.size;
   }
@@ -130,7 +130,7 @@ export class Connections {
     for (const session of this.#sessions.keys()) if (!this.#unused.has(session)) session.close();
   }
 
-  /** Closes connections without a request as well, and accepts no more. */
+  /** Also closes connections that have made no request yet, and accepts no more. */
   drain(): void {
     this.#draining = true;
     this.#unused.clear();

@@ -16,7 +16,7 @@ export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 export interface Exchange extends UniversalRequest {
   /** The framework's facts about the caller, for `facts`. */
   framework?: FrameworkFacts | undefined;
-  /** The proxies whose headers count for `facts`. */
+  /** The proxies whose headers are used for `facts`. */
   proxies?: Proxies | undefined;
   /** Facts about the client. */
   readonly facts: ConnectionFacts;

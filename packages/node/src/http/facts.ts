@@ -7,7 +7,7 @@ import type { HeaderOf, Client, Proxies } from "./proxies.ts";
 export interface FactSources {
   /** Reads a header of the request. */
   header: HeaderOf;
-  /** The proxies whose headers count. Absent: no headers do. */
+  /** The proxies whose headers are trusted. Absent: no headers are. */
   readonly proxies?: Proxies | undefined;
   /** The framework's facts about the caller. */
   readonly framework?: FrameworkFacts | undefined;
@@ -22,7 +22,7 @@ export interface FrameworkFacts {
 }
 
 /**
- * The facts that a connection of Node has about the client, or about the client of a proxy that is trusted. Each is looked up
+ * Facts about the client of a Node connection, or, if the connection comes from a trusted proxy, about the proxy's client. Each is looked up
  * when it is read.
  */
 export class ConnectionFacts implements RequestFacts {

@@ -88,7 +88,7 @@ export class Http1Exchange implements Exchange {
     // Partial progress of a large write restarts the time. Node keeps all timeouts of one length behind one timer.
     this.#response.writeHead(status, own).setTimeout(stallTimeout, abortWhenStalled);
     const sink = new WritableSink(this.#response);
-    // A HEAD request needs no body: the writer releases its source immediately.
+    // A HEAD request needs no body, so the writer releases its source immediately.
     if (this.method === "HEAD") sink.close();
     else onGone(this.#incoming, this.#response, () => sink.close());
     return sink;
@@ -116,7 +116,7 @@ function abortWhenStalled(this: ServerResponse): void {
   if (this.writableLength > 0) this.destroy();
 }
 
-/** How long the rest of a rejected request is read and discarded, in milliseconds. */
+/** Milliseconds for which the rest of a rejected request is read and discarded. */
 const lingerTime = 2_000;
 
 /** The largest unread request body, in bytes, that is read to keep the connection. */
@@ -150,7 +150,7 @@ function onGone(incoming: IncomingMessage, response: ServerResponse, run: () => 
   if (response.destroyed || socket.destroyed) {
     run();
   } else if (response.socket !== null) {
-    // Not `once`: the event comes once anyway, and the wrapper of `once` takes two hundred bytes for each stream.
+    // Not `once`: the event is emitted only once anyway, and the wrapper of `once` takes two hundred bytes per stream.
     response.on("close", () => {
       if (!response.writableFinished) run();
     });

@@ -17,7 +17,7 @@ import type { Proxies } from "./proxies.ts";
 /** Longest time to receive a whole request, in milliseconds. */
 export const requestTimeout = 300_000;
 
-/** How long the rest of an answered request is read and discarded, in milliseconds. */
+/** Milliseconds for which the rest of an answered request is read and discarded. */
 const lingerTime = 2_000;
 
 /**
@@ -99,7 +99,7 @@ export class Http2Exchange implements Exchange {
     return new IncomingBody(stream, reader, asksFirst ? () => stream.additionalHeaders({ ":status": 100 }) : undefined);
   }
 
-  /** Ends a request that is not complete in time. Exempts gRPC: its requests may be streams for hours, with a limit per message. */
+  /** Ends a request that is not complete in time. Exempts gRPC, whose requests may be streams of hours, with a time limit per message. */
   #limitTime(): void {
     const stream = this.#stream;
     if (stream.readableEnded || stream.destroyed || this.#headers["content-type"]?.startsWith("application/grpc"))
@@ -139,7 +139,7 @@ export class Http2Exchange implements Exchange {
     const sink = new WritableSink(this.#stream);
     if (!this.#stream.closed) this.#respond(head, this.#headersOf(head), false);
     this.#abortWhenStalled(stallTimeout);
-    // A HEAD request needs no body: the writer releases its source immediately.
+    // A HEAD request needs no body, so the writer releases its source immediately.
     if (this.method === "HEAD") sink.close();
     else this.#onGone(() => sink.close());
     return sink;
@@ -164,7 +164,7 @@ export class Http2Exchange implements Exchange {
   }
 
   /**
-   * Discards the rest of the request. Shortly after the answer, the client is asked to stop (RFC 9113 §8.1). Sent immediately,
+   * Discards the rest of the request. Asks the client to stop (RFC 9113 §8.1), but only shortly after the answer: sent immediately,
    * this could arrive before the end of an answer that waits for the client.
    */
   #discardRequest(): void {

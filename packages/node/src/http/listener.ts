@@ -18,7 +18,7 @@ import type { Port, PortHandlers } from "./port.ts";
 import type { Proxies, TrustProxy } from "./proxies.ts";
 import type { Upgrades } from "./upgrade.ts";
 
-/** How answers are sent. */
+/** HTTP options of a server or mount. */
 export interface HttpOptions {
   /** Logs errors below the protocol. Default: no log. */
   readonly logger?: Logger;
@@ -34,14 +34,14 @@ export interface HttpOptions {
   readonly trustProxy?: TrustProxy;
 }
 
-/** A request of a server of Node. */
+/** A request of a Node server. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
-/** Options of `nodeListener`. `Incoming`: the request of the server. */
+/** Options of `nodeListener`. `Incoming`: the type of the server's requests. */
 export interface NodeListenerOptions<Incoming extends NodeRequest = NodeRequest> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
-   * once per request, when the principal is read.
+   * Returns the caller for `hostUser()` of `@parley/a2a/auth`, or a falsy value if no user is logged in. It is called at most once per request,
+   * when the principal is read.
    */
   readonly principal?: (incoming: Incoming) => HostPrincipal | Promise<HostPrincipal>;
 }
@@ -53,7 +53,7 @@ export type NodeListener<Incoming extends NodeRequest = NodeRequest> = (
 ) => void;
 
 /**
- * A listener for servers of Node that answers every request through `handle`. Never throws. If `trustProxy` is invalid, this
+ * A listener for Node servers that answers every request through `handle`. Never throws. If `trustProxy` is invalid, this
  * is logged immediately, and every request fails.
  */
 export function nodeListener<Incoming extends NodeRequest = NodeRequest>(
@@ -69,7 +69,7 @@ export function nodeListener<Incoming extends NodeRequest = NodeRequest>(
   };
 }
 
-/** The proxies of the options, which are loaded if there are any. */
+/** The proxies in the options. Their code is loaded only if there are any. */
 function proxiesOf({ trustProxy, logger = silentLogger }: HttpOptions): Promise<Proxies> | undefined {
   if (trustProxy === undefined) return undefined;
   const proxies = import("./proxies.ts").then((loaded) => new loaded.Proxies(trustProxy));
@@ -123,7 +123,7 @@ export class Responder {
     this.#isLast = isLast;
   }
 
-  /** How many requests have no answer yet. A streamed answer counts once it begins. */
+  /** Number of unanswered requests. A request with a streamed answer counts as answered once the stream begins. */
   get unansweredCount(): number {
     return this.#unansweredCount;
   }

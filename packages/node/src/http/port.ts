@@ -60,14 +60,14 @@ const http2Options = {
     // Four times the default of the protocol, so that a message with a file does not wait for a round trip every 64 KiB.
     initialWindowSize: 256 * 1024,
   },
-  // In MiB. Answers that wait for their readers count. At the limit, the server rejects further requests.
+  // In MiB, including answers that wait for their readers. At the limit, the server rejects further requests.
   maxSessionMemory: 128,
 };
 
 /** The flow-control window of a whole connection, in bytes. */
 const connectionWindow = 1024 * 1024;
 
-/** Decides which requests for an upgrade become one. Node 22.21 and newer call it. The types of Node 20 do not have it. */
+/** Decides which upgrade requests become upgrades. Node 22.21 and newer call it. The types of Node 20 lack it. */
 interface UpgradeOptions {
   shouldUpgradeCallback(incoming: IncomingMessage): boolean;
 }
@@ -116,7 +116,7 @@ export class Port {
 
   /** Takes a connection that another process has accepted. */
   take(socket: Socket): void {
-    // As the server does for connections that it accepts.
+    // The server sets the same for connections that it accepts.
     socket.allowHalfOpen = !(this.#front instanceof TlsServer);
     socket.setNoDelay(true);
     this.#front.emit("connection", socket);
@@ -128,7 +128,7 @@ export class Port {
     this.#http1.on("checkContinue", (incoming, response) => http1(incoming, response, true));
     this.#http2.on("stream", http2);
     this.#upgrades = upgrades;
-    // Without this listener Node answers requests for an upgrade as ordinary requests.
+    // Without this listener, Node answers upgrade requests as ordinary requests.
     if (upgrades !== undefined) {
       this.#http1.on("upgrade", (incoming, socket: Socket, head: Buffer) => {
         this.connections.release(socket);
@@ -138,7 +138,7 @@ export class Port {
         if (!socket.destroyed) this.#toHttp1(socket, withoutUpgrade(incoming, head));
       });
     }
-    // Starts the checks for slow headers, which Node starts when a server listens.
+    // Starts the checks for slow headers. Node itself starts them only when a server listens.
     this.#http1.emit("listening");
     this.#front.on("error", (cause) => logger.error("Failed to accept a connection", { cause }));
   }
@@ -251,7 +251,7 @@ function stayPaused(this: Socket): void {
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Reads the first bytes of a connection without TLS until they tell HTTP/2 from HTTP/1.1, and puts them back. Most clients
+ * Reads the first bytes of a connection without TLS until they distinguish HTTP/2 from HTTP/1.1, and puts them back. Most clients
  * send enough in one packet, some send single bytes. Closes a connection that has not sent enough after `timeout` milliseconds,
  * because no server watches it yet.
  */

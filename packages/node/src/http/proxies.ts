@@ -16,7 +16,7 @@ export interface TrustProxyOptions {
   readonly headers?: "x-forwarded" | "forwarded";
   /**
    * The header with the client's certificate, in lower case: `client-cert` (RFC 9440), `x-forwarded-client-cert` (Envoy), or
-   * a header with the certificate in PEM or base64, such as `x-ssl-client-cert`. They must check the certificate, and remove
+   * a header with the certificate in PEM or base64, such as `x-ssl-client-cert`. The proxies must check the certificate, and remove
    * this header from requests of clients. Default: no header.
    */
   readonly certificate?: string;
@@ -31,7 +31,7 @@ export interface Client {
   readonly address: string | undefined;
   /** Whether its connection is encrypted. `undefined`: unknown. */
   readonly secure: boolean | undefined;
-  /** The certificate that it has shown. */
+  /** The certificate that it has presented. */
   certificate(): PeerCertificate | undefined;
 }
 
@@ -181,10 +181,10 @@ function addressIn(text: string): string | undefined {
 const envoyHeader = "x-forwarded-client-cert";
 
 /**
- * The certificate of a client as a proxy passes it on, in the header `name`. The proxy has checked it, or does not pass it on
+ * The client certificate that a proxy passes on in the header `name`. A proxy passes on only certificates that it has checked
  * (RFC 9440 §2.2). `undefined`: absent or unreadable.
  *
- * - `x-forwarded-client-cert`: the last element counts, which the nearest proxy wrote.
+ * - `x-forwarded-client-cert`: only the last element counts, because the nearest proxy wrote it.
  * - Any other header: the certificate, as `:base64:` (RFC 9440), as a PEM in percent-encoding (nginx, AWS), or in base64 (Traefik).
  */
 function forwardedCertificate(name: string, value: string | undefined): PeerCertificate | undefined {
@@ -209,7 +209,7 @@ function fromEnvoy(value: string): PeerCertificate | undefined {
   };
 }
 
-/** A certificate, from the forms in which proxies write it. `undefined` for other text. */
+/** Parses a certificate in any form that proxies write. `undefined` for other text. */
 function inText(value: string): PeerCertificate | undefined {
   let text = value.trim();
   if (/^:[^:]*:$/.test(text)) text = text.slice(1, -1);

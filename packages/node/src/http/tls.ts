@@ -11,7 +11,7 @@ import { Proxies, type TrustProxy } from "./proxies.ts";
 
 /* Transport security: TLS, and which plain connections are accepted. */
 
-/** The options that this file is about. */
+/** The options for transport security. */
 export interface SecurityOptions {
   readonly tls?: TlsOptions | TlsFiles;
   readonly trustProxy?: TrustProxy;
@@ -80,7 +80,7 @@ const logInterval = 60_000;
 /** Whether a request without TLS may be answered. */
 export type PlainRule = (request: Pick<UniversalRequest, "facts">) => boolean;
 
-/** The rule for a server without TLS that other machines reach: only this machine and the proxies may send requests. */
+/** The rule for a server without TLS that other machines can reach: only this machine and the proxies may send requests. */
 export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
   let quietUntil = -Infinity;
   return ({ facts }) => {
@@ -98,8 +98,8 @@ export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
 }
 
 /**
- * Passes requests that the rule allows to `handle`. Probes always pass: an orchestrator sends them past the proxies, and their answers
- * contain nothing secret. `undefined`: everything passes.
+ * Passes requests on to `handle` if the rule allows them. Probes always pass, because an orchestrator does not send them through the proxies,
+ * and their answers contain nothing secret. Without a rule, everything passes.
  */
 export function underRule(
   handle: UniversalHandler,
@@ -134,7 +134,7 @@ export interface TlsFiles extends Omit<TlsOptions, "cert" | "key" | "ca" | "pfx"
   readonly certFile: string;
   /** Its private key in PEM. */
   readonly keyFile: string;
-  /** The authorities that sign certificates of clients, in PEM. Default: those of Node. */
+  /** The authorities that sign client certificates, in PEM. Default: Node's. */
   readonly caFile?: string;
   /** How often the files are checked, in milliseconds. Default 10 s. */
   readonly reloadInterval?: number;
@@ -165,7 +165,7 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
     minVersion: "TLSv1.2",
     ...(asksClients && { requestCert: true, rejectUnauthorized: false }),
   };
-  // A client could show another certificate in a renegotiation (TLS 1.2), and Node would still call its connection authorized.
+  // A client could present another certificate in a renegotiation (TLS 1.2), and Node would still call its connection authorized.
   // A resumed session has the first certificate without its chain, so its authorities would be unknown.
   const secureOptions =
     (tls.secureOptions ?? 0) | constants.SSL_OP_NO_RENEGOTIATION | (asksClients ? constants.SSL_OP_NO_TICKET : 0);
@@ -206,7 +206,7 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
   };
 }
 
-/** Rejects options without a certificate, with which every handshake would fail. */
+/** Rejects options without a certificate, because every handshake would fail. */
 function checkHasCertificate(tls: TlsOptions & Partial<TlsFiles>): void {
   const { certFile, keyFile, cert, key, pfx, SNICallback } = tls;
   const inFiles = certFile !== undefined || keyFile !== undefined;
@@ -220,7 +220,7 @@ function isFiles(tls: TlsOptions | TlsFiles): tls is TlsFiles {
 
 const isCertificate = /^-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 
-/** Throws if the files do not belong together, as while they are being replaced. */
+/** Throws if the files do not belong together, for example while they are being replaced. */
 function check(options: TlsOptions, caFile: string | undefined): void {
   createSecureContext(options);
   if (caFile === undefined) return;

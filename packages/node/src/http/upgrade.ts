@@ -17,11 +17,11 @@ import type { PlainRule } from "./tls.ts";
 export interface UpgradeBinding extends ServerBinding {
   /** Name of its protocol in the header `Upgrade`, in lower case: `websocket`. */
   readonly upgradesTo: string;
-  /** How it answers HTTP, and takes connections over. */
+  /** Answers HTTP requests, and takes connections over. */
   readonly http: Omit<HttpBinding, "open"> & { open(host: ServerHost): UpgradeEndpoint };
 }
 
-/** Clients request the upgrade by a GET at a path that the binding claims. `answer` gets all other requests to that path. */
+/** Clients request the upgrade with a GET at a path that the binding claims. `answer` gets all other requests to that path. */
 export interface UpgradeEndpoint extends HttpEndpoint {
   /** Takes the connection over, or rejects and closes it. The caller is not authenticated yet. */
   upgrade(connection: UpgradedConnection): void;
@@ -124,7 +124,7 @@ function takesOver(endpoint: HttpEndpoint): endpoint is UpgradeEndpoint {
 }
 
 /**
- * The bytes of a request without its headers for an upgrade. A server may ignore a request for an upgrade and answer it over
+ * The bytes of a request without its upgrade headers. A server may ignore an upgrade request and answer it over
  * HTTP (RFC 9110 §7.8).
  */
 export function withoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage, head: Buffer): Buffer {
@@ -136,7 +136,7 @@ export function withoutUpgrade({ method, url, httpVersion, rawHeaders }: Incomin
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]);
 }
 
-/** `Connection` lists the headers of this connection, `Upgrade` among them. */
+/** Removes the upgrade headers from the list in `Connection`. */
 function withoutOption(name: string, value: string): string {
   if (name.toLowerCase() !== "connection") return value;
   const options = value.split(",").map((option) => option.trim());

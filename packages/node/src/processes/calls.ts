@@ -39,7 +39,7 @@ export class Calls {
     return { tasks, canceled };
   }
 
-  /** One process reads, one piece per call. */
+  /** One process reads the data. Each call returns one piece. */
   async *exportOwner(owner: Parameters<Server["exportOwner"]>[0]): ReturnType<Server["exportOwner"]> {
     const [child] = this.#serving();
     const id = (this.#last += 1);
@@ -121,7 +121,7 @@ export function wake(child: Child, text: string): void {
   });
 }
 
-/** Sends an order. Ignores failures: then the process has ended. */
+/** Sends an order. Ignores failures, because the process has then ended. */
 export function tell({ worker }: Child, order: Order): void {
   if (worker.isConnected()) worker.process.send(order, () => {});
 }

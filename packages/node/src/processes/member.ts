@@ -187,7 +187,7 @@ const enough = 1 << 18;
 class Exports {
   readonly #open = new Map<number, AsyncIterator<string>>();
 
-  /** The next piece. `undefined`: that was all. */
+  /** The next piece. `undefined` after the last one. */
   async next(id: number, begin: () => ReturnType<Server["exportOwner"]>): Promise<string | undefined> {
     const pieces = this.#open.get(id) ?? begin()[Symbol.asyncIterator]();
     this.#open.set(id, pieces);

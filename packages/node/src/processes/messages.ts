@@ -9,7 +9,7 @@ export const placeVariable = "PARLEY_PROCESS";
 
 /** The place of a process among the serving processes. */
 export interface Place {
-  /** The pid of the parent. The children of a serving process inherit the variable, and recognize by this that it is not theirs. */
+  /** The pid of the parent. Children of a serving process inherit the variable, too, but this pid shows them that it is not theirs. */
   readonly parent: number;
   /** Its number, from 1. */
   readonly number: number;
@@ -21,7 +21,7 @@ export interface Place {
   readonly ended: readonly number[];
   /** The pids of processes that were killed from outside. */
   readonly killed: readonly number[];
-  /** 32 random bytes in base64 that all serving processes share: a key for data that ends with them. */
+  /** 32 random bytes in base64 that all serving processes share: a key for data that does not outlive them. */
   readonly secret: string;
 }
 
@@ -38,7 +38,7 @@ export type Order =
   | { readonly parley: "wakeup"; readonly text: string }
   | { readonly parley: "signal"; readonly call: number; readonly event: SignalEvent }
   | { readonly parley: "delete"; readonly call: number; readonly owner: Principal | string; readonly scrub: boolean }
-  /** Asks for the next piece of an export, which begins with the first one. */
+  /** Asks for the next piece of an export. The first request starts the export. */
   | { readonly parley: "export"; readonly call: number; readonly id: number; readonly owner: Principal | string }
   /** The reader stopped early. */
   | { readonly parley: "exported"; readonly id: number };
@@ -67,7 +67,7 @@ export type Report =
 export interface Answer {
   /** Counts of the owner's deleted data. */
   readonly erased?: Erasure;
-  /** The next piece of an export. Absent: that was all. */
+  /** The next piece of an export. Absent after the last one. */
   readonly piece?: string;
 }
 

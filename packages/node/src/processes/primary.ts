@@ -64,13 +64,13 @@ function refuseElsewhere(): void {
 /** Initial backoff before an ended process is restarted, in milliseconds. It doubles while processes end soon after their start. */
 const shortestPause = 100;
 const longestPause = 30_000;
-/** How long a process must serve to count as stable, in milliseconds. */
+/** Milliseconds that a process must serve to count as stable. */
 const settled = 10_000;
-/** Time after the grace period for a process to close, and the same again for it to exit, in milliseconds. */
+/** Time after the grace period for a process to close, and then the same time again for it to exit, in milliseconds. */
 const closeTimeout = 2_000;
 /** Time after which a warning says that a new process has not called `serve()`, in milliseconds. */
 const callTimeout = 30_000;
-/** How many ended processes the parent remembers. */
+/** Maximum number of ended processes that the parent remembers. */
 const maxEnded = 100;
 /** Time for the processes to take the last accepted connections, in milliseconds. */
 const spreadTimeout = 1_000;
@@ -84,7 +84,7 @@ async function startProcesses(options: ServeOptions, count: number): Promise<Ser
   refuseOpenConsole(host, address, options);
   refuseHostUser(options);
   const spread = new Spread<Child>({
-    // Another process gets its tasks and the connection.
+    // Another process takes over its tasks and the connection.
     onStuck(child) {
       const { worker, number } = child;
       child.isStuck = true;
@@ -166,7 +166,7 @@ class Group {
   readonly #logger: Logger;
   readonly #children = new Map<number, Child>();
   readonly #restarts = new Set<NodeJS.Timeout>();
-  /** How often in a row a process ended soon after its start, by its number. */
+  /** Number of consecutive processes that ended soon after their start, by process number. */
   readonly #failures = new Map<number, number>();
   readonly #group = randomUUID();
   /** The most recently ended processes. */
@@ -307,7 +307,7 @@ class Group {
     this.#starting = undefined;
   }
 
-  /** The server of a process has closed. SIGTERM ends the process, whose program may still do other work. */
+  /** Called when the server of a process has closed. Sends SIGTERM, because the process's program may still do other work. */
   #closed({ worker }: Child): void {
     worker.process.kill("SIGTERM");
   }
@@ -346,7 +346,7 @@ class Group {
 
   #tellEnd(end: End): void {
     this.#ends = [...this.#ends.filter(({ pid }) => pid !== end.pid), end].slice(-maxEnded);
-    // Including starting processes: they take over tasks before they are ready, and read earlier messages.
+    // Also tells starting processes: they take over tasks before they are ready, and read messages that were sent earlier.
     for (const other of this.#children.values()) tell(other, { parley: "gone", ...end });
   }
 

@@ -7,7 +7,7 @@ export interface Taker {
   send(port: number, socket: Socket): void;
 }
 
-/** A connection that no process has yet. */
+/** A connection that no process has taken yet. */
 interface Waiting {
   readonly port: number;
   readonly socket: Socket;
@@ -15,7 +15,7 @@ interface Waiting {
 
 /** Maximum connections that wait while no process takes any. */
 const maxWaiting = 1_000;
-/** Longest time for which a connection waits, and within which a process must report that it received one, in milliseconds. */
+/** Maximum milliseconds that a connection waits for a process, and that a process may take to report a connection as received. */
 const longestWait = 30_000;
 
 /** The state of a process. */
@@ -33,8 +33,8 @@ interface SpreadInit<Member> {
 }
 
 /**
- * Distributes connections to processes in turn. A process gets the next connection only after it has reported the last one, so no
- * connection waits for a busy process, and none is lost when a process ends.
+ * Distributes connections to processes in turn. A process gets the next connection only after it has reported that it received the last one,
+ * so no connection waits for a busy process, and none is lost when a process ends.
  */
 export class Spread<Member extends Taker> {
   /** The first process gets the next connection. */
@@ -58,7 +58,7 @@ export class Spread<Member extends Taker> {
     if (known !== undefined) known.takes = false;
   }
 
-  /** Call it when a process has ended. Another one gets a connection that it has not taken. */
+  /** Call it when a process has ended. If it had not taken a connection, another process gets that connection. */
   ended(taker: Member): void {
     const { open, late } = this.#takers.get(taker) ?? {};
     clearTimeout(late);
@@ -66,7 +66,7 @@ export class Spread<Member extends Taker> {
     if (open !== undefined) this.give(open.port, open.socket);
   }
 
-  /** Call it when a process reports its connection. */
+  /** Call it when a process reports that it has received its connection. */
   taken(taker: Member): void {
     const known = this.#takers.get(taker);
     if (known === undefined) return;

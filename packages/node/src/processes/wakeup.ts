@@ -12,9 +12,9 @@ export interface WakeupChannel {
   listen(listener: (text: string) => void): void;
 }
 
-/** Maximum bytes of a text: a pipe takes it in one write. */
+/** Maximum bytes of a text, so that a pipe takes it in one write. */
 const messageBytes = 32_768;
-/** The text for: any task may have changed. It names no sender. */
+/** The text that means: any task may have changed. It names no sender. */
 export const anyText: string = JSON.stringify(["", null]);
 /** Minimum time between two texts of a process, in milliseconds. Short, because no disk and no network is involved. */
 const interval = 2;
@@ -54,7 +54,7 @@ export function channelWakeup(channel: WakeupChannel, clock: Clock = systemClock
   };
 }
 
-/** A store whose appends wake the other processes, and whose watchers they wake. */
+/** A store whose appends wake the other processes, and whose watchers are woken by theirs. */
 export function wakingStore(store: Store, wakeup: Wakeup): Store {
   // The store has its own wake-ups, which also reach other machines.
   const others = "wakeup" in store && typeof store.wakeup === "object" ? store.wakeup : null;

@@ -1,5 +1,5 @@
 /**
- * The store of a Durable Object, in its SQLite.
+ * A store in the SQLite database of a Durable Object.
  * @packageDocumentation
  */
 
@@ -14,9 +14,9 @@ import { driverWriter, type Writer } from "../sqlite/writer.ts";
 /** Options of `durableObjectStore()`. */
 export interface DurableObjectStoreOptions {
   /**
-   * Maximum milliseconds after a write until the object is woken: each write sets its alarm, unless an earlier one is set. An object
-   * that ends during a task is then woken and takes it over. The class must have an `alarm()` that calls `onAlarm()`. `false`: lost
-   * runs wait for the next request. Default 30 s.
+   * Maximum milliseconds after a write until an alarm wakes the object: each write sets the alarm, unless an earlier one is set. If the
+   * object stops during a task, the alarm wakes it, and it takes the task over. The class must have an `alarm()` that calls `onAlarm()`.
+   * `false`: interrupted tasks wait for the next request. Default 30 s.
    */
   readonly alarm?: number | false;
 }
@@ -30,27 +30,27 @@ export interface Wakeable {
 /** A store in a Durable Object. */
 export interface DurableObjectStore extends Store {
   /**
-   * Call it in `alarm()` of the class: does due work, waits for running work, and sets the next alarm. Rejects if the handler does; the
+   * Call it in the `alarm()` of the class. Does due work, waits for running work, and sets the next alarm. Rejects if the handler does; the
    * platform then retries.
    */
   onAlarm(this: void, handler: Wakeable): Promise<void>;
 }
 
-/** How long an alarm waits for running work. The platform ends it after 15 minutes. */
+/** Maximum milliseconds that an alarm waits for running work. The platform ends an alarm after 15 minutes. */
 const longest = 10 * 60_000;
-/** How often an object with data is woken to delete old data. */
+/** Interval at which an object with data is woken to delete old data, in milliseconds. */
 const day = 24 * 60 * 60_000;
 
 /**
- * Maximum bytes of a record: a row has 2 MB, and the first row of a task has its metadata twice. Larger tasks are not compacted, since
- * an artifact is then one row.
+ * Maximum bytes of a record. A row can have 2 MB, and a task's first row contains its metadata twice. Larger tasks are not compacted,
+ * because compaction stores an artifact as one row.
  */
 const recordBytes = 1_500_000;
 /** An object has 128 MB of memory. */
 const bounds = { text: 32 << 20, compaction: 1 << 20, join: 1 << 20 };
 
 /**
- * A durable store in the SQLite of a Durable Object of Cloudflare. Make one for each object, in the constructor of its class.
+ * A durable store in the SQLite database of a Cloudflare Durable Object. Create one per object, in the constructor of its class.
  *
  * @param storage - `ctx.storage` of a class in `new_sqlite_classes`.
  * @throws A2AError `Unavailable` if the object has other data, or data of a newer release.
@@ -83,7 +83,7 @@ export function durableObjectStore(
   const alarms = new Alarms(storage);
   let isOpen = false;
   const driver = objectDriver(storage, () => {
-    // Creating tables needs no alarm, which would replace the alarm that starts the object.
+    // Creating tables sets no alarm: it would replace the alarm that started the object.
     if (isOpen && alarm !== false) alarms.within(alarm);
   });
   create(driver);
@@ -104,7 +104,7 @@ export function durableObjectStore(
     ...store,
     exclusive: true,
     recordBytes,
-    // The platform keeps the file, and can restore it for thirty days.
+    // Nothing to scrub: the platform keeps the file, and can restore it for thirty days.
     ...(store.upkeep !== undefined && { upkeep: { ...store.upkeep, scrub: async () => undefined } }),
     // There are no other writers.
     watch: () => () => undefined,
@@ -133,7 +133,7 @@ function isEmpty(driver: Driver): boolean {
 /** The only alarm of an object. */
 class Alarms {
   readonly #storage: ObjectStorage;
-  /** The time for which it is set; unknown after a start. */
+  /** The time of the alarm; unknown after a start. */
   #at = -Infinity;
   /** The last call of `within`. */
   pending: Promise<void> | undefined;
@@ -147,7 +147,7 @@ class Alarms {
     const now = Date.now();
     if (this.#at > now && this.#at <= now + ms) return;
     this.pending = this.setFor(now + ms);
-    // The write reports the error: a class without alarm() cannot have one.
+    // The write reports the error: setting an alarm fails if the class has no alarm().
     this.pending.catch(() => (this.#at = -Infinity));
   }
 
@@ -229,20 +229,20 @@ function checkSize(value: Value): void {
 
 function rowsOf(sql: SqlStorage, text: string, values: readonly Value[]): readonly Row[] {
   try {
-    // All rows at once: a cursor that is not exhausted keeps its statement busy.
+    // Reads all rows, because a cursor that is not exhausted keeps its statement busy.
     return [...sql.exec(text, ...values).raw()] as unknown as readonly Row[];
   } catch (thrown) {
     throw withCode(thrown);
   }
 }
 
-/** An error of the platform has the code of SQLite at the end of its message. */
+/** Platform errors end with the code of SQLite. */
 function withCode(thrown: unknown): unknown {
   const code = thrown instanceof Error ? /\bSQLITE_[A-Z_]+/.exec(thrown.message)?.[0] : undefined;
   return code === undefined ? thrown : Object.assign(new Error((thrown as Error).message, { cause: thrown }), { code });
 }
 
-/* The members of a Durable Object's `ctx.storage` that are used, as of compatibility date 2025-01-01. */
+/* The members of a Durable Object's `ctx.storage` that are used here, as of compatibility date 2025-01-01. */
 
 /** A value of a column. Columns of Parley have no blobs. */
 export type SqlValue = string | number | ArrayBuffer | null;

@@ -35,8 +35,8 @@ const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContext
 
 /**
  * Data that every append reads: whether search is on (waits for a transaction that switches it); a number of `places`, by
- * which nodes detect writes; how many of the scopes exist; blocks of `said` for new messages; and how many owners with new
- * data exist. It locks these owners against deletion.
+ * which nodes detect writes; how many of the scopes exist; blocks of `said` for new messages; and how many of the owners that get
+ * new tasks or contexts exist. It locks these owners against deletion.
  */
 const selectShared = `SELECT is_on, nextval('parley.places'),
   (SELECT count(*)::int FROM parley.scopes WHERE id = ANY($1::bigint[])),
@@ -125,7 +125,7 @@ export async function readKnown(
 
 function taskOf(row: Row, { owners }: Wanted): readonly [string, LockedTask] {
   const [agentId, ownerId] = [int(row, 1), int(row, 2)];
-  // The owner of a foreign task stays unknown: its head is never returned.
+  // The owner of a foreign task stays unknown, because its head is never returned.
   const owner = owners.get(ownerId) ?? { agent: "", owner: "" };
   const { head, statusSeq, hasMetadata, ...place } = taskRow(row, owner);
   const hasFeatures = int(row, ownWidth) === 1;

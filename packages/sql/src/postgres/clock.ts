@@ -3,7 +3,7 @@ import { int, type Sql } from "./schema.ts";
 
 /** Milliseconds between two samples. */
 const interval = 10_000;
-/** `open` samples up to `tries` times, until an answer takes at most this many milliseconds. */
+/** `open` takes up to `tries` samples, until one is answered within this many milliseconds. */
 const slow = 250;
 const tries = 3;
 

@@ -8,7 +8,7 @@ import { isPlainServer, isRefusedSetting } from "./errors.ts";
 import { answerMargin, checkLimits, limitAlone, silenceAfter } from "./patience.ts";
 import { poolDriver, type PoolDriverOptions, type PoolLike } from "./pool.ts";
 
-/** How to connect to a database. */
+/** Options for connecting to a database. */
 export interface PostgresConnectOptions {
   /**
    * A URL, such as `postgres://user:password@host:5432/database?sslmode=verify-full`; a `Pool` of `pg`, which stays open when the store
@@ -88,7 +88,7 @@ async function connectTo(url: string, options: Settings): Promise<Database> {
   const { Pool } = await loadPg();
   const { connections, connectTimeout, statementTimeout, lockTimeout, outageTimeout, logger } = options;
   const target = readUrl(url);
-  // Of single statements. Transactions set their own.
+  // For single statements. Transactions set their own limits.
   const limits = {
     statement_timeout: limitAlone(statementTimeout, outageTimeout),
     lock_timeout: limitAlone(lockTimeout, outageTimeout),
@@ -161,11 +161,11 @@ export function readUrl(url: string): Target {
   const parsed = parse(url);
   const { searchParams } = parsed;
   refuseUnknown(searchParams);
-  // Settings that enable TLS without `sslmode`.
+  // Options that enable TLS without `sslmode`.
   const own = searchParams.has("ssl") || searchParams.get("sslnegotiation") === "direct";
   const mode = searchParams.get("sslmode") ?? (own ? undefined : isLocal(parsed) ? "disable" : "prefer");
   if (mode === "allow") throw refused("sslmode=allow is not supported; use sslmode=prefer");
-  // A name of `pg`.
+  // `no-verify` is a value of `pg` alone.
   if (mode !== undefined && mode !== "no-verify") {
     if (!modes.has(mode)) throw refused("its sslmode is not one of PostgreSQL");
     searchParams.set("sslmode", mode);
@@ -185,7 +185,7 @@ function withoutTls(url: string): string {
   return parsed.href;
 }
 
-/** libpq settings that `pg` ignores: the program would connect to a server other than the one in the URL. */
+/** Rejects libpq settings that `pg` ignores, because the program would connect to a server other than the one in the URL. */
 function refuseUnknown(searchParams: URLSearchParams): void {
   for (const name of ["target_session_attrs", "hostaddr", "load_balance_hosts", "service"]) {
     if (searchParams.has(name)) throw refused(`pg does not support ${name}`);

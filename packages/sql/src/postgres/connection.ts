@@ -100,7 +100,7 @@ function resultOf(result: StatementResult | undefined): Result {
 
 function ignore(): void {}
 
-/** How `pg` reads the columns of a row: as text, by the type of the column (`pg_type.oid`). */
+/** The parsers that `pg` uses for the text of columns, by column type (`pg_type.oid`). */
 export interface TypeParsers {
   getTypeParser(oid: number, format?: "text" | "binary"): (text: string) => Value;
 }
@@ -195,14 +195,14 @@ export class Liveness {
   }
 }
 
-/** Executions of a statement before it gets a name: preparing a rare statement would waste memory of the server. */
+/** Number of executions before a statement gets a name, because preparing a rare statement would waste memory of the server. */
 const soon = 3;
 /** The maximum number of named texts. The source code has fewer. */
 const maxTexts = 500;
 
 /**
  * Names of prepared statements: the server parses and plans each once per connection, which takes longer than to run most of them
- * (docs/decisions/wakeups.md). Behind a pooler, statements get no names: the next transaction may be in another session.
+ * (docs/decisions/wakeups.md). Behind a pooler, statements get no names, because the next transaction may be in another session.
  */
 export class StatementNames {
   readonly #texts = new Map<string, { runs: number; name?: string }>();

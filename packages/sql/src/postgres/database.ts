@@ -73,7 +73,7 @@ export interface DatabaseOptions {
 const oldest = 15;
 /** Attempts of a transaction that conflicts with others. */
 const maxConflicts = 8;
-/** Milliseconds that a write transaction may be idle: a paused process must not keep rows locked that another node needs. */
+/** Milliseconds that a write transaction may be idle. Short, because a paused process must not keep rows locked that another node needs. */
 const idleTimeout = 2000;
 /** The same for a read transaction, which locks no rows and may be folding a large task. */
 const idleReadTimeout = 60_000;
@@ -233,7 +233,7 @@ class RetryingDatabase implements Database {
         this.#witnesses?.giveBack(witness);
         return isCommitted;
       } catch (thrown) {
-        // The server may still have the transaction, whose row is then locked for a while.
+        // The server may still run the transaction, which then keeps the row locked for a while.
         if (!isOutage(thrown) && !isReadOnly(thrown) && !isLocked(thrown)) break;
       }
       if (performance.now() >= until) break;
@@ -243,10 +243,10 @@ class RetryingDatabase implements Database {
   }
 }
 
-/** How long a failed write counts as proof of a full disk, in milliseconds. */
+/** Milliseconds for which a failed write counts as proof of a full disk. */
 const memory = 10_000;
 
-/** Tracks whether the disk of a database is full, by its last writes: there is no other way to know. */
+/** Tracks by its last writes whether a database's disk is full, because nothing else reveals this. */
 export class FullDisk {
   #until = -Infinity;
 

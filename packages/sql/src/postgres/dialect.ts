@@ -116,7 +116,7 @@ export const dialect: Dialect = {
 const [base, status, message, artifact, metadata] = [0, 1, 2, 3, 4] as const;
 const ofTasks = "task = ANY($1::bigint[])";
 /**
- * Each kind of piece has an index with only its rows. The task numbers are parameters, not the columns of a join, so that the planner
+ * Each kind of piece has an index with only its rows. Task numbers are passed as parameters instead of joined, so that the planner
  * reads only their partitions.
  */
 const selectBases = `SELECT ${base}, task, seq, kind, base FROM parley.log WHERE ${ofTasks} AND seq = 1`;

@@ -16,7 +16,7 @@ export interface PostgresDriver extends Queries {
   readonly connections?: number;
   /** The use of the pool now. Absent: unknown. */
   readonly use?: Store["connections"];
-  /** Called once each connection is known to keep its session: statements may then be prepared and run by name. */
+  /** Called once every connection is known to keep its session, so statements may be prepared and run by name. */
   keepsSessions?(): void;
   /** Closes the connections that the driver has opened itself. A pool of the user stays open. */
   close(): Promise<void>;
@@ -38,11 +38,11 @@ export interface Queries {
 /** A connection that is held. */
 export interface Connection extends Queries {
   /**
-   * As `Queries.query`. `silence`: milliseconds without an answer after which it rejects as lost, with a socket error or a message that
-   * begins with `timeout expired` or `Query read timeout`. Default: that of `hold`.
+   * Like `Queries.query`. `silence`: milliseconds without an answer after which it rejects as lost, with a socket error or a message that
+   * begins with `timeout expired` or `Query read timeout`. Default: the `silence` of `hold`.
    */
   query(text: string, values?: readonly Value[], silence?: number): Promise<Result>;
-  /** The process id from the server's handshake. A pooler sends its own, which reveals it. */
+  /** The process id from the server's handshake. A pooler sends another one, which reveals the pooler. */
   readonly backend?: number | undefined;
 }
 
@@ -58,7 +58,7 @@ export type Row = readonly Value[];
 export interface Result {
   /** The rows. */
   readonly rows: readonly Row[];
-  /** How many rows the statement changed, or returned. */
+  /** Number of rows that the statement changed or returned. */
   readonly count: number;
 }
 

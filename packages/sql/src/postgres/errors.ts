@@ -8,7 +8,7 @@ export function isConflict(thrown: unknown): boolean {
   return state === "40001" || state === "40P01";
 }
 
-/** Whether the connection was lost or never established: the outcome of the last statement is unknown. */
+/** Whether the connection was lost or never established. The outcome of the last statement is then unknown. */
 export function isDisconnection(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   const state = sqlState(thrown);
@@ -64,7 +64,7 @@ export function isSilence(thrown: unknown): boolean {
   return thrown instanceof Error && /^(?:Query read timeout|timeout expired)/.test(thrown.message);
 }
 
-/** Whether a retry within seconds may help: the connection was lost, or the server has too many. */
+/** Whether a retry within seconds may help: the connection was lost, or the server has too many connections. */
 export function isOutage(thrown: unknown): boolean {
   return isDisconnection(thrown) || sqlState(thrown) === "53300";
 }
@@ -115,7 +115,7 @@ export function readable(thrown: unknown): unknown {
     : thrown;
 }
 
-/** Seconds until a client should retry: a call has waited for long already. */
+/** Seconds after which a client should retry. Short, because the call has already waited for long. */
 const retryAfter = 1;
 
 function later(sentence: string, cause: unknown): A2AError {
@@ -126,7 +126,7 @@ function isMissingFile(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
 }
 
-/** A certificate that Node rejects. The codes are those of OpenSSL, and one code for host names. */
+/** Whether Node rejected a certificate. The codes are OpenSSL's, and Node's code for host names. */
 function isCertificateError(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return false;
   return /CERT|LEAF_SIGNATURE|ISSUER/.test(thrown.code);

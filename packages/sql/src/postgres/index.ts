@@ -30,17 +30,17 @@ export interface PostgresStoreOptions extends PostgresConnectOptions {
   /** The schema of the tables. A database can have several stores, each in its own schema. Default `parley`. */
   readonly schema?: string;
   /**
-   * Whether opening the store creates or upgrades the tables. `false`: they must have this version, such as after `parley db migrate`.
-   * Default true.
+   * Whether opening the store creates or upgrades the tables. `false`: the tables must already have this version, such as after `parley db
+   * migrate`. Default true.
    */
   readonly migrate?: boolean;
   /**
-   * How nodes wake each other's readers, such as over NATS. It stays open when the store is closed. `false`: each node polls. Default:
+   * Wakes the readers of other nodes, such as over NATS. It stays open when the store is closed. `false`: each node polls. Default:
    * LISTEN and NOTIFY, on a separate connection.
    */
   readonly wakeup?: Wakeup | false;
   /**
-   * Milliseconds between two polls for changes by other nodes while wake-ups do not arrive; ten times as many while they do. Default
+   * Milliseconds between two polls for changes by other nodes while wake-ups do not arrive; ten times this while they do. Default
    * 500.
    */
   readonly pollInterval?: number;
@@ -48,7 +48,7 @@ export interface PostgresStoreOptions extends PostgresConnectOptions {
 
 /** A store in PostgreSQL. */
 export interface PostgresStore extends Store {
-  /** How nodes wake each other's readers. `isConnected` reports whether this works now. */
+  /** Wakes the readers of other nodes. `isConnected` reports whether this works now. */
   readonly wakeup: Wakeup;
 }
 
@@ -95,14 +95,14 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       const store = databaseStore(database, schema, { ...options, clock, wakeup, watch, heartbeats, onClose: close });
       return Object.assign(store, { wakeup });
     } catch (thrown) {
-      // They would keep reconnecting.
+      // The wake-up and the heartbeats would keep reconnecting.
       await close();
       throw readable(thrown);
     }
   });
 }
 
-/** How nodes wake each other's readers. */
+/** The wake-ups of the options. Default: LISTEN and NOTIFY. */
 async function wakeupOf(options: PostgresStoreOptions, database: Database, schema: Schema): Promise<Wakeup> {
   if (options.wakeup === false) return noWakeup;
   if (options.wakeup !== undefined) return options.wakeup;
@@ -133,7 +133,7 @@ export interface PostgresVersion {
 export interface PostgresPlan extends PostgresVersion {
   /** Whether this release works with the current tables: they have its version, or the next one. */
   readonly usable: boolean;
-  /** The statements that it would run, one text for each version. */
+  /** The statements that it would run, one text per version. */
   readonly statements: readonly string[];
 }
 
@@ -159,9 +159,9 @@ export function postgresPlan(options: PostgresStoreOptions): Promise<PostgresPla
   });
 }
 
-/** A migration may rewrite large tables, and waits for the nodes that migrate. */
+/** A migration may rewrite large tables, and waits for other nodes that migrate. */
 const withoutLimits = { mode: "write", statementTimeout: 0, lockTimeout: 0 } as const;
-/** How long to retry while a table is in use, and the pause between attempts, in milliseconds. */
+/** Milliseconds to retry while a table is in use, and milliseconds between two attempts. */
 const [patience, pause] = [60_000, 200];
 
 async function upgrade(database: Database, schema: Schema): Promise<PostgresVersion> {

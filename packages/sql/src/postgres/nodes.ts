@@ -57,7 +57,7 @@ export class Heartbeats {
     };
   }
 
-  /** As `StoreNodes.beat`. */
+  /** See `StoreNodes.beat`. */
   async beat(node: string, within?: number): Promise<readonly StoreNode[]> {
     const listening = this.#listening();
     if (listening !== undefined) this.#own?.leave();
@@ -155,7 +155,7 @@ const patience = 1_000;
 
 const now = "(extract(epoch FROM clock_timestamp()) * 1000)::float8";
 
-/** How much of the wanted budget is available after `base`. The thousandth absorbs rounding errors. */
+/** The part of the wanted budget that is available after `base`. The thousandth absorbs rounding errors. */
 const taken = (row: string, base: string): string =>
   `greatest(0, least(${row}.wanted, floor((${row}.at + ${row}.per - (${base})) / ${row}.pace + 0.001)))::int`;
 /** When the whole budget is available again. A debt is at most one budget, even if a clock was set. */
@@ -196,7 +196,7 @@ export class Rates {
     return performance.now() - this.#tidied > tidyEvery;
   }
 
-  /** One statement, retried only briefly: callers do not wait for an outage. */
+  /** One statement, retried only briefly, because callers do not wait for an outage. */
   async take(uses: readonly RateUse[]): Promise<readonly RateTaken[]> {
     if (uses.length === 0) return [];
     const keys = uses.map(({ key }) => nameOf(key));
@@ -224,7 +224,7 @@ export class Rates {
 /** The largest `integer` of PostgreSQL. */
 const maxUsed = 2 ** 31 - 1;
 
-/** A name may identify a person: only the first 128 bits of its hash are stored. */
+/** A name may identify a person, so only the first 128 bits of its hash are stored. */
 function nameOf(key: string): string {
   const hex = createHash("sha256").update(key).digest("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join("-");

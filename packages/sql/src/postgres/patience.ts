@@ -2,11 +2,11 @@ import { unavailable } from "@parley/server/internal/store/index";
 import { sqlState, type Connection, type PostgresDriver, type Queries, type Result, type Value } from "./driver.ts";
 
 /**
- * The share of a call's time after which the connection counts as lost if it has not answered BEGIN or a single statement, which are
- * fast. The call spends the rest of its time on another connection.
+ * BEGIN and single statements are fast. If one is not answered within this share of the call's time, its connection counts as lost, and the
+ * call spends the rest of its time on another connection.
  */
 const share = 1 / 2;
-/** The minimum of that time, in milliseconds. */
+/** The minimum of that share, in milliseconds. */
 const least = 1000;
 
 /** Milliseconds for the server to report a statement timeout before its connection counts as lost. */
@@ -16,7 +16,7 @@ function shortSilence(outageTimeout: number): number {
   return Math.max(least, outageTimeout * share);
 }
 
-/** The server-side timeout of a single statement, in milliseconds: the server reports a slow one before it counts as lost. 0: none. */
+/** The server-side timeout of a single statement, in milliseconds. The server reports a slow statement before it counts as lost. 0: none. */
 export function limitAlone(limit: number, outageTimeout: number): number {
   return limit === 0 ? 0 : Math.min(limit, Math.trunc(shortSilence(outageTimeout)) - notice);
 }
@@ -43,7 +43,7 @@ export interface PatientConnection extends Connection {
 export class Patience {
   readonly #driver: PostgresDriver;
   readonly #outageTimeout: number;
-  /** When the database last answered, on any connection. */
+  /** Time of the database's last answer, on any connection. */
   #heard = -Infinity;
 
   constructor(driver: PostgresDriver, outageTimeout: number) {
@@ -51,7 +51,7 @@ export class Patience {
     this.#outageTimeout = outageTimeout;
   }
 
-  /** As `PostgresDriver.hold`. Rejects as for a lost connection if none is lent, or a statement is not answered, in time. */
+  /** Like `PostgresDriver.hold`. Rejects as for a lost connection if none is lent, or a statement is not answered, in time. */
   async hold<T>(body: (connection: PatientConnection) => Promise<T>, patient: Patient): Promise<T> {
     const most = silenceAfter(patient.statementTimeout);
     if (most === 0) return this.#driver.hold((connection) => body(withoutEnd(connection)), 0);
@@ -124,10 +124,10 @@ const silenceMargin = 5000;
 /** Milliseconds beyond a call's deadline after which a silent connection is lost. */
 export const answerMargin = 1000;
 
-/** Milliseconds after which a connection with a cheap statement is lost: a node whose heartbeats wait must not seem dead. */
+/** Milliseconds after which a connection with a cheap statement is lost. Short, because a node whose heartbeats wait must not seem dead. */
 export const quickSilence = 1500;
 
-/** As `quickSilence`, for the listening connection, which has no spare. */
+/** Like `quickSilence`, for the listening connection, which has no spare. */
 export const listenSilence = 5000;
 
 /** The largest timeout of PostgreSQL, in milliseconds. */

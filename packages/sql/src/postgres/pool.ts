@@ -7,7 +7,7 @@ export type { PoolClientLike } from "./connection.ts";
 
 /** The part of `pg.Pool` that the driver uses. */
 export interface PoolLike {
-  /** Lends a client. The callback runs synchronously with it, before it can emit events. */
+  /** Lends a client. The callback gets it synchronously, before it can emit events. */
   connect(callback: (error: Error | undefined, client: PoolClientLike | undefined) => void): void;
   /** Reports idle clients that ended. */
   on(event: "error", listener: (error: Error) => void): unknown;
@@ -15,11 +15,11 @@ export interface PoolLike {
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Closes the pool. */
   end(): Promise<void>;
-  /** How many connections are open. */
+  /** Number of open connections. */
   readonly totalCount?: number;
-  /** How many of them are idle. */
+  /** Number of idle connections. */
   readonly idleCount?: number;
-  /** How many callers wait for a client. */
+  /** Number of callers that wait for a client. */
   readonly waitingCount?: number;
   /** `max`: the maximum number of connections. `connectionTimeoutMillis`: how long lending one may take; 0 or absent: no limit. */
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
@@ -102,7 +102,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   };
 }
 
-/** Ignores errors of a lent client: its running statements reject, too. */
+/** Ignores errors of a lent client, because its running statements reject anyway. */
 function ignore(): void {}
 
 /** Takes a client, whose errors have a listener from the start. `limit`: milliseconds; 0: none. */
@@ -125,7 +125,7 @@ function borrow(pool: PoolLike, limit: number): Promise<PoolClientLike> {
   });
 }
 
-/** Takes a client that is alive. One that was idle for a while is checked first: a NAT may have dropped it silently. */
+/** Takes a client that is alive. Checks a client that was idle for a while, because a NAT may have dropped its connection silently. */
 async function living(pool: PoolLike, limit: number, liveness: Liveness): Promise<PoolClientLike> {
   for (;;) {
     const client = await borrow(pool, limit);
@@ -154,7 +154,7 @@ function destroy(client: PoolClientLike): void {
   client.on("error", ignore);
 }
 
-/** Listens on a client, which is closed afterwards: other users of the pool must not get it. */
+/** Listens on a client. Closes it afterwards, because other users of the pool must not get it. */
 async function listenOver(
   client: PoolClientLike,
   names: StatementNames,

@@ -146,7 +146,7 @@ export async function readOnce(sql: Sql, owner: Owner, key: string, now: number)
   return row && onceRecord(key, row);
 }
 
-/** How many expired notes a statement deletes at most: more than it stores. */
+/** Maximum number of expired notes that a statement deletes: more than it stores. */
 const maxTidied = 2_000;
 
 /** Locks notes in the order of their keys, and expired ones only if they are unlocked, so that nodes never deadlock. */
@@ -224,7 +224,7 @@ async function totalOf(sql: Sql, { level, ids, states: wanted }: Lists, since: n
   return count(rows[0]);
 }
 
-/** The places of the tasks of a page, at most one more than the limit. Two seeks in each list find them, at any depth. */
+/** The places of a page's tasks, at most one more than the limit. Two seeks in each list find them, at any depth. */
 async function placesIn(sql: Sql, lists: Lists, scope: Scope, query: ListQuery): Promise<readonly Place[]> {
   const { level, ids, states: wanted } = lists;
   const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;

@@ -14,14 +14,14 @@ const defaultInterval = 60_000;
 /** The comment of a partition that is being dropped. Other detached ones are someone's archive. */
 const marker = "Parley drops this table: its tasks are deleted";
 
-/** How many tasks of a partition are old. */
+/** The result of checking a partition for old tasks. */
 interface Looked {
   /** Every task up to this number is terminal and older than `before`. */
   readonly upTo: number;
   readonly before: number;
   /** The first task to keep. */
   readonly young?: number;
-  /** Whether these are all tasks. */
+  /** Whether the check reached the end of the partition. */
   readonly all: boolean;
 }
 
@@ -95,7 +95,7 @@ export class Retention {
     }
   }
 
-  /** A node that may not create tables still sweeps. */
+  /** Creates missing partitions. A node that may not create tables still sweeps. */
   async #ensurePartitions(): Promise<void> {
     try {
       await this.#database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, this.#schema));
@@ -201,8 +201,8 @@ export class Retention {
 }
 
 /*
- * Task numbers and log partitions. A number begins with the day of creation, so a range of numbers is a range of time: the partition of
- * old tasks is dropped as a whole.
+ * Task numbers and log partitions. A number begins with the day of creation, so each partition covers a period, and old tasks are dropped
+ * with their whole partition.
  */
 
 /** Numbers per day. With days since 1970 they are safe integers until the year 7700. */
@@ -254,8 +254,8 @@ export async function hasPartition(queries: Queries, schema: Schema): Promise<bo
 }
 
 /**
- * Creates missing partitions of this week and the next ones, in the transaction of `queries`. `ATTACH` waits for no reader and no
- * writer, unlike `CREATE TABLE … PARTITION OF`.
+ * Creates missing partitions of this week and the next ones, in the transaction of `queries`. Unlike `CREATE TABLE … PARTITION OF`,
+ * `ATTACH` does not wait for readers and writers.
  */
 export async function ensurePartitions(queries: Queries, schema: Schema): Promise<void> {
   const sql = schema.over(queries);

@@ -6,11 +6,11 @@ import { quoted } from "./pool.ts";
 /** Maximum bytes of an identifier (PostgreSQL §4.1.1). PostgreSQL truncates longer ones, so two schemas could become one. */
 const maxBytes = 63;
 
-/** Runs a statement. Its tables are written as `parley.tasks`, whatever the schema is called. */
+/** Runs a statement. It names its tables as `parley.tasks`, whatever the name of the schema. */
 export type Sql = (text: string, ...values: readonly Value[]) => Promise<readonly Row[]>;
 
 /**
- * Writes statements for a schema. Every name is qualified: behind a pooler each transaction may get another session, with another
+ * Writes statements for a schema. Every name is qualified, because behind a pooler each transaction may get another session, with another
  * client's `search_path`.
  */
 export class Schema {
@@ -48,7 +48,7 @@ export class Schema {
   }
 }
 
-/** A row with its columns, if a statement returns at most one. */
+/** The row of a statement that returns at most one. */
 export async function one(rows: Promise<readonly Row[]>): Promise<Row | undefined> {
   return (await rows)[0];
 }
@@ -87,7 +87,7 @@ export function indexName(name: string): string {
   return `${encoded.slice(0, 50).replace(/[\uD800-\uDBFF]$/, "")}\u0001${createHash("sha256").update(encoded).digest("hex")}`;
 }
 
-/** SQL of the original name of a row, whose column `name` has the indexed form. */
+/** SQL of a row's original name. The column `name` has the indexed form. */
 export const wholeName = (table: string): string => `coalesce(${table}.long_name, ${table}.name)`;
 
 /** The key of a feature `f`. */
@@ -103,7 +103,7 @@ export const ownerName: string = wholeName("o");
 /** Columns of the task and of its context. */
 export const ownColumns: string = sharedColumns.replace("c.name", wholeName("c")).replace("t.id", taskId);
 
-/** As `ownColumns`, with the names of agent and owner, for a caller that does not know them. */
+/** Like `ownColumns`, with the names of agent and owner, for a caller that does not know them. */
 export const taskColumns: string = `${ownColumns}, ${agentName}, ${ownerName}`;
 
 export const ownTables: string = "parley.tasks t JOIN parley.contexts c ON c.id = t.context";
@@ -118,7 +118,7 @@ export const recordColumns = "seq, kind, state, time, actor, turn, attempt, extr
 /** A column that is written, and its type. */
 export type Column = readonly [name: string, type: string];
 
-/** Columns as a table has them: `task bigint, seq integer`. */
+/** Parses columns as in a table definition: `task bigint, seq integer`. */
 export function columns(list: string): readonly Column[] {
   return list.split(", ").map((column): Column => {
     const [name = "", type = ""] = column.split(" ");
@@ -132,7 +132,7 @@ export function rowsOf(columns: readonly Column[], first = 1): string {
   return `unnest(${arrays.join(", ")}) AS v (${columns.map(([name]) => name).join(", ")})`;
 }
 
-/** A statement that inserts rows. `rest`: the end of the statement, such as `ON CONFLICT`. `where`: which of the rows `v`. Default: all. */
+/** A statement that inserts rows. `rest`: the end of the statement, such as `ON CONFLICT`. `where`: a condition for the rows `v`. Default: all. */
 export function insertInto(
   table: string,
   columns: readonly Column[],

@@ -34,7 +34,7 @@ const insertScopes = insertInto("scopes", made, "parent, name", "ON CONFLICT DO 
 const maxDraws = 3;
 
 /**
- * An id that no scope ever had, even if rows were lost in a failover: a node that remembers an id must not meet another owner under it.
+ * An id that no scope ever had, even if a failover lost rows: a node that has cached an id must not find another owner under it.
  * Ids of earlier releases are below 2^48.
  */
 function newId(): number {
@@ -142,7 +142,7 @@ export async function findScope(sql: Sql, agent: string, owner?: string): Promis
 export const namedAgents: string = `SELECT id FROM parley.scopes
   WHERE parent = ${root} AND ($1::text[] IS NULL OR name = ANY($1::text[]))`;
 
-/** The contexts of this name of all owners of an agent. */
+/** The contexts with this name, across the owners of an agent. */
 export async function findContexts(sql: Sql, agent: number, contextId: string): Promise<readonly number[]> {
   const rows = await sql(
     "SELECT c.id FROM parley.scopes o JOIN parley.contexts c ON c.owner = o.id AND c.name = $1 WHERE o.parent = $2",
@@ -174,7 +174,7 @@ export async function findPlace(sql: Sql, { agent, owner }: Owner, contextId: st
 const tallies = columns(states.map((_, index) => `n${index} bigint`).join(", "));
 const sums = tallies.map(([name]) => `coalesce(sum(${name}), 0)::bigint`).join(", ");
 
-/** How many tasks there are of each state, in the order of `states`. */
+/** The number of tasks per state, in the order of `states`. */
 export async function tallyOf(
   sql: Sql,
   level: "agent" | "owner" | "context",
@@ -195,7 +195,7 @@ interface ContextChange {
   touched: number;
 }
 
-/** Rows of `counts` per scope. Nodes use different ones, by their connection, to avoid lock waits. */
+/** Rows of `counts` per scope. To avoid lock waits, a connection chooses its row by its process id. */
 const shards = 16;
 
 const contextColumns = [
@@ -219,7 +219,7 @@ const upsertCounts = `INSERT INTO parley.counts (scope, shard, ${tallyNames})
   SELECT scope, pg_backend_pid() % ${shards}, ${tallyNames} FROM ${rowsOf(countColumns)} ORDER BY scope
   ON CONFLICT (scope, shard) DO UPDATE SET ${added("counts")}`;
 
-/** The changes of a transaction to the counts of scopes: the items of a batch share few scopes. */
+/** Collects a transaction's changes to the counts of scopes, because the items of a batch share few scopes. */
 export class ScopeChanges {
   readonly #tallies = new Map<number, number[]>();
   readonly #contexts = new Map<number, ContextChange>();

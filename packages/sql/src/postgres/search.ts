@@ -16,7 +16,7 @@ export const search: SearchDialect = {
   dialect,
   position: "strpos",
   lockSearch: "FOR UPDATE",
-  // Appends wait for it.
+  // Appends wait for this lock.
   lockTask: "FOR NO KEY UPDATE OF t",
   page(owner, terms, filters, { limit, skip }) {
     const matches = terms.flatMap((term) => matchOf(owner, term));

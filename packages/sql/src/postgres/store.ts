@@ -45,7 +45,7 @@ export interface DatabaseStoreOptions {
   readonly logger?: Logger;
   /** The clock of the database. */
   readonly clock: Clock;
-  /** How nodes wake each other. */
+  /** Wakes the readers of other nodes. */
   readonly wakeup: Wakeup;
   /** Called when the last call has ended, before the database is closed. */
   readonly onClose?: () => Promise<void>;
@@ -83,7 +83,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
         calls.run(async () => {
           await writer.settled();
           const { isOn, next } = await run(schema.over(database), stateOfIndex());
-          // For most stores it was never on.
+          // Most stores never had an index.
           if (on !== isOn) await write((sql) => switchIndex(sql, on));
           if (!on || (isOn && next === undefined)) return;
           // Closing waits for this call. The next process continues.
@@ -169,16 +169,16 @@ export class Calls extends OpenCalls {
     );
   }
 
-  /** As `readTogether`, for generators. */
+  /** Like `readTogether`, for generators. */
   steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
     return this.readTogether((sql, most) => run(sql, body(most)), room);
   }
 }
 
-/** The timeout of a check on the server, in milliseconds. Its connection counts as lost after twice that. */
+/** The server-side timeout of a check, in milliseconds. Its connection counts as lost after twice that time. */
 const limit = 1000;
 
-/** In one message with its timeout, which holds for the implicit transaction of that message. */
+/** Sent in one message with its timeout, which applies to the implicit transaction of that message. */
 const read = `SET LOCAL statement_timeout = ${limit};
   SELECT pg_is_in_recovery()::int, (current_setting('transaction_read_only') = 'on')::int,
     (SELECT coalesce(max(version), 0) FROM parley.migrations),

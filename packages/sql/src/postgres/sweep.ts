@@ -44,8 +44,8 @@ interface Swept {
 }
 
 /**
- * Deletes, compacts, and deletes expired keys, in a transaction each: deletions change counts, for which appends wait until the commit.
- * Nodes may sweep concurrently: each takes rows that no other has locked, in the lock order of appends.
+ * Deletes tasks, compacts tasks, and deletes expired keys, each in its own transaction, because appends wait for the changed counts until
+ * the commit. Nodes may sweep concurrently: each takes rows that no other has locked, in the lock order of appends.
  */
 export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepReport> {
   const { rules = [], compactBefore, limit, retention } = sweeping;
@@ -62,7 +62,7 @@ export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepRepo
       : await write((sql) => compactOver(sql, sweeping, compactBefore, left, deletion.budget));
   const hasExpired = await write((sql) => deleteExpired(sql, sweeping));
   const more = deletion.more || compaction.more || hasExpired;
-  // When the last tasks are deleted, or after each check if there are always more.
+  // When the last tasks are deleted, and also after each check, because there may always be more.
   if (deletes && (looked || !more)) await retention.drop();
   return { deleted: deletion.done, compacted: compaction.done, more };
 }
@@ -196,7 +196,7 @@ async function deleteIdle(sql: Sql, options: SweepOptions): Promise<number> {
 /** Deletes locked contexts without a task. */
 export async function deleteContexts(sql: Sql, found: readonly number[]): Promise<void> {
   if (found.length === 0) return;
-  // An append that holds a key may wait for its context: both stay.
+  // An append that has locked a key may wait for its context, so neither is deleted.
   await sql(deleteKeys("context", "FOR UPDATE SKIP LOCKED"), found);
   const used = await sql("SELECT DISTINCT context FROM parley.keys WHERE context = ANY($1::bigint[])", found);
   const busy = new Set(used.map(count));

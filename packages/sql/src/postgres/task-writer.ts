@@ -52,7 +52,7 @@ const insertColumns = [...typed(identity), ...typed(["long_id"]), ...changing];
 // A missing row reveals that another node has created a task with the same id meanwhile.
 const insertTasks = insertInto("tasks", insertColumns, "agent, id", "ON CONFLICT (agent, id) DO NOTHING RETURNING 1");
 const updateTasks = updateOf(changing);
-/** For tasks of which only the log has changed, as with each chunk. */
+/** For tasks whose only change is a longer log, as after each chunk. */
 const growTasks = updateOf(typed(growing));
 
 function updateOf(columns: readonly Column[]): string {

@@ -41,7 +41,7 @@ export async function settle<T>(
   } catch (thrown) {
     // The first failure is the cause of later ones.
     const failure = failures[0] ?? thrown;
-    // A failover or a lost connection requires a new one.
+    // A failover or a lost connection requires a new connection.
     if (isReadOnly(failure) || isDisconnection(failure)) throw failure;
     try {
       await connection.query("ROLLBACK");
@@ -106,8 +106,8 @@ async function sessionOf(queries: Queries): Promise<unknown> {
 
 /**
  * Rows that prove commits: if the connection is lost during a commit, the row reveals its outcome, even after a crash or a failover that
- * lost the commit. Transaction ids cannot, because a server reuses those of lost commits. Each open transaction has its own row, so
- * none waits for another.
+ * lost the commit. Transaction ids cannot prove a commit, because a server reuses the ids of lost ones. Each open transaction has its own
+ * row, so that transactions do not wait for each other.
  */
 export class Witnesses {
   readonly #table: string;

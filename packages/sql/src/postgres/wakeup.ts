@@ -20,7 +20,7 @@ export interface NotifyWakeupOptions {
  * Wake-ups by LISTEN and NOTIFY. Commits with a notification block each other, so notifications follow the append: many in one
  * statement, without waiting for the disk (docs/decisions/wakeups.md).
  *
- * Resolves when it receives its own message, or has found that it cannot (`isConnected`). It keeps trying, rarely behind a pooler. A node
+ * Resolves when it has received its own message, or when that has failed (`isConnected`). It keeps retrying, rarely behind a pooler. A node
  * that cannot listen still notifies: NOTIFY works through a pooler.
  */
 export async function notifyWakeup(
@@ -44,7 +44,7 @@ export const noWakeup: Wakeup = {
 /** Payloads have less than 8000 bytes (PostgreSQL, NOTIFY). */
 const messageBytes = 7900;
 const [shortestPause, longestPause] = [100, 10_000];
-/** Milliseconds between two attempts behind a pooler that never delivered a notification: it may have been slow or reconfigured. */
+/** Milliseconds between two attempts behind a pooler that never delivered a notification, but may have been slow or reconfigured. */
 const poolerPause = 300_000;
 
 /** Commits with NOTIFY are serialized and hold a lock until their record is on disk, which is not needed here. */
@@ -85,7 +85,7 @@ export class NotifyWakeup implements Wakeup {
       interval,
       messageBytes,
       send: (messages) => this.#notify(this.#listening ?? driver, messages),
-      // The readers of other nodes poll a little later.
+      // Readers on other nodes poll a little later.
       onError: (cause) => logger.debug("PostgreSQL: failed to send wake-ups", { cause }),
     });
   }
@@ -148,7 +148,7 @@ export class NotifyWakeup implements Wakeup {
       if (early !== undefined) throw early.cause;
       // The connection is usually idle. A pooler would lend its session to others.
       if (!this.#pooled) await listening.query("SET idle_session_timeout = 0");
-      // On another connection: a pooler could answer itself.
+      // Sent on another connection, because a pooler could answer on the same one.
       const arrives = await this.#hearsItself();
       if (this.#listening !== listening) return;
       if (!arrives) return await this.#giveUp(listening);
@@ -239,7 +239,7 @@ export class NotifyWakeup implements Wakeup {
     try {
       if (this.#isClosed) return false;
       await this.#notify(this.#driver, [this.#batch.ping()]);
-      // That may have waited for a connection.
+      // The time starts now, because sending may have waited for a connection.
       cancel = clock.after(echoTimeout, () => hear?.(false));
       return await heard;
     } finally {

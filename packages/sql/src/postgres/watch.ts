@@ -5,7 +5,7 @@ import type { Queries } from "./driver.ts";
 import { isOutage, isReadOnly } from "./errors.ts";
 import { int, type Schema } from "./schema.ts";
 
-/** Factor by which polls are rarer while wake-ups arrive. */
+/** Factor of the poll interval while wake-ups arrive. */
 const calmer = 10;
 /** The maximum duration of another node's write in milliseconds: all its timeouts together. */
 const longestWrite = 60_000;
@@ -13,7 +13,7 @@ const longestWrite = 60_000;
 const maxPlaces = 100_000;
 
 /**
- * The number of write transactions so far, the oldest running one, and the next one: in this order, so that every counted
+ * The number of write transactions so far, the oldest running one, and the next one. They are read in this order, so that every counted
  * transaction began before the next one. The sequence is read by a function, which needs USAGE or SELECT.
  */
 const look = `WITH places AS MATERIALIZED (SELECT coalesce(pg_sequence_last_value('parley.places'), 0) AS last),
@@ -37,8 +37,8 @@ export interface WatchOptions {
 }
 
 /**
- * Calls listeners after other nodes have written: at once by wake-up, else by polling the number of write transactions of all nodes.
- * A transaction takes its number before it commits, so each poll calls the listeners until all transactions that had begun are over.
+ * Calls listeners after other nodes have written: immediately by wake-up, otherwise by polling the number of write transactions of all nodes.
+ * A transaction takes its number before it commits, so each poll calls the listeners until all transactions that had begun have ended.
  */
 export class Watch {
   readonly #driver: Queries;
@@ -49,9 +49,9 @@ export class Watch {
   #timer: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
   #seen: Seen | undefined;
-  /** Numbers that this node has taken since. */
+  /** Numbers that this node has taken since the last poll. */
   #own = new Set<number>();
-  /** Transactions with lower ids may still commit, until that moment. */
+  /** Transactions with ids less than `below` may still commit, up to the time `until`. */
   #open: { readonly below: bigint; readonly until: number } | undefined;
   #looks = 0;
   #looking: Promise<boolean> | undefined;

@@ -36,7 +36,7 @@ interface WriterOptions {
   readonly onPlaces: (places: number) => void;
 }
 
-/** Maximum retries of items whose owner is being deleted: the recreated owner could be deleted again. */
+/** Maximum retries of items whose owner is being deleted, because the recreated owner could be deleted again. */
 const maxRepeatCount = 5;
 
 /** Appends in the order of the calls, one transaction at a time. Calls made meanwhile share the next one (group commit). */
@@ -154,7 +154,7 @@ export class Writer {
       } catch (thrown) {
         if (thrown instanceof ScopeGone) this.#scopes.forget();
         else if (sqlState(thrown) === noPartition) {
-          // No sweep for weeks: the log has no partition for new tasks.
+          // No sweep has run for weeks, so the log has no partition for new tasks.
           await this.#database.transaction({ mode: "write" }, (transaction) =>
             ensurePartitions(transaction, this.#schema),
           );
@@ -165,7 +165,7 @@ export class Writer {
   }
 }
 
-/** Whether a single one of several calls may have caused an error: by its data, or by a lock that it waits for. */
+/** Whether one of several calls may have caused an error, by its data or by a lock that it waits for. */
 function isOfOne(thrown: unknown): boolean {
   return !(thrown instanceof A2AError) || isLocked(thrown.cause) || isConflict(thrown.cause);
 }

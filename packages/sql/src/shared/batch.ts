@@ -24,7 +24,7 @@ import { encodeName, maxSeq, stateNumber, trialOf, type TaskRow, type Value } fr
 
 // Decides the items of a transaction, and collects the task rows to write.
 
-/** A writer's state of a task. */
+/** A task as a writer knows it. */
 export interface KnownTask {
   readonly row: Pick<TaskRow, "number" | "agent" | "owner" | "context">;
   /** The head in the table; absent until the transaction that creates the task ends. */
@@ -66,7 +66,7 @@ export function grownTask({ row, head }: KnownTask): GrownTask {
   return { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq };
 }
 
-// Groups of columns: changed by every append, without an index, of lists, and of runs.
+// Groups of columns: changed by every append; without an index; for the order of lists; for runs.
 export const growing: readonly string[] = ["seq", "generation", "bytes"];
 const running = ["run_attempt", "run_input", "run_deaths", "run_alone"];
 export const plain: readonly string[] = [...growing, "fence", "status_seq", "has_metadata", "holder", ...running];

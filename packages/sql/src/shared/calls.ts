@@ -1,6 +1,6 @@
 import { NeedsRoom, roomless, unavailable, type Room } from "@parley/server/internal/store/index";
 
-/** The calls of a store: rejected once it is closed. */
+/** Tracks the calls of a store, and rejects them once it is closed. */
 export class OpenCalls {
   #inProgress = 0;
   #isClosed = false;
@@ -51,7 +51,7 @@ export class OpenCalls {
     return this.#isClosed;
   }
 
-  /** An error as a client may read it. */
+  /** Converts an error to one that clients may see. */
   protected readable(thrown: unknown): unknown {
     return thrown;
   }

@@ -78,7 +78,7 @@ function* findOwn(dialect: Dialect, key: ContextKey, context: number, taskId: st
   return row !== undefined && int(row, 2) === context ? { number: int(row, 0), seq: int(row, 1) } : undefined;
 }
 
-/** Where a turn begins: its number, and the number of its message. */
+/** The start of a turn: its number, and the `seq` of its message. */
 type Turn = Pick<NonNullable<ConversationOptions["before"]>, "turn" | "seq">;
 
 /** Excludes the turn that asks and later records of its task. The actor of a user's message is 0. */
@@ -131,7 +131,7 @@ function* placesIn(
   return places.sort((a, b) => b.place - a.place);
 }
 
-/** The messages of the records from a place on, newest first. A record can have several messages. */
+/** The messages of the records since a place, newest first. A record can have several messages. */
 function* saidSince(
   dialect: Dialect,
   context: number,
@@ -174,7 +174,7 @@ function* lastBefore(
 const firstPage = 8;
 const largestPage = 256;
 
-/** Reads a page of sizes first: they are known without the text, so nothing large is read for them. */
+/** Reads the sizes of a page first: the database knows them without reading the texts. */
 class LogChunks implements Chunks<Steps<void>> {
   readonly #dialect: Dialect;
   readonly #task: number;

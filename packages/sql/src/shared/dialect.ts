@@ -6,7 +6,7 @@ export interface Bounds extends StoreBounds {
   readonly join: number;
 }
 
-/** The columns of a task that reading its pieces needs. */
+/** The columns of a task that are needed to read its pieces. */
 export interface PiecesOf {
   readonly number: number;
   readonly statusSeq: number;

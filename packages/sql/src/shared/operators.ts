@@ -65,7 +65,7 @@ function scopesOf({ name, ownerTables }: Dialect, { agent, owner }: OperatorQuer
   return query(`SELECT o.id FROM ${ownerTables} WHERE a.parent = 0 ${named} AND o.name = $${values.length}`, ...values);
 }
 
-/** Two seeks in an index find the page, at any depth: one for tasks with the time of the position, one for those beyond it. */
+/** Two seeks in an index find the page, at any depth: one for tasks at the time of the position, one for tasks beyond it. */
 function listOf(
   { tasksBy }: Dialect,
   level: "agent" | "owner",

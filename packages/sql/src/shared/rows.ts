@@ -20,8 +20,8 @@ export type { Row, Value };
 // Rows of tasks and their logs, shared by all databases.
 
 /**
- * Databases store UTF-8 without NUL, but JavaScript strings can have NUL and lone surrogates. So a name is stored as the inside of a
- * JSON string, which for most names is the name itself, and JSON is stored with lone surrogates escaped.
+ * Databases store UTF-8 without NUL, but JavaScript strings can have NUL and lone surrogates. So a name is stored as a JSON string without
+ * its quotes, which for most names is the name itself, and JSON is stored with lone surrogates escaped.
  */
 export { decodeName, encodeJson, encodeName };
 
@@ -101,13 +101,13 @@ export const ownColumns: string = `t.number, t.agent, t.owner, t.context, t.stat
   t.seq, t.first_seq, t.generation, t.fence, t.holder, t.lease_until, t.run_turn, t.run_attempt, t.run_input,
   t.bytes, t.run_deaths, t.run_alone, c.name`;
 
-/** The number of `ownColumns`: the index of a column that a query adds. */
+/** The number of `ownColumns`, which is the index of the first column that a query adds. */
 export const ownWidth = 22;
 
-/** As `ownColumns`, with the names of agent and owner, for callers that do not know them. */
+/** Like `ownColumns`, with the names of agent and owner, for callers that do not know them. */
 export const taskColumns: string = `${ownColumns}, a.name, o.name`;
 
-/** The number of `taskColumns`: the index of a column that a query adds. */
+/** The number of `taskColumns`, which is the index of the first column that a query adds. */
 export const taskWidth = 24;
 
 export function taskRow(row: Row, owner: Owner = ownerOf(row)): TaskRow {

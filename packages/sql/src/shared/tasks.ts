@@ -64,7 +64,7 @@ export interface Place extends PiecesOf {
 /** Maximum bytes of cached tasks. */
 const maxBytes = 16 << 20;
 
-/** Caches the JSON text of tasks: most are terminal, and are read again. Omits large tasks. */
+/** Caches the JSON text of tasks, because most are terminal, and are read again. Omits large tasks. */
 export class KeptTasks {
   readonly #tasks = new BoundedMap<string>({ bytes: maxBytes, bytesOf: memoryOf });
 

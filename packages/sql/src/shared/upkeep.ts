@@ -24,7 +24,7 @@ export function pagesOf({ bytes }: TaskHead): number {
   return Math.ceil(bytes / 4096);
 }
 
-/** Leaves one record for each artifact and no progress messages. Returns the effort, 0 if nothing was done. Call it in a transaction. */
+/** Leaves one record for each artifact and no progress messages. Returns the effort; 0 if nothing was done. Call it in a transaction. */
 export function* compactTask(reads: Omit<Reads, "kept">, task: TaskRow): Steps<number> {
   const { dialect, bounds } = reads;
   const { head, number } = task;
@@ -37,7 +37,7 @@ export function* compactTask(reads: Omit<Reads, "kept">, task: TaskRow): Steps<n
   yield [change("UPDATE parley.tasks SET compacted = 1, first_seq = seq, has_metadata = 0 WHERE number = $1", number)];
   if (pieces === undefined) return 0;
   const { base, artifacts } = compact(pieces);
-  // An artifact stays at the place of its first chunk: its order and its place in the conversation do not change.
+  // An artifact stays at the place of its first chunk, so its order and its place in the conversation do not change.
   const chunks = yield* all(dialect.log(dialect.seq, { task: number, upTo: head.seq - 1, part: "artifacts" }));
   const starts = artifactStarts(pieces.artifacts).map((at) => (chunks[at] === undefined ? 0 : seqOf(chunks[at])));
   const texts = artifacts.map((json, at) => ({ seq: starts[at] ?? 0, json: encodeJson(json) }));

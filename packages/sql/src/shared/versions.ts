@@ -4,11 +4,11 @@
  * - A release adds at most one version, and never changes a published one.
  * - Programs of the previous version keep working: a version only adds tables, indexes, and columns that are null or have a default, and
  * no program depends yet on data that only newer programs write.
- * - A program upgrades older tables, or rejects them if told not to. It uses tables that are one version newer without changing them,
+ * - A program upgrades older tables, or rejects them if upgrades are off. It uses tables that are one version newer without changing them,
  * and rejects tables that are newer than that.
  */
 
-/** How many versions newer than the program the tables may be. */
+/** Maximum number of versions by which the tables may be newer than the program. */
 const stepsAhead = 1;
 
 /** Whether tables of version `found` are too new for a program whose newest version is `own`. */
@@ -24,7 +24,7 @@ export function refuseTooNew(found: number, own: number): void {
   if (isTooNew(found, own)) throw new UnknownVersion(tooNew(found, own));
 }
 
-/** Throws if tables of version `found` are not of version `own` or the next one. `cure`: what upgrades them. */
+/** Throws if tables of version `found` are not of version `own` or the next one. `cure`: how to upgrade them. */
 export function refuseOthers(found: number, own: number, cure: string): void {
   refuseTooNew(found, own);
   if (found >= own) return;

@@ -206,7 +206,7 @@ class Batch implements Changes<KnownTask> {
     return { row, stored: head, storedStatus: statusSeq, head, statusSeq, hasMetadata, hasFeatures };
   }
 
-  /** The context of a new task, and whether its id or key exists: one statement takes 3 µs, three take 6 µs. */
+  /** The context of a new task, and whether its id or key exists. One statement takes 3 µs; three would take 6 µs. */
   #siteOf({ task, create, effects = [] }: TaskAppend): Site | undefined {
     if (create === undefined) return undefined;
     const [once, ...more] = effects.filter((effect) => effect.effect === "once");

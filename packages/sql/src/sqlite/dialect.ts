@@ -47,7 +47,7 @@ function translated(sql: string): string {
 const parts = {
   all: "log WHERE",
   history: "log INDEXED BY log_history WHERE place IS NOT NULL AND",
-  // Artifacts and messages of agents have no index: most records of a log are such.
+  // Artifacts and messages of agents have no index, because most records of a log are of these kinds.
   artifacts: "log NOT INDEXED WHERE kind = 3 AND",
   agent: "log NOT INDEXED WHERE actor > 0 AND",
   metadata: "log INDEXED BY log_metadata WHERE has_metadata = 1 AND",
@@ -110,7 +110,7 @@ export const dialect: Dialect = {
   },
 };
 
-/** Texts are read one by one: joined, they would take twice the memory and could exceed the maximum length of a string. */
+/** Reads texts one by one, because joined texts would take twice the memory and could exceed the maximum length of a string. */
 function* largePieces(
   { number, statusSeq, hasMetadata }: PiecesOf,
   { history, artifacts }: LoadOptions,

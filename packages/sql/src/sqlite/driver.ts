@@ -113,7 +113,7 @@ export function driverOver(library: Library): Driver {
       isOpen = false;
       statements.clear();
       try {
-        // Statements of libsql keep the connection and its log open until they are garbage collected: empty the log now.
+        // Statements of libsql keep the connection and its log open until they are garbage-collected, so empty the log now.
         library.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
         // Harmless: the next connection to the file reads the log.

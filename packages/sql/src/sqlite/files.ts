@@ -37,7 +37,7 @@ function idOf(file: string): string {
   return stats === undefined ? "" : `${stats.dev}/${stats.ino}`;
 }
 
-/** Milliseconds for which reads rely on one check. Writes always check: only they can lose data. */
+/** Milliseconds for which reads rely on one check. Writes always check, because only they can lose data. */
 const checkInterval = 100;
 
 /** Checks the files before reads. Logs once when they are missing and once when they are back. */

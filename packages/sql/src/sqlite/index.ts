@@ -36,12 +36,12 @@ export interface SqliteStoreOptions {
    */
   readonly create?: boolean;
   /**
-   * The failures that an acknowledged append survives. `FULL` (default): also power loss, since each commit waits for the
+   * The failures that an acknowledged append survives. `FULL` (default): also power loss, because each commit waits for the
    * disk. `NORMAL`: a crash of the process; power loss may undo the last commits. The file stays consistent. Under load many
    * tasks share a commit, so `FULL` costs little; on a slow disk `NORMAL` answers single requests sooner.
    */
   readonly synchronous?: "FULL" | "NORMAL";
-  /** How long a call waits for another process that writes before it fails as `Unavailable`, in milliseconds. Default 5000. */
+  /** How long a call waits while another process writes, in milliseconds, before it fails as `Unavailable`. Default 5000. */
   readonly busyTimeout?: number;
   /** Maximum size of the file, in pages of 4096 bytes. Appends beyond it fail as `Unavailable`. Default: none. */
   readonly maxPages?: number;
@@ -62,7 +62,7 @@ export interface SqliteStoreOptions {
 }
 
 /**
- * A durable store in one SQLite file. Several processes may use the file at once, such as one that drains and its successor.
+ * A durable store in one SQLite file. Several processes may share the file, such as one that drains and its successor.
  *
  * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the file cannot be opened, is not a store of this kind, or is more than
  * one version newer, or if the driver is missing. While its files are removed, renamed or replaced, every call rejects as `Unavailable`.

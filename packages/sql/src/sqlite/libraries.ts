@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { driverOver, retryWhileBusy, type Driver, type Library, type LibraryStatement, type Row } from "./driver.ts";
 
-/** An SQLite library: that of Node since 22.16, that of Bun, or the package `libsql`. */
+/** An SQLite library: Node's (22.16 or newer), Bun's, or the package `libsql`. */
 export type DriverName = "node:sqlite" | "bun:sqlite" | "libsql";
 
 /** Opens a connection to a file, or to `:memory:`. */
@@ -105,7 +105,7 @@ function builtin(name: string): object | undefined {
   }
 }
 
-/** The package, from this program or from the project in the working directory, because `npx` installs a program without it. */
+/** Loads the package from this program, or from the project in the working directory: `npx` installs a program without it. */
 async function libsql(): Promise<LibsqlModule | undefined> {
   try {
     return await import("libsql");
@@ -177,7 +177,7 @@ function openNode(module: NodeSqliteModule, path: string): Library {
 function prepareNode(database: NodeDatabase, sql: string): LibraryStatement {
   const statement = database.prepare(sql);
   statement.setReturnArrays(true);
-  // For full text search the last id can exceed the safe integers, for which Node 26 throws.
+  // In full text search the last id can exceed the safe integers; Node 26 would then throw.
   if (statement.columns().length === 0) statement.setReadBigInts(true);
   return {
     run(values) {

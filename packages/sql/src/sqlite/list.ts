@@ -9,7 +9,7 @@ import { findContexts, tallyOf, type ScopeIds, type Tally } from "./scopes.ts";
 
 // Finds the tasks of a page of a list, and counts all tasks of the list.
 
-/** The tasks of one state in one scope, which an index has in order. */
+/** The tasks of one state in one scope, in the order of an index. */
 interface StateList {
   readonly level: "agent" | "owner" | "context";
   readonly id: number;
@@ -147,11 +147,11 @@ const maxLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;
 
 /**
- * Counts the tasks of a list since some time. No counter has this number, and counting visits every task. So this class caches how many
- * tasks are older than some past times, its rungs, and counts only newer tasks.
+ * Counts the tasks of a list since some time. No counter has this number, and counting visits every task. So this class caches, for some
+ * past times (its rungs), how many tasks are older, and counts only newer tasks.
  *
- * Rungs are valid until some process changes the past. No task was added to the past if `late` (`Tally`) is unchanged, and none was
- * removed if the total minus the newer tasks is unchanged.
+ * Rungs are valid until a process adds or removes an older task. None was added if `late` (`Tally`) is unchanged, and none was removed if
+ * the total minus the newer tasks is unchanged.
  */
 export class Counts {
   readonly #ladders = new Map<string, Ladder>();
@@ -176,7 +176,7 @@ export class Counts {
     return list.held - before;
   }
 
-  /** The rungs of a list; new ones if the past has changed. Few tasks are newer than the top rung. */
+  /** The rungs of a list; new ones if they are no longer valid. Few tasks are newer than the top rung. */
   #ladder({ id, state, held, tally }: StateList, between: (from: number, to: number) => number): Ladder {
     const { settled, late } = tally;
     const rungAt = (time: number): Rung => ({ time, before: held - between(time, never) });

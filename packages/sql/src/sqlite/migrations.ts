@@ -5,7 +5,7 @@ import { count } from "./rows.ts";
 /**
  * The tables by version. A published version never changes: append a new one (`shared/versions.ts`).
  *
- * - `scopes`: agents, owners and contexts, each with its tasks by state.
+ * - `scopes`: agents, owners and contexts, each with its number of tasks per state.
  * - `tasks`: the head of a task, a small row that each append rewrites. Large values are in other tables.
  * - `log`: one row per record, with the key `number << 24 | seq`: the records of a task are adjacent, and appends add to their end. A
  * partial index finds the history. Artifacts have no index: they are most of a long log, and each chunk would write one more page.

@@ -69,7 +69,7 @@ export function readStranded(
     .map((row) => ({ agent: decodeName(text(row, 1)), tasks: int(row, 2) }));
 }
 
-/** At most one more than the limit, from three ranges of the index: no lease, the lease of the position, and leases that expired later. */
+/** At most one run more than the limit, from three ranges of the index: no lease, the lease of the position, and leases that expired later. */
 function runsOf(
   driver: Driver,
   agent: number,
@@ -105,8 +105,8 @@ const selectById = `SELECT f.key, f.value, f.due, t.id, o.name
   FROM features f JOIN tasks t ON t.number = f.task JOIN scopes o ON o.id = t.owner WHERE f.id = ?`;
 
 /**
- * Call it in a transaction. Merges the due rows of each agent in index order, and only then reads their values: the values of a full page
- * of each agent could exceed the memory.
+ * Call it in a transaction. Merges the due rows of each agent in index order, and only then reads their values, because the values of a full
+ * page of each agent could exceed the memory.
  */
 export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
   const { feature, now, after = -Infinity, limit } = query;
@@ -151,7 +151,7 @@ export function readOnce(
 ): OnceRecord | undefined {
   const agent = scopes.find(owner.agent);
   if (agent === undefined) return undefined;
-  // The owner is looked up each time, since another process may have deleted it.
+  // The owner is looked up each time, because another process may have deleted it.
   const row = driver
     .prepare(
       `SELECT ${onceColumns} FROM scopes o CROSS JOIN ${onceTables}
@@ -165,7 +165,7 @@ const onceColumns = "k.hash, k.seq, t.id, k.answer";
 const onceTables = "keys k LEFT JOIN tasks t ON t.number = k.task";
 const isValid = "k.name = ? AND (k.until IS NULL OR k.until > ?)";
 
-/** As `findKey`, for an owner whose id is known. */
+/** Like `findKey`, for an owner whose id is known. */
 export function findOnce(driver: Driver, owner: number, key: string, now: number): OnceRecord | undefined {
   const row = driver
     .prepare(`SELECT ${onceColumns} FROM ${onceTables} WHERE k.owner = ? AND ${isValid}`)

@@ -10,8 +10,8 @@ export const ownTables: string = "tasks t JOIN scopes c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN scopes a ON a.id = t.agent JOIN scopes o ON o.id = t.owner`;
 
 /**
- * Rows per statement. A call of `libsql` costs 1.3 µs, more than a small row: with sixteen rows per call, a row costs a third (benchmark
- * row `task-sqlite`).
+ * Rows per statement. A call of `libsql` costs 1.3 µs, more than a small row: sixteen rows per call reduce the cost per row to a third
+ * (benchmark row `task-sqlite`).
  */
 const sizes = [16, 4, 1] as const;
 

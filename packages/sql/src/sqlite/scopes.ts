@@ -102,7 +102,7 @@ export function findContexts(driver: Driver, agent: number, contextId: string): 
     .map(count);
 }
 
-/** A status is late if it is older than the newest one of its agent or owner by more than this many milliseconds. */
+/** A status is late if it is more than this many milliseconds older than the newest status of its agent or owner. */
 const tolerance = 500;
 
 export interface Tally {

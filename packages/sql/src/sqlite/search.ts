@@ -18,11 +18,11 @@ import type { ScopeIds } from "./scopes.ts";
 
 /*
  * The index of full text search. The rowid of a text is the key of its record, so the texts of a task are adjacent. Each word is
- * prefixed with the owner: a query reads only words of its owner. Words have letters, digits and the sign between, which the tokenizer
- * `ascii` keeps. The column `main` repeats the main words.
+ * prefixed with the owner, so a query reads only words of its owner. Words have letters, digits and the sign after the owner, which the
+ * tokenizer `ascii` keeps. The column `main` repeats the main words.
  *
- * A trigger deletes the texts of a deleted task, also for processes of earlier releases, whose SQLite may be unable to change the index. It
- * notes the task, so that a process of this release can delete the words. Until then, a search ignores words without a text.
+ * A trigger deletes the texts of a deleted task, because earlier releases also delete tasks, and their SQLite may be unable to change the index.
+ * It notes the task, so that a process of this release can delete the words. Until then, a search ignores words without a text.
  */
 
 const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(
@@ -89,7 +89,7 @@ export const search: SearchDialect = {
     ];
     return text(row, 1);
   },
-  // The task may have the number of a deleted one.
+  // The task may have the number of a deleted task.
   *begin(task) {
     const [row] = yield* all(query("SELECT 1 FROM search_gone WHERE task = ?", task));
     if (row !== undefined) yield dropWordsOf(task);

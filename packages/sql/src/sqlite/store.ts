@@ -32,7 +32,7 @@ import type { Writer } from "./writer.ts";
 export interface DriverStoreOptions {
   /** Whether the database is on disk. */
   readonly durable: boolean;
-  /** Milliseconds to wait for another process that writes. */
+  /** Milliseconds to wait while another process writes. */
   readonly busyTimeout: number;
   /** Milliseconds between two checks for changes by other processes. */
   readonly watchInterval: number;
@@ -173,7 +173,7 @@ export class Calls extends OpenCalls {
     return this.read((most) => this.#reader.transaction("read", () => body(most)), room);
   }
 
-  /** As `readTogether`, for generators. */
+  /** Like `readTogether`, for generators. */
   steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
     return this.readTogether((most) => run(this.#reader, body(most)), room);
   }

@@ -74,7 +74,7 @@ export function byTime(a: Row, b: Row): number {
   return int(a, 1) - int(b, 1) || int(a, 0) - int(b, 0);
 }
 
-/** As `over`, with a retention time per agent and state: each pair is a list. */
+/** Like `over`, with a retention time per agent and state: each pair is a list. */
 function overByRules(driver: Driver, options: SweepOptions): readonly Row[] {
   const select = driver.prepare(
     "SELECT number, status_time FROM tasks INDEXED BY tasks_agent WHERE agent = ? AND state = ? AND status_time < ? ORDER BY status_time, number LIMIT ?",
@@ -98,7 +98,7 @@ function agentsOf(driver: Driver): readonly { readonly id: number; readonly name
     .map((row) => ({ id: int(row, 0), name: decodeName(text(row, 1)) }));
 }
 
-/** Contexts that have no task and no key that expires later. */
+/** Contexts that have no task and no unexpired key. */
 function idleContexts(driver: Driver, options: SweepOptions): readonly number[] {
   const { deleteBefore = -Infinity, rules = [], limit } = options;
   const now = timeLimit(Math.floor(options.now));

@@ -73,7 +73,7 @@ const updates = {
   both: updateOf([...plain, ...placing, ...owning]),
 };
 const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
-/** For tasks of which only the log has changed, as with each chunk. */
+/** For tasks whose only change is a longer log, as after each chunk. */
 const growTasks = statementOf(growing.length + 1, (values) => {
   const set = growing.map((name, at) => `${name} = v.column${at + 2}`).join(", ");
   return `UPDATE tasks SET ${set} FROM (${values}) v WHERE number = v.column1`;

@@ -28,7 +28,7 @@ export interface ThreadData {
   readonly gate: Gate;
 }
 
-/** Whether this is the TypeScript source, as in tests. The thread still runs the built file: Node may not support TypeScript. */
+/** Whether this is the TypeScript source, as in tests. The thread runs the built file even then, because Node may not support TypeScript. */
 const isSource = import.meta.url.endsWith(".ts");
 
 /** The file of the thread. `undefined` in a program bundled into one file. */
@@ -133,7 +133,7 @@ function leave(gate: Gate): void {
   Atomics.notify(gate, 0);
 }
 
-/** In the exiting process: blocks until the thread is outside, since asynchronous code no longer runs. */
+/** In the exiting process: blocks until the thread is outside, because asynchronous code no longer runs. */
 function closeGate(gate: Gate): void {
   if ((Atomics.or(gate, 0, closed) & inside) !== 0) Atomics.wait(gate, 0, inside | closed, exitTimeout);
 }

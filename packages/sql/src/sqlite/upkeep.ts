@@ -98,7 +98,7 @@ function removeTasks(driver: Driver, { tasks, limit }: Extract<Tidying, { readon
   return { deleted, conversations: gone.length, more: found.length > deleted || idle.length > limit };
 }
 
-/** Conversations without a task, the least recently used first, unless a key in them has yet to expire. */
+/** Conversations without a task, the least recently used first, unless they contain an unexpired key. */
 function idleContexts(
   driver: Driver,
   { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
@@ -142,8 +142,8 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
   const idle = driver.prepare(`${contexts} LIMIT ?`).all(id, limit).map(count);
   for (const context of idle) deleteContext(driver, context);
   if (idle.length === limit) return { deleted: limit, more: true };
-  // The id must not be reused: another process may have cached it, and would find the next owner under it. No stored name of a caller
-  // looks like this.
+  // The id must not be reused: another process may have cached it, and would find the next owner under it. The new name equals no stored name
+  // of a caller.
   driver
     .prepare(
       "UPDATE scopes SET name = char(1) || id, touched = 0, late = 0, n0 = 0, n1 = 0, n2 = 0, n3 = 0, n4 = 0, n5 = 0, n6 = 0, n7 = 0, tasks = 0 WHERE id = ?",
@@ -162,7 +162,7 @@ export function scrub(driver: Driver): void {
   driver.exec("VACUUM");
 }
 
-/** Empties the write-ahead log, which still has what `scrub` overwrote. Throws an SQLite error while a reader needs pages of it. */
+/** Empties the write-ahead log, which still contains what `scrub` overwrote. Throws an SQLite error while a reader needs pages of it. */
 export function emptyLog(driver: Driver): void {
   // SQLite reports a busy reader in the row, not as an error.
   const [busy] = driver.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() ?? [];

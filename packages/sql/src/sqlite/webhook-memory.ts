@@ -8,15 +8,15 @@ import { defaultDriver, loadDriver, MissingDriver, openConnection, type DriverNa
 /** Options of `sqliteWebhookMemory()`. */
 export interface SqliteWebhookMemoryOptions {
   /**
-   * The file, created with its folder if it is missing. It must not be the file of a store. Several processes may use it at once.
+   * The file, created with its folder if it is missing. It must not be the file of a store. Several processes may share it.
    * `:memory:` keeps everything in memory.
    */
   readonly path: string;
   /** Milliseconds to remember a delivery. Default 7 days: senders give up earlier. */
   readonly keep?: number;
-  /** Maximum bytes of data. Beyond it the oldest deliveries are forgotten. Default 256 MiB. */
+  /** Maximum bytes of data. Above it, the oldest deliveries are forgotten. Default 256 MiB. */
   readonly bytes?: number;
-  /** How long a call waits for another process that writes before it fails as `Unavailable`, in milliseconds. Default 5000. */
+  /** How long a call waits while another process writes, in milliseconds, before it fails as `Unavailable`. Default 5000. */
   readonly busyTimeout?: number;
   /** The library that runs SQLite, as for `sqliteStore()`. Default: the runtime's. */
   readonly driver?: DriverName;
@@ -37,7 +37,7 @@ const tables = `
 
 /** Deletes old rows after this many new ones. */
 const sweepAfter = 256;
-/** How many rows to delete at once if the data exceeds its limit. */
+/** Number of rows to delete together if the data exceeds its limit. */
 const forgotten = 1024;
 
 /**
@@ -123,7 +123,7 @@ function memoryIn(
   return {
     recall: ({ id, stream, ...from }) =>
       run(() => {
-        // Earlier releases remembered no sender.
+        // Earlier releases did not store the sender.
         const [place, before] = [placeOf(from), from.receiver];
         const seen = driver.prepare("SELECT 1 FROM handled WHERE receiver IN (?, ?) AND id = ?").get(place, before, id);
         const last =
@@ -139,7 +139,7 @@ function memoryIn(
   };
 }
 
-/** Receiver and sender, for the column `receiver`: a URL has no space. */
+/** Receiver and sender in the column `receiver`, separated by a space, which no URL contains. */
 function placeOf({ receiver, sender }: Pick<HandledDelivery, "receiver" | "sender">): string {
   return `${receiver} ${sender}`;
 }

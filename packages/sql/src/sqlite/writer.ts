@@ -48,7 +48,7 @@ export interface Writer {
 }
 
 export interface WriterOptions {
-  /** Milliseconds to wait for another process that writes. */
+  /** Milliseconds to wait while another process writes. */
   readonly busyTimeout: number;
   /** Runs each use of the driver. */
   readonly guard?: <T>(body: () => T) => T;
@@ -100,7 +100,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         return sweep(driver, bounds, sweeping);
       }),
     async tidy(what) {
-      // Loaded when it is first used.
+      // Loaded on first use.
       const { tidy } = await import("./upkeep.ts");
       return change(() => {
         memory.forget();

@@ -126,7 +126,7 @@ export const callCases: ContractCases = {
   },
 };
 
-/** The list of tasks (§3.1.4), which one binding of 0.3 lacks. */
+/** The list of tasks (§3.1.4). One 0.3 binding lacks it. */
 export const listCases: ContractCases = {
   "tasks are listed in pages and filtered by context (§3.1.4)": async ({ serve, expect }) => {
     const served = await serve();

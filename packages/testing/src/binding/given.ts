@@ -192,7 +192,7 @@ export function textsOf({ artifacts = [] }: Pick<Task, "artifacts">): readonly (
   return artifacts.flatMap(({ parts }) => parts.map(({ text }) => text));
 }
 
-/** Texts of a stream, including those of its first task. */
+/** Texts of a stream, including the texts of its first task. */
 export function chunksIn(events: readonly StreamResponse[]): readonly (string | undefined)[] {
   return events.flatMap(({ task, artifactUpdate }) =>
     task === undefined

@@ -109,7 +109,7 @@ export const versionCases: ContractCases = {
     const target = { ...served.target(0, other), protocolVersion: served.version };
     const service = served.service(target);
     const { code } = await errorOf(service.call("SendMessage", saying("reply"), served.context()));
-    // In gRPC each version has its own methods, so those of an unsupported version are unknown.
+    // In gRPC each version has its own methods, so the methods of an unsupported version are unknown.
     expect(["VersionNotSupported", "MethodNotFound", "UnsupportedOperation"].includes(code)).toEqual(true);
   },
 };

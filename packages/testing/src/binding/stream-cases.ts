@@ -65,7 +65,7 @@ export const streamCases: ContractCases = {
   "an invalid request fails before a stream opens": async ({ serve, expect }) => {
     const served = await serve();
     expect((await errorOf(served.stream("SubscribeToTask", { id: "nobody" }))).code).toEqual("TaskNotFound");
-    // Before 1.0 the stream of an ended task is that task.
+    // Before 1.0 the stream of an ended task contains only the task.
     if (served.version < "1") return;
     const { task } = await served.call("SendMessage", saying("chunks 1"));
     const ended = await errorOf(served.stream("SubscribeToTask", { id: task?.id ?? "" }));

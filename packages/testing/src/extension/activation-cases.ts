@@ -28,7 +28,7 @@ export function activationCases<X extends AnyExtension>({
       expect(suite.calls.map(({ operation, activated }) => [operation, suite.missing(activated)])).toEqual(
         suite.calls.map(({ operation }) => [operation, []]),
       );
-      // A failing hook, an event that breaks a schema, or a failed task would leave a log entry.
+      // A failing hook, an event that violates a schema, and a failed task would each leave a log entry.
       expect(suite.lines).toEqual([]);
       await check?.({ expect, client, answer, events } as unknown as ExtensionContractSeen<X>);
     },

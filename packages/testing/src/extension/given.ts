@@ -60,7 +60,7 @@ export interface ExtensionContractOptions<X extends AnyExtension> {
    * text of the message as an artifact.
    */
   readonly agent?: () => Agent;
-  /** A message of a client with (`active`) or without the extension. Default: a text. */
+  /** A message of a client that has (`active`) or lacks the extension. Default: a text. */
   readonly message?: (active: boolean) => SendInput;
   /**
    * Checks what a client with the extension received for that message, and throws if something is missing. Default: no

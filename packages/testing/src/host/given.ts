@@ -113,7 +113,7 @@ export class OpenStream {
     this.#reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   }
 
-  /** Reads until the text contains this part. Throws if the stream ends before. */
+  /** Reads until the text contains `part`. Throws if the stream ends first. */
   async until(part: string): Promise<void> {
     while (!this.text.includes(part)) {
       const { done, value } = await this.#reader.read();
@@ -152,7 +152,7 @@ export function talker(name: string, mount: Omit<Partial<HostedService>, "servic
   return { ...mount, card, service: serviceOf(name, gate, left), open: () => gate.resolve(), left: left.promise };
 }
 
-/** The mount of a talker, without the members that a host would reject as unknown options. */
+/** The mount without the members of a talker that a host would reject as unknown options. */
 export function mountOf({ open: _, left: __, ...mount }: Talker): HostedService {
   return mount;
 }
@@ -201,7 +201,7 @@ export const known: Readonly<Record<string, string>> = { "x-key": "the-key-of-ad
 /** Authenticates Ada by an API key. */
 export const onlyAda = (): Authenticator => apiKey({ "the-key-of-ada": { subject: "ada" } }, { header: "x-key" });
 
-/** The code of the error that something throws; `undefined` if it does not. */
+/** The code of the error that a function throws; `undefined` if it throws none. */
 export function codeOf(run: () => unknown): string | undefined {
   try {
     run();

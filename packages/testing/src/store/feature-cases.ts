@@ -43,7 +43,7 @@ function invalid(value: unknown): never {
   return value as never;
 }
 
-/** `agents`: "all" omits the member from the query. */
+/** With `agents: "all"`, the query omits `agents`. */
 async function dueKeys(
   store: Store,
   now: number,

@@ -58,7 +58,7 @@ interface RefContext extends ContextKey {
 
 type InContext = Owner & { readonly contextId?: string; readonly task?: RefTask };
 
-/** Whether a value belongs to the context itself, not to one of its tasks. */
+/** Whether a value belongs to the context itself, and not to one of its tasks. */
 function isOf(thing: InContext, context: RefContext): boolean {
   return thing.task === undefined && same(thing, context) && context.contextId === thing.contextId;
 }

@@ -25,7 +25,7 @@ import {
 } from "./given.ts";
 import type { Expect } from "../runner.ts";
 
-/** Two stores with the same data: each sees the changes of the other one. */
+/** Two stores with the same data: each sees the other's changes. */
 
 export const sharesTasks: Case = sharing(async ({ store, other, expect }) => {
   const look = async (): Promise<unknown[]> => {
@@ -71,7 +71,7 @@ export const totalsByTime: Case = sharing(async ({ store, other, expect }) => {
   await check();
   await tasks.move(each(100, 120), done, 71_000);
   await check();
-  // A late task gets a past time from which another task has moved away, so the count at that time is unchanged.
+  // Adds a late task at a past time from which another task has moved away, so the count at that time is unchanged.
   await tasks.make(["late"], working, () => 20_000);
   await tasks.move(each(200, 202), working, 71_500);
   await check();
@@ -160,7 +160,7 @@ export const countsProcesses: Case = sharing(async ({ store, other, expect }) =>
   const beatsOf = (found: readonly StoreNode[], name: string): number | undefined =>
     found.find((node) => node.name === name)?.beats;
   const third = await store.nodes.beat("one");
-  // A call counts its own heartbeat. The other process has sent none since.
+  // The call counts its own heartbeat. The other process has sent none since the previous call.
   expect(beatsOf(third, "one") === beatsOf(second, "one")).toEqual(false);
   expect(beatsOf(third, odd)).toEqual(beatsOf(second, odd));
   expect(third.every(({ silent }) => silent >= 0 && silent < 60_000)).toEqual(true);
@@ -177,7 +177,7 @@ function using(key: string, use: Partial<RateUse>): RateUse {
   return { key, requests: 10, per: week, used: 0, wanted: 0, ...use };
 }
 
-/** The used requests of a budget of ten, rounded: the clock runs during a case. */
+/** The used requests of a budget of ten, rounded, because the clock runs during a case. */
 function usedOf({ back }: RateTaken): number {
   return Math.round((back / week) * 10);
 }
