@@ -14,7 +14,7 @@ export type { Erasure } from "../store/owner-data.ts";
 export interface DeleteOwnerOptions {
   /**
    * Rewrites the files of the database, so that they contain none of the deleted data. SQLite copies its whole file and blocks
-   * all writes meanwhile. After 5 seconds, other processes give up the runs of any owner that wait to write. Default false.
+   * all writes meanwhile. After 5 seconds, other processes give up runs that wait to write, of any owner. Default false.
    */
   readonly scrub?: boolean;
 }

@@ -11,7 +11,7 @@ import {
 import type { AppendItem, AppendOutcome, Store, TaskAppend } from "../../store/index.ts";
 import { Emitter } from "../shared/collections.ts";
 
-/** What caused a change of a task. */
+/** The cause of a change of a task. */
 export interface Cause {
   /** The caller who changed it, or whose message an agent works on. */
   readonly by?: Principal | undefined;
@@ -44,7 +44,7 @@ interface CommitterSettings {
   readonly observer: Observer | undefined;
   readonly audit: Audit | undefined;
   readonly clock: Clock;
-  /** Features whose rows each new record of their task wakes. */
+  /** Features whose rows are woken by each new record of their task. */
   readonly wakes: readonly string[];
 }
 
@@ -202,7 +202,7 @@ export class Committer {
     try {
       const taken = batch.map((submission) => submission.take());
       const items = this.#wakes.length === 0 ? taken : this.#waking(taken);
-      // Read before the append: by the time the store answers, a writer may work on the turn of another caller.
+      // Read before the append, because by the time the store answers, a writer may work on the turn of another caller.
       const causes = this.#audit && batch.map(({ cause }) => cause);
       const observer = this.#observer;
       let results: readonly Result[];

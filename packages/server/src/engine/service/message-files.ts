@@ -12,7 +12,7 @@ export class MessageFiles {
   readonly #lazy: LazyBlobs;
   readonly #settings: Pick<EngineSettings, "ids" | "store">;
   #task: TaskKey | undefined;
-  /** One for each time that the message was accepted. */
+  /** One for each acceptance of the message. */
   readonly #quotas: BlobQuota[] = [];
   /** Stored files by their base64 or first URL, so that a message that is accepted again gets the same files. */
   readonly #known = new Map<string, Part>();
@@ -69,7 +69,7 @@ export class MessageFiles {
     return stored;
   }
 
-  /** Admits the message. Files that no record names by the end are deleted: the message was refused, sent before, or answered directly. */
+  /** Admits the message. Then deletes files that no record names, because the message was rejected, sent before, or answered directly. */
   async admit(stored: Send, admit: (stored: Send) => Promise<Admission>): Promise<Admission> {
     try {
       const admission = await admit(stored);

@@ -17,11 +17,11 @@ const defaultIdleTimeout = 5 * 60_000;
 
 interface Left {
   readonly fence: number | undefined;
-  /** From then on it no longer waits for its function to return; monotonic time. */
+  /** Until when to wait for its function to return; monotonic time. */
   readonly until: number;
-  /** Its function has returned, and none of its steps is in progress. */
+  /** Whether its function has returned, and none of its steps is in progress. */
   isOver: boolean;
-  /** The database has worked since. */
+  /** Whether the database has worked since then. */
   isFree: boolean;
 }
 

@@ -43,7 +43,7 @@ interface QueuePlacesDeps {
 }
 
 /**
- * Puts tasks into the queue. They are rows of the store, and take no memory. Each gets a place on arrival: one after its owner's last
+ * Puts tasks into the queue. Queued tasks are rows of the store, and take no memory. Each gets a place on arrival: one after its owner's last
  * place, but not before the first place in the queue. So an owner's tasks start in order, owners take turns, and the next task is found
  * without reading the others.
  */

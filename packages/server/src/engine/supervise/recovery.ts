@@ -78,7 +78,7 @@ export class Recovery {
     const { leaseWatch, suspects } = this.#deps;
     const { all, now, holders } = leaseWatch.begin(every);
     const ever = Number.MAX_SAFE_INTEGER;
-    // Released tasks first: they need not wait for a lease to expire.
+    // Released tasks first, because they need not wait for a lease to expire.
     if (!(await this.#scanFor({ now: all ? ever : now }))) return;
     if (holders.length > 0 && !(await this.#scanFor({ now: ever, holders }))) return;
     leaseWatch.end();
@@ -101,7 +101,7 @@ export class Recovery {
       const lost = page.heads.filter(
         (head) => !runs.has(head.task.taskId) && leaseWatch.isExpired(head) && this.#isDue(head),
       );
-      // Other processes read the same page.
+      // Shuffled if other processes read the same page.
       if (!(await this.#recoverAll(counts ? shuffled(lost) : lost))) return false;
       after = page.next;
     } while (after !== undefined);
@@ -213,8 +213,8 @@ export class Recovery {
 }
 
 /**
- * Whether the turn has ended with its question although its run has not. It is not called again, even if its agent is resumable: the state
- * that it has set with the question is for the answer.
+ * Whether the turn has ended with its question, although its run has not ended. Such a turn is not called again, even if its agent is
+ * resumable, because the state that it set with the question is for the answer.
  */
 function hasAsked({ state, run }: TaskHead): boolean {
   return state === "TASK_STATE_INPUT_REQUIRED" && run !== undefined;

@@ -26,7 +26,7 @@ const pageSize = 100;
 const maxAwakeCount = 256;
 /** How many tasks of a poll are settled at the same time. */
 const maxAtOnce = 32;
-/** A running task consumes its events itself. If its process dies, another one checks after this time, in milliseconds. */
+/** A running task consumes its events itself. If its process dies, another process checks the task after this time, in milliseconds. */
 const whileItWorks = 60_000;
 /** When a failed task is retried, in milliseconds. */
 const afterFailure = 30_000;
@@ -84,7 +84,7 @@ export class Waker {
     if (this.#deps.runs.stopping) return;
     if (waits !== undefined) {
       const left = waits.until - this.#deps.settings.clock.now();
-      // An event may have arrived just before the run released the task, and either may have been deferred while it worked.
+      // An event may have arrived just before the run released the task, and rows may have been deferred while it worked.
       if (waits.events || left <= 0) void this.#settled(task, true);
       if (waits.until !== Infinity) this.#poller.after(left);
     }
@@ -227,13 +227,13 @@ export class Waker {
     const over = rows.some((row) => isWait(row) && isOver(row, now, rows));
     const due = rows.filter(isDueBy(now));
     const parked = due.map((row) => changed(row, "park"));
-    // A due event that ends no wait is for a later one, which reads it.
+    // A due event that ends no wait is for a later wait, which reads it.
     if (!over) return this.#change(head, parked);
     const run = await takeover.wake(hosted, head, waiting, parked);
     if (run === "noRoom") return run;
     // Another process has it.
     if (run === undefined) return "same";
-    // It may be over already.
+    // The run may be over already.
     if (this.#deps.runs.find(task.taskId) === run) this.#awake.set(task.taskId, run);
     return "changed";
   }
