@@ -67,7 +67,7 @@ export interface AuthorizingTurn {
   makeId(): string;
   /** Stores rows with the task, and creates the task if necessary. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
-  /** Whether the turn only waits: a stopping process then releases it to another process. */
+  /** Sets whether the turn only waits. A stopping process then releases it to another process. */
   rest(resting: boolean): void;
 }
 
@@ -79,7 +79,7 @@ export interface Authorizations {
   isAwaited(task: TaskKey): Promise<boolean>;
   /** Takes the credential out of a message. */
   take(message: Message, answer: Part): Promise<TakenAnswer>;
-  /** Something of the task was stored in this process: wakes its waiting turns. */
+  /** Wakes the waiting turns of a task after this process has stored something for it. */
   changed(task: TaskKey): void;
   /**
    * Answers a request to the callback.
