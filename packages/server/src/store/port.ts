@@ -69,7 +69,7 @@ export interface Store {
   head(scope: Scope, taskId: string): Promise<TaskHead | undefined>;
 
   /**
-   * The task as the fold of its log. The cost depends on the options: without history no message is read.
+   * The task as the fold of its log. The cost depends on the options. For example, no message is read without history.
    *
    * @throws A2AError `UnsupportedOperation` if the answer is larger than the store allows (`StoreBounds.text`).
    */
@@ -97,7 +97,7 @@ export interface Store {
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
-  /** Tasks with a run without a valid lease, oldest lease first, to take them over. The cost depends only on the page. */
+  /** Tasks whose run has no valid lease, oldest lease first, to take them over. The cost depends only on the page. */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
   /** Counts the runs that no process holds at `now`, of agents that are not in `agents`. At most `limit` agents. */
@@ -211,7 +211,7 @@ export interface StoreNotes {
 
 /** A note under a key. */
 export interface StoreNote {
-  /** At most 128 characters of printable ASCII. It identifies no person: names are hashed. */
+  /** At most 128 characters of printable ASCII. It must not identify a person, so names are hashed. */
   readonly key: string;
   /** At most 1,024 characters of printable ASCII. */
   readonly value: string;

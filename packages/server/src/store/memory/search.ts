@@ -19,7 +19,7 @@ import { updateJson } from "../json.ts";
 const maxBytes = 64 << 20;
 /** Characters in one turn of the event loop. Splitting this many characters into words takes some milliseconds. */
 const sliceChars = 128 << 10;
-/** How much faster comparing words is than splitting texts. */
+/** Comparing words is this many times faster than splitting texts. */
 const comparedFaster = 16;
 /** Cost of a task in characters, so that a search of many small tasks is sliced, too. */
 const taskCost = 64;
