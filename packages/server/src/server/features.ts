@@ -32,7 +32,7 @@ const hour = 60 * minute;
 const week = 7 * 24 * hour;
 const mebi = 1 << 20;
 
-/** Early attempts, for a receiver that restarts, and then the waits of Standard Webhooks: about three days in total. */
+/** Short waits for a receiver that restarts, then the waits of Standard Webhooks. About three days in total. */
 const waits: readonly number[] = [
   second,
   5 * second,

@@ -35,7 +35,7 @@ export interface ServedAgent {
   readonly card: AgentCard;
 }
 
-/** Where an agent is served. */
+/** The address of a mounted agent. */
 export interface MountAddress {
   /** Path of its base below `publicUrl`, such as `/weather`. Default: `publicUrl` itself. */
   readonly path?: string;
