@@ -25,7 +25,7 @@ export interface AgentDefinition<Types = object, Extensions extends readonly Any
   readonly extensions?: Extensions;
   /**
    * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that is returned before
-   * any other event is a direct reply, without a task. An error fails the task: the client gets a general sentence, and the log the error.
+   * any other event is a direct reply, without a task. An error fails the task: the client gets a general sentence, the log the error.
    */
   onMessage(turn: Turn<Types>): AgentOutput;
 }
