@@ -34,7 +34,7 @@ export interface Submission {
 /**
  * Maximum concurrent transactions, and items of each. While the store works on one, this thread handles the outcomes of the
  * previous one. A thousand tasks in one transaction would all wait for the slowest. Row `fan-in` of the benchmarks needs both
- * limits: without them a chunk takes twice as long (docs/decisions/hot-path.md).
+ * limits, because without them a chunk takes twice as long (docs/decisions/hot-path.md).
  */
 const maxInFlight = 2;
 const maxItems = 128;
@@ -148,7 +148,7 @@ export class Committer {
     });
   }
 
-  /** Commits after this turn of the event loop, so that a stream at full speed does not keep requests from being read. */
+  /** Commits after this turn of the event loop, so that requests are read even while a stream runs at full speed. */
   #schedule(): void {
     if (this.#due || this.#queue.length === 0 || this.#inFlight === maxInFlight) return;
     this.#due = true;

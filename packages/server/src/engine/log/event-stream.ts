@@ -23,7 +23,7 @@ export type OpenStream = () => Promise<StreamFrom | StreamItem | undefined>;
 type Batch = readonly StreamItem[];
 
 /**
- * The stream of an operation. Thousands may be idle (row `subscribers` of the benchmarks), so each uses little memory: it
+ * The stream of an operation. Thousands may be idle (row `subscribers` of the benchmarks), so each uses little memory. It
  * releases the closure that opened it, and waits in a single suspended function of half a kilobyte.
  */
 export class EventStream implements AsyncIterableIterator<Batch> {

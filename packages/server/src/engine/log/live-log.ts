@@ -141,8 +141,8 @@ export class LiveLog {
   }
 
   /**
-   * The process stops: readers that can continue in another process leave after the available records. While this process
-   * runs the task they stay, because most streams end with the run.
+   * Called when the process stops. Readers that can continue in another process leave after the available records. While this
+   * process runs the task, they stay, because most streams end with the run.
    */
   drain(error: unknown): void {
     this.#draining = { error };
@@ -220,13 +220,13 @@ export class LiveLogs {
     return this.#logs.get(taskId);
   }
 
-  /** Another process may have appended to this task or, without `taskId`, to any task that this process does not run. */
+  /** Called when another process may have appended to this task or, without `taskId`, to any task that this process does not run. */
   notifyRemote(taskId?: string): void {
     if (taskId !== undefined) this.#logs.get(taskId)?.notify();
     else for (const log of this.#logs.values()) if (log.head === undefined) log.notify();
   }
 
-  /** The server is stopping: readers of tasks that it does not run are sent to other processes, if they can continue there. */
+  /** Called when the server stops. Sends readers of tasks that it does not run to other processes, if they can continue there. */
   drain(error: unknown): void {
     this.#draining = { error };
     for (const log of this.#logs.values()) log.drain(error);

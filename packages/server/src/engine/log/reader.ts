@@ -134,8 +134,8 @@ async function readPage(
 
 /**
  * Whether a record answers the message at `input`, so that a send which waits for the answer returns (A2A 1.0 §3.2.2). A
- * terminal state answers every message. An interrupted one answers the message of the same turn: an earlier turn may ask its
- * user something while the message waits.
+ * terminal state answers every message. An interrupted state answers only the message of the same turn, because an earlier turn
+ * may ask its user something while the message waits.
  */
 export async function answers(
   record: LogRecord,
@@ -277,8 +277,8 @@ const page = { limit: 256, bytes: 256 << 10 };
 
 /**
  * The timeline of a task (1.1 draft, §3.2.8), and the generations in which its artifacts began and ended, up to the head.
- * `undefined` if the log no longer has its first record, or the entries would exceed `bytes`: clients would mistake a partial
- * timeline for the complete one.
+ * `undefined` if the log no longer has its first record, or the entries would exceed `bytes`, because clients would mistake a
+ * partial timeline for the complete one.
  *
  * @param room - Reserves memory before a large page is read.
  */

@@ -16,8 +16,8 @@ import type { Phase } from "./phase.ts";
 /* One turn of an agent, step by step. */
 
 /**
- * How many first steps of a turn ignore the time slice, so that a short answer takes one commit and no read of the store,
- * even on a busy server ("a short answer" in test/engine/cost.test.ts).
+ * The number of steps at the start of a turn that ignore the time slice, so that a short answer takes one commit and no read of
+ * the store, even on a busy server ("a short answer" in test/engine/cost.test.ts).
  */
 const freeSteps = 8;
 

@@ -40,7 +40,7 @@ export interface Phase {
   /** Whether the agent's further events are dropped. */
   readonly stopped: boolean;
 
-  /** Takes events that the agent yielded together. Whether the turn continues; a promise only if there is a wait. */
+  /** Takes events that the agent yielded together. Returns whether the turn continues, as a promise only if it must wait. */
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
@@ -70,7 +70,7 @@ export interface Phase {
   clearCrashSuspicion(): void;
   /** Called when the server stops. If it is killed before the run ends, this does not count as a crash of the run. */
   excuse(): void;
-  /** Another run began while this run was on trial alone, so a crash no longer proves that this run caused it. Resolves once this is stored. */
+  /** Called when another run began during this run's solo trial: a crash no longer proves that this run caused it. Resolves once this is stored. */
   joined(): Promise<void>;
 }
 
@@ -80,13 +80,13 @@ export interface PhaseHost {
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
   /** The message has created a task. */
   becomes(task: Phase): void;
-  /** The rows of the files that a record is the first to refer to. Absent: every file is in the store. */
+  /** The rows of the files to which a record is the first to refer. Absent: every file is in the store. */
   readonly files: WriterInit["files"];
   /** The large files of the run. Absent: every file is in the store. */
   readonly outside: RunFiles | undefined;
   readonly inStep: boolean;
   hold(bytes: number): void;
-  /** No more writes will follow. `loss`: why, if the turn has not ended. `storeError`: is thrown at the agent's `yield`. */
+  /** No more writes will follow. `loss`: why, if the turn has not ended. `storeError`: the error to throw at the agent's `yield`. */
   end(loss?: Loss, storeError?: A2AError): void;
 }
 

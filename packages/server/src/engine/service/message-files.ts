@@ -23,8 +23,8 @@ export class MessageFiles {
   }
 
   /**
-   * The message with its large files stored outside. A message stays unchanged if it will be rejected: its task is terminal, belongs to
-   * another owner, or does not match what the caller expects.
+   * The message with its large files stored outside. A message stays unchanged if it will be rejected, because its task is terminal, belongs
+   * to another owner, or does not match what the caller expects.
    */
   async store(send: Send): Promise<Send> {
     const { owner, request, again } = send;
@@ -84,7 +84,7 @@ export class MessageFiles {
     }
   }
 
-  /** Deletes files that no row of the task names. After an error of the store, which may have stored the record, the collector does this. */
+  /** Deletes files that no row of the task names. After an error of the store, which may have stored the record, leaves them to the collector. */
   drop(error?: unknown): void {
     if (error !== undefined && !(error instanceof A2AError && error.code !== "Unavailable")) return;
     // The collector also deletes what fails here.

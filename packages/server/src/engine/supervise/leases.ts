@@ -28,8 +28,8 @@ interface Seen {
 
 /**
  * Decides whether a lease has expired, so that its holder counts as dead. If the wall clock cannot be relied on, a lease
- * has expired once it has not changed for `ttl` on the monotonic clock of this process: a live holder renews it three times
- * in that time.
+ * has expired once it has not changed for `ttl` on the monotonic clock of this process, because a live holder renews it three
+ * times in that time.
  *
  * If the store counts its processes, a lease lasts as long as its process, so the process is checked instead.
  *
@@ -147,7 +147,7 @@ export class LeaseWatch {
     return this.#isSurelyGone(holder) || (this.#nodes?.silence(holder) ?? 0) >= this.#ttl;
   }
 
-  /** If the store counts processes, a process that still sends heartbeats is not gone: `isGone` may mean a machine with the same name. */
+  /** If the store counts processes, a process that still sends heartbeats is not gone. `isGone` may mean another machine with the same name. */
   #isSurelyGone(holder: string): boolean {
     return this.#isGone(holder) && (this.#nodes === undefined || this.#nodes.isSilent(holder));
   }

@@ -36,11 +36,11 @@ interface Seen {
  * it could not see the others' heartbeats either.
  */
 export class Nodes {
-  /** A process has been silent for too long: its tasks may be taken over. `unknown`: the store has forgotten it. */
+  /** Emits when a process has been silent for too long, so that its tasks may be taken over. `unknown`: the store has forgotten it. */
   readonly gone: Emitter<[unknown: boolean]> = new Emitter();
-  /** This process was silent for so long that others may have taken its tasks over. */
+  /** Emits when this process was silent for so long that others may have taken its tasks over. */
   readonly wasAbsent: Emitter = new Emitter();
-  /** No heartbeat of this process was answered for `lease.ttl`: from now on others may run its tasks. */
+  /** Emits when no heartbeat of this process was answered for `lease.ttl`, so that from now on others may run its tasks. */
   readonly cutOff: Emitter = new Emitter();
   readonly #deps: NodesDeps;
   readonly #nodes: StoreNodes | undefined;

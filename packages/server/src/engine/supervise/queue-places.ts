@@ -98,7 +98,7 @@ export class QueuePlaces {
     await (place === undefined ? this.enter(task, run, store) : store(queueRow(run, place)));
   }
 
-  /** Two processes may assign the same place to two tasks of one owner: the one that is stored first then starts first. */
+  /** Two processes may assign the same place to two tasks of one owner. The task that is stored first then starts first. */
   async #at<Result>(
     { agent, owner }: Owner,
     store: (place: number) => Promise<Result>,

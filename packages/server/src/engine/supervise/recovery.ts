@@ -108,7 +108,7 @@ export class Recovery {
     return true;
   }
 
-  /** Takes over many at a time: a process may have left thousands. `false`: no room for more runs. */
+  /** Takes over many tasks at a time, because a process may have left thousands. `false`: no room for more runs. */
   async #recoverAll(lost: readonly TaskHead[]): Promise<boolean> {
     const { runs } = this.#deps;
     for (let at = 0; at < lost.length;) {
@@ -170,7 +170,7 @@ export class Recovery {
     return all >= maxAttempts ? "lease.maxAttempts" : undefined;
   }
 
-  /** Whether the turn only waited, for another agent, an authorization, a time or an event: such a turn can always be called again. */
+  /** Whether the turn only waited, for another agent, an authorization, a time or an event. Such a turn can always be called again. */
   async #isResting({ task, state, run }: TaskHead): Promise<boolean> {
     const { authorizations, store } = this.#deps.settings;
     if ((await store.features(task, task.taskId, delegationFeature)).length > 0) return true;
@@ -191,7 +191,7 @@ export class Recovery {
     if (fields.tasks > 0) this.#deps.settings.logger.warn("Suspended tasks wait for an operator", fields);
   }
 
-  /** Logs each agent once that is not hosted here and has lost tasks. `now`: wall time by which their leases have expired. */
+  /** Logs agents that have lost tasks but are not hosted here, each only once. `now`: wall time by which their leases have expired. */
   async #reportStranded(now: number): Promise<void> {
     if (this.#named.size >= maxNamed) return;
     const { agents, settings } = this.#deps;

@@ -16,7 +16,7 @@ interface StandingDeps {
  * process starts and resumes none at all. The orders are read at startup, and every `pollInterval`.
  */
 export class Standing {
-  /** An order was set or withdrawn. */
+  /** Emits when an order was set or withdrawn. */
   readonly changed: Emitter = new Emitter();
   readonly #deps: StandingDeps;
   readonly #poller: Poller;

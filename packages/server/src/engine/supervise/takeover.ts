@@ -81,7 +81,7 @@ export class Takeover {
     });
   }
 
-  /** Tells operators who ran the task: neither the log nor the new lease names the previous process. Replaces the row of an older attempt. */
+  /** Tells operators who ran the task, because neither the log nor the new lease names that process. Replaces the row of an older attempt. */
   #takenOver({ holder: from }: TaskHead, { turn, attempt }: StoredRun): TaskEffect {
     const { lease, clock } = this.#deps.settings;
     const time = Math.floor(clock.now());

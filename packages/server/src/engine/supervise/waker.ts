@@ -30,7 +30,7 @@ const maxAtOnce = 32;
 const whileItWorks = 60_000;
 /** When a failed task is retried, in milliseconds. */
 const afterFailure = 30_000;
-/** After this many owners without room in one poll, the poll stops: most likely no owner has room. */
+/** After this many owners without room in one poll, the poll stops, because most likely no owner has room. */
 const maxWithoutRoom = 16;
 /** Maximum pages without progress in one poll. The next poll continues there. */
 const maxPages = 50;
@@ -57,7 +57,7 @@ export class Waker {
   readonly #backoff: Backoff;
   readonly #awake = new ChurnMap<string, Run>();
   readonly #poller: Poller;
-  /** Rows were skipped because too many tasks are awake, or too many runs are active. */
+  /** Whether rows were skipped because too many tasks are awake, or too many runs are active. */
   #isFull = false;
   /** Where the next poll continues: after this `due`. `undefined`: from the beginning. */
   #after: number | undefined;
@@ -238,7 +238,7 @@ export class Waker {
     return "changed";
   }
 
-  /** The task is running or waits for its user: its function will reach its waits and events, and store new rows. */
+  /** Defers rows of a task that runs or waits for its user, because its function will reach its waits and events, and store new rows. */
   #putOff(head: TaskHead, rows: readonly FeatureRow[], now: number): Promise<Settled> {
     const later = Math.ceil(now + whileItWorks);
     return this.#change(
