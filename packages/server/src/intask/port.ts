@@ -29,7 +29,7 @@ export interface InTaskOptions {
   /**
    * Identifies the user who opened a link, such as by a session cookie of your site. Only the task's principal may then answer; the link is
    * rejected for others. `undefined`: not signed in, and the link is rejected. Default: anyone with the link may answer. A request with
-   * credentials of the server's authenticator must always be of the principal of the task.
+   * credentials for the server's authenticator must always come from the principal of the task.
    */
   identify?(request: UniversalRequest): Principal | undefined | Promise<Principal | undefined>;
 }

@@ -148,7 +148,7 @@ class Wait {
     return new AuthorizationNotGiven(kind, sentences[kind]);
   }
 
-  /** The turn has ended. Deletes its row, unless another process continues the turn. */
+  /** Called when the turn has ended. Deletes its row, unless another process continues the turn. */
   async #aborted(): Promise<unknown> {
     const { reason } = this.#turn.signal;
     const resumes = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
