@@ -65,9 +65,9 @@ export class PushConfigs {
   }
 
   /**
-   * Stores a config with an existing task: it gets the events after `head`. Replaces a config with the same id, and continues at its position,
-   * because callers send the same config with each message, even while events wait for a receiver that is down. `append` stores
-   * the effects. `field`: named in the error if the task has too many configs.
+   * Stores a config with an existing task. The config gets the events after `head`. If it replaces a config with the same id, it continues at
+   * that config's position, because callers send the same config with each message, even while events wait for a receiver that is down.
+   * `append` stores the effects. `field`: named in the error if the task has too many configs.
    */
   async store<T>(
     config: AcceptedConfig,
@@ -218,7 +218,7 @@ function inOrder([one, oneId]: Position, [other, otherId]: Position): number {
 
 /*
  * A page token is a position with a checksum, which rejects tokens that this list did not issue. It survives the deletion of the config at
- * its position. It is not a secret: it gives no access.
+ * its position. It is not a secret, because it gives no access.
  */
 
 function tokenAfter([created, id]: Position, task: TaskKey): string {

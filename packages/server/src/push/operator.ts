@@ -43,8 +43,8 @@ export interface PushOperatorOptions {
 }
 
 /**
- * The webhooks of a store, of every agent and owner. Only for operators. Servers on the store find its changes within their
- * `pollInterval`.
+ * Controls the webhooks of a store, of every agent and owner. Only for operators. Servers on the store find the operator's changes
+ * within their `pollInterval`.
  */
 export function pushOperator(store: Rows, options: PushOperatorOptions = {}): PushOperator {
   const { clock = systemClock, audit, by } = options;

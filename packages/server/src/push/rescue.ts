@@ -68,8 +68,8 @@ export class Rescue {
   }
 
   /**
-   * Rows that are due too late because the clock was set back (docs/decisions/feature-effects.md): unclaimed rows that were
-   * due by the earlier clock, and rows that are due later than any claim or wait ends.
+   * Makes rows due now that are due too late because the clock was set back (docs/decisions/feature-effects.md): unclaimed rows
+   * that were due by the earlier clock, and rows that are due later than any claim or wait ends.
    */
   async #pollDeferred(): Promise<void> {
     const { clock } = this.#host;

@@ -25,7 +25,7 @@ export interface StoredConfig {
   readonly scheme?: string | undefined;
   /** `token` and `authentication.credentials`, sealed (`keys.ts`). */
   readonly sealed?: string | undefined;
-  /** Creation time in milliseconds since the Unix epoch: the position in lists. A replacement keeps it. */
+  /** Creation time in milliseconds since the Unix epoch, which determines the position in lists. A replacement keeps it. */
   readonly created: number;
   /** Random, so that a config gets other delivery ids when it is registered again. */
   readonly nonce: string;
