@@ -331,8 +331,8 @@ export interface Upkeep {
   find(selection: TaskSelection, limit: number): Promise<readonly TaskHead[]>;
 
   /**
-   * Deletes tasks with all their data, oldest status first, at most `limit`. Keeps tasks with a run: a process may be executing them.
-   * Then deletes conversations without a task, at most `limit`: each is selected like a completed task with the time of the conversation's
+   * Deletes tasks with all their data, oldest status first, at most `limit`. Keeps tasks with a run, because a process may be executing them.
+   * Then deletes conversations without a task, at most `limit`. Each is selected like a completed task with the time of the conversation's
    * last use. A conversation stays until its idempotency keys have expired.
    */
   remove(selection: TaskSelection, limit: number): Promise<RemovedTasks>;
@@ -350,8 +350,8 @@ export interface Upkeep {
   ): Promise<readonly KnownReply[]>;
 
   /**
-   * Deletes an owner's data other than tasks: conversations with their states and messages, keys, and finally its name. While it has tasks,
-   * nothing is deleted, and there is `more`. Deletes at most `limit` rows of a kind.
+   * Deletes an owner's data other than tasks: conversations with their states and messages, keys, and finally its name. While the owner has
+   * tasks, nothing is deleted, and `more` is true. Deletes at most `limit` rows of a kind.
    */
   forget(owner: Owner, limit: number): Promise<Removed>;
 

@@ -85,7 +85,7 @@ export interface ListQuery {
   readonly artifacts: boolean;
   /** Whether adjacent texts of an artifact are one part: see `LoadOptions`. */
   readonly mergeTextParts?: boolean;
-  /** Reserved before a page is read whose tasks may have more than `roomless` bytes together. */
+  /** Reserved before reading a page whose tasks may have more than `roomless` bytes together. */
   readonly room?: Room;
 }
 

@@ -341,7 +341,7 @@ export class SearchTexts {
     }
   }
 
-  /** Adds an artifact as it was collected before. Pieces are appended to it, or replace it. */
+  /** Adds an artifact that was collected earlier. Further pieces are appended to it, or replace it. */
   resume(artifactId: string, pieces: SearchPieces): void {
     this.#left += utf8Length(piecesText(pieces));
     const { head, text, others, joints } = pieces;

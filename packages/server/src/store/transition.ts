@@ -71,8 +71,8 @@ export function readItem(item: TaskAppend): ReadItem {
 }
 
 /**
- * Reads the items of an append before anything is stored. Times are rounded up to whole milliseconds, so that nothing expires too early:
- * not every database stores fractions. Throws a `TypeError` for a malformed item.
+ * Reads the items of an append before anything is stored. Not every database stores fractions, so times are rounded up to whole milliseconds:
+ * nothing expires too early. Throws a `TypeError` for a malformed item.
  */
 export function readItems(items: readonly AppendItem[]): readonly (ReadItem | ContextAppend)[] {
   return items.map((item) => {

@@ -133,10 +133,10 @@ export interface Place {
   readonly number: number;
 }
 
-/** Which items belong to a page. `after`: the position of the last item of the page before. */
+/** Selects the items of a page. `after`: the position of the last item of the previous page. */
 type PageQuery = Pick<ListQuery, "state" | "since" | "limit"> & { readonly after?: Place | undefined };
 
-/** The part of the query of an operator that an index answers. `after`: the last item of the page before. */
+/** The part of an operator's query that an index answers. `after`: the last item of the previous page. */
 export type StretchQuery = Omit<OperatorQuery, "agent" | "owner">;
 
 /** The later of two places in the given order. */

@@ -38,8 +38,8 @@ interface Found {
 }
 
 /**
- * Full text search in memory. The words of a task are extracted by its first search, and again after it has changed: tasks that are not
- * searched cost nothing. A search yields to the event loop. Beyond `maxBytes`, the least recently searched words are dropped.
+ * Full text search in memory. The words of a task are extracted by its first search, and again after it has changed, so tasks that are
+ * not searched cost nothing. A search yields to the event loop. Beyond `maxBytes`, the least recently searched words are dropped.
  */
 export class MemorySearch implements TaskSearch {
   readonly #tables: () => MemoryTables;
