@@ -33,7 +33,7 @@ export class Guesses {
   readonly #interval: number;
   readonly #running = new Map<string, Running>();
 
-  /** `failures`: gets a function to call when an address may have more concurrent attempts than before. */
+  /** `failures`: is passed a function to call when an address may have more concurrent attempts than before. */
   constructor({ requests, per }: Rate, failures: (onReport: (address: string) => void) => Failures) {
     this.#failures = failures((address) => this.#wakeAll(address));
     this.#interval = per / requests;

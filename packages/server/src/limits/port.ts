@@ -42,7 +42,7 @@ export interface RateLimits {
   readonly address?: Rate | RateLimiter;
   /**
    * Requests from one address with wrong or no credentials, to prevent guessing. Beyond the limit, no request from that address is authenticated
-   * for a while, even with correct credentials. `false`: no limit. Default: no limit, and with `serve()` 100 a minute if other machines reach it.
+   * for a while, even with correct credentials. `false`: no limit. Default: no limit; with `serve()` 100 a minute if other machines reach it.
    */
   readonly failures?: Rate | false;
   /**

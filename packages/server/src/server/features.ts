@@ -110,7 +110,7 @@ export function keySetDocument(basePath: string, { keys }: PushSettings): Public
   };
 }
 
-/** The outbox of webhooks. Its code is loaded when it starts, and not if webhooks are off. `codecs`: all versions. */
+/** The outbox of webhooks. Its code is loaded only when it starts, and never if webhooks are off. `codecs`: all versions. */
 export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...Codec[]]): (host: OutboxHost) => Outbox {
   return (host) => {
     let outbox: Outbox | undefined;
