@@ -77,11 +77,11 @@ export type HostOptions = OptionsOfHost<ProtocolVersion>;
 const spoken: Spoken = { bindings: [jsonRpcBinding(), restBinding()], wires, draftsOf };
 
 /**
- * Serves your own services over all bindings, without an engine and a store: for gateways and proxies. It has the same cards,
+ * Serves your own services over all bindings, without an engine or a store: for gateways and proxies. It has the same cards,
  * authentication, limits, probes and routes as `createHandler`.
  *
- * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have one address or one
- * name.
+ * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have the same
+ * address or name.
  *
  * @example
  * ```ts
@@ -110,10 +110,10 @@ export function createHost(mounts: HostedService | readonly HostedService[], opt
 export type HandlerOptions = Options<ProtocolVersion>;
 
 /**
- * Serves agents over all bindings, and runs them: settings, then storage, runs and services, then the host.
+ * Serves agents over all bindings, and runs them. The stages are settings, storage, runs, services and the host.
  *
- * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have one address or one
- * name.
+ * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have the same
+ * address or name.
  */
 export function createHandler(
   agents: Agent | AgentMount | HostedService | readonly (AgentMount | HostedService)[],
@@ -163,7 +163,7 @@ function settingsOf(options: HandlerOptions): HostSettings {
 
 type Storage = ReturnType<typeof storageOf>;
 
-/** The stage of storage: data other than tasks, and the keys that seal it. */
+/** The storage stage: data other than tasks, and the keys that seal it. */
 function storageOf(settings: HostSettings, options: HandlerOptions) {
   const { publicUrl, basePath, limits, clock, logger } = settings;
   const push = pushSettingsOf(options.push, publicUrl, logger);
@@ -177,7 +177,7 @@ function storageOf(settings: HostSettings, options: HandlerOptions) {
   };
 }
 
-/** Makes an agent with its card from a mount. */
+/** Builds an agent with its card from a mount. */
 function mounting(settings: HostSettings, { push }: Storage, options: HandlerOptions) {
   const { publicUrl, bindings, codecs, extensions } = settings;
   const by = {
@@ -208,7 +208,7 @@ interface Runs {
   backing(agent: MountedAgent, mount: AgentMount): Backing;
 }
 
-/** The stage of runs: the engine. */
+/** The stage that runs agents: the engine. */
 function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
   const { settings, storage, callers, services, options } = init;
   const { publicUrl, logger, audit, known, extensions } = settings;

@@ -1,8 +1,8 @@
 /**
- * What an agent's author and a server's operator call by hand, and the types that its signatures need.
+ * The functions that agent authors and server operators call, and the types in their signatures.
  *
- * Stores, and operators' functions on them, are in `@parley/server/store`. Who calls is in `@parley/a2a/auth`, and what bindings, observers
- * and interceptors are made of in `@parley/a2a/protocol`.
+ * Stores, and the functions to operate them, are in `@parley/server/store`. Authentication is in `@parley/a2a/auth`. The types for bindings,
+ * observers and interceptors are in `@parley/a2a/protocol`.
  * @packageDocumentation
  */
 
@@ -58,9 +58,9 @@ export {
   type Principal,
 } from "@parley/a2a/internal/protocol/index";
 
-// What both are given.
+// Used by both.
 export { A2AError, hasCode } from "@parley/a2a/internal/model/index";
 export { randomIds, silentLogger, systemClock } from "@parley/a2a/internal/base/index";
 
-// The parts of the data model that nearly every agent names. The others are in `@parley/a2a/model`.
+// The parts of the data model that nearly every agent uses. The others are in `@parley/a2a/model`.
 export type { AgentCard, Artifact, Message, Part, Task } from "@parley/a2a/internal/model/index";

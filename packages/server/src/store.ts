@@ -1,6 +1,6 @@
 /**
- * For those who write a store: its port, its rules, and the fold of a task as text. For those who operate a server: stores for large
- * files, and the webhooks that wait or failed.
+ * For authors of stores: the port, its rules, and the fold of a task as text. For operators of servers: stores for large files, and control of
+ * pending and failed webhooks.
  * @packageDocumentation
  */
 
@@ -79,7 +79,7 @@ export {
   readChange,
 } from "./store/index.ts";
 
-// All that an owner has.
+// All data of an owner.
 export { eraseOwner, exportOwner } from "./store/index.ts";
 export type { Erasure, EraseOptions } from "./store/owner-data.ts";
 
@@ -164,11 +164,11 @@ export {
 } from "./store/search.ts";
 export { maxSnippets, Snippets } from "./store/snippets.ts";
 
-// Webhooks of a server: what waits, what failed, and how it continues.
+// Control of pending and failed webhooks.
 export { pushOperator, type PushOperatorOptions } from "./push/operator.ts";
 export type { PushOperator, PushEntry, PushProblem, RefusedDelivery } from "./push/index.ts";
 
-// Stores for large files: the port, buckets of S3, and the deletion of what belongs to an owner.
+// Stores for large files: the port, S3 buckets, and deletion by owner.
 export type { BlobContent, BlobEntry, BlobLink, BlobPage, BlobQuery, BlobRange, BlobStore } from "./blobs/port.ts";
 export { s3Blobs, type S3BlobsOptions, type S3Like } from "./blobs/s3.ts";
 export { checkBlobKey } from "./blobs/port.ts";

@@ -13,7 +13,7 @@ import {
 
 /* Requests for an authorization, as events of an agent (A2A 1.0 §7.6). */
 
-/** Without a message. */
+/** The working status, without a message. */
 export const working: StatusEvent = { kind: "status", state: "TASK_STATE_WORKING" };
 
 export function authRequired(message: AgentMessage): StatusEvent {
@@ -39,7 +39,7 @@ const maxTexts = 8;
 const maxMetadata = 64 << 10;
 
 /**
- * Another agent's request, as shown to the caller of this agent: only its link, since a credential in a message would pass
+ * Another agent's request, as shown to the caller of this agent. It has only the link, because a credential in a message would pass
  * through this agent. Metadata is unchanged, because extensions put their requests there.
  */
 export function passedOn(message: Message | undefined): AgentMessage {

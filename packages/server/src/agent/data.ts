@@ -30,7 +30,7 @@ export async function messageData<Output>(
 /** The default of `limits.depth`. */
 const maxDepth = 64;
 
-/** The JSON object in a message that is a single text: many clients can send only text. */
+/** The JSON object in a message that is a single text, because many clients can send only text. */
 function objectInText({ parts }: TurnBase["message"]): readonly FoundData[] {
   const [part, ...others] = parts;
   const text = part?.text?.trim() ?? "";
@@ -55,8 +55,8 @@ interface GivesJsonSchema {
 }
 
 /**
- * A question, with the JSON Schema of the expected data as an added part. Unchanged if it has data already, if the library
- * exports no JSON Schema, or if the client reads only text.
+ * Adds the JSON Schema of the expected data to a question, as a part. The question stays unchanged if it already has data, if the
+ * library exports no JSON Schema, or if the client reads only text.
  *
  * @param modes - `acceptedOutputModes` of the request.
  */

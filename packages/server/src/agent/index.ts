@@ -25,12 +25,12 @@ export interface AgentDefinition<Types = object, Extensions extends readonly Any
   readonly extensions?: Extensions;
   /**
    * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that is returned before
-   * any other event is a direct reply, without a task. An error fails the task: the client reads a general sentence, and the log has the error.
+   * any other event is a direct reply, without a task. An error fails the task: the client gets a general sentence, the log the error.
    */
   onMessage(turn: Turn<Types>): AgentOutput;
 }
 
-/** For type arguments without `extensions` on an agent that lists some: the listed extensions then determine the type of `turn.ext()`. */
+/** If an agent lists extensions but its type arguments have none, the listed extensions determine the type of `turn.ext()`. */
 type WithAnyExtension<Types> = Types extends { readonly extensions: unknown }
   ? Types
   : Types & { readonly extensions: readonly AnyExtension[] };
@@ -58,14 +58,14 @@ export const agentOptions: OptionNames<AgentDefinition & { readonly security?: n
   skills: 1,
   turnTimeout: 1,
   version: 1,
-  // The server rejects it, and says how it is written now.
+  // The server rejects this old name, and suggests the current one.
   security: 1,
 };
 
 /**
  * Defines an agent.
  *
- * @typeParam Types - The types of what it stores, each optional: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`.
+ * @typeParam Types - The types of its stored values, each optional: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`.
  * Stored values are not checked on reads: if you change a type, old values still have the old type. The agent may also list `extensions`.
  * `turn.ext()` then takes any extension, or only the extensions of the type argument: `extensions: [typeof timestamp]`.
  *
@@ -115,7 +115,7 @@ export function defineAgent<Types extends AgentTypes<Types> = object>(definition
   } satisfies Agent);
 }
 
-/** What clients would refuse in the agent's card. The server adds its addresses. */
+/** The violations for which clients would reject the agent's card. Its addresses are placeholders, because the server adds them. */
 function cardProblems(description: AgentDescription): readonly FieldViolation[] {
   const { capabilities = {}, defaultInputModes = [], defaultOutputModes = [] } = description;
   const supportedInterfaces = [{ url: "http://localhost", protocolBinding: "JSONRPC", protocolVersion: "1.0" }];

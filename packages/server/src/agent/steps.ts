@@ -13,7 +13,7 @@ import {
   type TurnBase,
 } from "@parley/a2a/internal/protocol/index";
 
-/* Steps: external effects that are done once (docs/decisions/waiting.md). */
+/* Steps: external effects that happen only once (docs/decisions/waiting.md). */
 
 export function stepMistake(call: string, text: string): A2AError {
   return new A2AError("InvalidAgentResponse", `turn.${call}(): ${text}`);
@@ -64,7 +64,7 @@ export async function step(
     const value = await (observed?.step === undefined ? work() : observe(observed.step(name), work));
     const json = jsonOf(name, value);
     checkSize(name, json, memory.room(name));
-    // Stored even if the turn has begun to wait meanwhile, or another agent has asked a question: the effect has happened.
+    // Stored even if the turn has begun to wait meanwhile, or another agent has asked a question, because the effect has happened.
     turn.signal.throwIfAborted();
     await stored(turn, memory.remember(scope, name, json));
     memory.had.add(id);
@@ -82,7 +82,7 @@ function checkRetry(retry: StepRetry | undefined): void {
   throw stepMistake("step", "retry.attempts must be a whole number from 1, and its times milliseconds");
 }
 
-/** The longest time of a timer. A longer one would fire at once. */
+/** Maximum delay of a timer. A longer one would fire immediately. */
 const longestPause = 2 ** 31 - 1;
 
 /** A result as JSON text. `undefined` is an empty text. */

@@ -49,7 +49,7 @@ import type { DelegateCall } from "./delegate/keys.ts";
 import { createWriter, streamText } from "./writer.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/** The facts of a turn. A class, because one is created for each message: an object literal would copy twenty members. */
+/** The facts of a turn. It is a class, because an object literal would copy twenty members for each message. */
 class FactsOfTurn {
   protected readonly base: TurnBase;
 
@@ -164,14 +164,14 @@ class FactsOfTurn {
  */
 class WaitPlaces {
   readonly #base: Pick<TurnBase, "count">;
-  /** How many `turn.all()` are in progress, nested. */
+  /** The number of nested `turn.all()` calls in progress. */
   #depth = 0;
 
   constructor(base: Pick<TurnBase, "count">) {
     this.#base = base;
   }
 
-  /** Begins a `turn.all()`. The returned function ends it. */
+  /** Begins a `turn.all()` call. The returned function ends it. */
   race(): () => void {
     this.#depth += 1;
     return () => {
@@ -181,22 +181,22 @@ class WaitPlaces {
   }
 
   /**
-   * The identity of a wait. The wait gets its number when the function starts to wait, so an earlier checkpoint does not count it.
+   * Identifies a wait. The wait gets its number only when the function starts to wait, so an earlier checkpoint does not count it.
    *
-   * @param ordered - What it waits for, if waits are ordered.
-   * @param raced - What it waits for, in `turn.all()`.
+   * @param ordered - Its name outside `turn.all()`, before the number.
+   * @param raced - Its name in `turn.all()`, before the number.
    * @param key - The agent's own key, if any.
    */
   place(ordered: string, raced: string, key: string | undefined): () => string {
     if (key !== undefined) return () => `=${key}`;
     const base = this.#base;
-    // Each `turn.all()` has its own numbers, because others may progress differently in another attempt.
+    // Each `turn.all()` numbers its own waits, because others may progress differently in another attempt.
     const of = this.#depth === 0 ? ordered : `a${base.count(races, 0) + 1}.${raced}`;
     return () => `${of}#${base.count(of, 1)}`;
   }
 }
 
-/** Counts the ended `turn.all()`. */
+/** The counter of `turn.all()` calls that have ended. */
 const races = "a";
 
 interface StatusOptions<Metadata> {
@@ -229,11 +229,11 @@ function appendTo(artifactId: string, parts: readonly Part[], last: boolean): Ar
   return { kind: "artifact", artifact: { artifactId, parts }, append: true, ...(last && { lastChunk: true }) };
 }
 
-/** A turn with builders of events, around the turn of the engine. */
+/** Wraps the engine's turn, and adds builders for events. */
 export class AuthorTurn extends FactsOfTurn implements Turn {
   /** The calls of `delegate()`, in order. */
   #calls: DelegateCall[] | undefined;
-  /** Made with the first wait, or the first `all()`. */
+  /** Created by the first wait, or the first `all()`. */
   #places: WaitPlaces | undefined;
 
   reply(content: Content): AgentEvent {

@@ -11,11 +11,11 @@ import { checkName, quoted, stepMistake } from "./steps.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
 /*
- * Waits that need no process (docs/decisions/waiting.md). Each yields an event at which the engine ends the function, to call it again
- * later.
+ * Waits that need no process (docs/decisions/waiting.md). Each yields an event; the engine then ends the function, and calls it again when
+ * the wait is over.
  */
 
-/** How a wait ended, as stored. */
+/** The stored result of a wait. */
 interface Ended {
   /** The data of the event. Absent: timeout. */
   readonly data?: JsonValue;
@@ -43,7 +43,7 @@ function checkKey(call: string, key: string): void {
   if (key.startsWith("=")) checkName(call, key.slice(1), "key");
 }
 
-/** A second wait with the key of an ended one would end at once. */
+/** Rejects a second wait with the same key, which would end immediately with the result of the first. */
 function useKey(call: string, memory: TurnMemory, key: string): void {
   if (!key.startsWith("=")) return;
   if (memory.had.has(`wait ${key}`)) {
@@ -57,7 +57,7 @@ function timeOf(until: unknown): number {
   return until instanceof Date ? until.getTime() : NaN;
 }
 
-/** Stores accept no later time. */
+/** Limits a time to the latest one that stores accept. */
 function whole(time: number): number {
   return Math.min(Math.ceil(time), Number.MAX_SAFE_INTEGER);
 }
@@ -131,7 +131,7 @@ async function* wait(
   }
 }
 
-/** The data as the schema reads it; `undefined` if it does not fit. */
+/** The data as parsed by the schema; `undefined` if it does not match. */
 async function fits<Output>(
   { logger }: TurnBase,
   name: string,

@@ -12,7 +12,7 @@ interface FlushableWriter extends ArtifactWriter {
   flush(): readonly AgentEvent[];
 }
 
-/** Collects tokens into chunks by size and time: an answer of ten thousand tokens is stored and sent as a few dozen events. */
+/** Collects tokens into chunks by size and time, so that an answer of ten thousand tokens is stored and sent as a few dozen events. */
 export function createWriter(artifactId: string, options: WriterOptions, clock: Clock): FlushableWriter {
   const maxChars = options.maxChars ?? 4096;
   const maxDelay = options.maxDelay ?? defaultMaxDelay;
@@ -48,7 +48,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
     write(text) {
       if (ended) throw new Error(`The writer of artifact ${artifactId} has ended`);
       pending += text;
-      // The first piece is sent at once, so that a reader soon sees the beginning.
+      // The first piece is sent immediately, so that a reader soon sees the beginning.
       const due = !begun || pending.length >= maxChars || clock.elapsed() - sentAt >= maxDelay;
       return due && pending !== "" ? chunk(false) : [];
     },

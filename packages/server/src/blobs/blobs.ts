@@ -37,7 +37,7 @@ export interface BlobQuota {
   bytes: number;
   /** Who sends the files, for errors. */
   readonly sender: "client" | "agent";
-  /** Ids of the blobs with a row, stored already or together with the record that refers to the blob. */
+  /** Ids of the blobs whose row is already stored, or will be stored with the record that refers to the blob. */
   readonly ids: Set<string>;
   /** Rows of blobs that no record refers to yet, by key. */
   readonly rows: Map<string, FeatureEffect>;
@@ -45,7 +45,7 @@ export interface BlobQuota {
   readonly earlier: Pick<BlobRef, "key" | "hash" | "size">[];
   /** URLs of copies of files of other tasks, by key. */
   readonly copies: Map<string, string>;
-  /** Called now and then while a file waits to be stored. */
+  /** Called periodically while a file waits to be stored. */
   onWait?: () => void;
 }
 
@@ -76,7 +76,7 @@ export class Blobs extends BlobReader {
     this.#uploads = new Uploads(settings.uploadBytes, settings.store.uploadBytes ?? 1 << 20, deps.clock);
   }
 
-  /** The files of a task, by its rows. `resumes`: a resumed run may store the files of the lost run again. */
+  /** The files of a task, according to its rows. `resumes`: a resumed run may store the files of the lost run again. */
   async quotaOf(task: TaskKey, sender: BlobQuota["sender"], resumes = false): Promise<BlobQuota> {
     const rows = await this.#deps.tasks.features(task, task.taskId, blobFeature);
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
@@ -205,7 +205,7 @@ export class Blobs extends BlobReader {
     if (file.isErased) throw new A2AError("Unavailable", "The owner of the file was erased");
   }
 
-  /** Adopts a file that was stored while its message was read: makes it a file of the task. */
+  /** Makes a file that was stored while its message was read a file of the task. */
   async adopt(task: TaskKey, file: IncomingFile, part: Part, quota: BlobQuota): Promise<Part> {
     const { taskBytes } = this.settings;
     if (file.taken) throw new A2AError("Unavailable", "The request with the file has ended");

@@ -3,7 +3,7 @@ import type { Store } from "../store/index.ts";
 import type { BlobDeps, BlobSettings, BlobStore } from "./port.ts";
 import { blobFeature, blobId, placeOf, prefixOf, unknownAgent } from "./ref.ts";
 
-/** Whose blobs are deleted. */
+/** Selects the blobs to delete. */
 export interface BlobScope {
   /** The id that the tasks of the agent are stored under: `ServedAgent.id`. */
   readonly agent: string;
@@ -14,8 +14,8 @@ export interface BlobScope {
 }
 
 /**
- * Deletes the blobs of an agent, of an owner, or of a task, and returns how many there were. A server deletes the blobs of deleted tasks within
- * 25 hours. Use this to delete them now.
+ * Deletes the blobs of an agent, of an owner, or of a task, and returns their number. A server deletes the blobs of deleted tasks within 25 hours.
+ * Use this function to delete them now.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: 
   }
 }
 
-/** Deletes files of an owner's messages that are still being received, or whose server crashed meanwhile. Returns how many there were. */
+/** Deletes files of an owner's messages that are still being received, or whose server crashed meanwhile. Returns their number. */
 export function deleteIncomingBlobs(store: BlobStore, owner: string): Promise<number> {
   return deleteBlobsOf(store, { agent: unknownAgent, owner });
 }
@@ -63,14 +63,14 @@ export async function marked(
 ): Promise<{ readonly own: string; readonly mark: string | undefined }> {
   const own = marks + (await idOf(store, now));
   if ((await marksOf(files)).length === 0) await files.put(own, nothing());
-  // If another database marks it at the same time, it belongs to neither database.
+  // If another database marks the blob store at the same time, the blob store belongs to neither.
   const found = await marksOf(files);
   return { own, mark: found.find((key) => key !== own) ?? found[0] };
 }
 
 /**
- * Whether a blob store belongs to a database: `false` if another database has marked it. `undefined`: unmarked, until a server first
- * searches for unused files. Changes nothing.
+ * Whether a blob store belongs to a database: `false` if another database has marked it. `undefined` if it has no mark: a server sets the
+ * mark when it first searches for unused files. Changes nothing.
  *
  * @example
  * ```ts
@@ -143,7 +143,7 @@ export class Collector {
         await store.delete(unused);
         deleted += unused.length;
       } catch (thrown) {
-        // The other pages still follow.
+        // Continues with the other pages.
         failure ??= { thrown };
       }
       if (next !== undefined && seen.has(next)) {

@@ -18,7 +18,7 @@ import type { Blobs } from "./blobs.ts";
 import type { BlobStore } from "./port.ts";
 import { type BlobOwner, BlobReader, mayHaveRefs, placeOf, refOf, splitRefs, unreadable } from "./ref.ts";
 
-/* Files in answers and events: the same for all operations, bindings and versions. */
+/* Files in answers and events, treated the same in all operations, bindings and versions. */
 
 /** The service with links instead of references in its answers and events, or with the files themselves if the client requests them. */
 export function withFiles(
@@ -56,7 +56,7 @@ export function withFiles(
   };
 }
 
-/** Not a generator: its `return()` would wait for the next event. */
+/** Not a generator, because its `return()` would wait for the next event. */
 function withLinkedItems(batches: StreamReply["batches"], blobs: Blobs, owner: BlobOwner): StreamReply["batches"] {
   const withLinks = async (item: StreamItem): Promise<StreamItem> =>
     hasRefs(item.payload) ? { ...item, payload: await linked(item.payload, blobs, owner) } : item;
@@ -117,10 +117,10 @@ function inlineFiles(blobs: Blobs, owner: BlobOwner): InlineFiles {
   };
 }
 
-/** The members for bytes, by the member for a URL, in all versions. */
+/** Maps the member that has a URL to the member that has bytes, in all versions. */
 const inlineMembers: Readonly<Record<string, string>> = { url: "raw", uri: "bytes", fileWithUri: "fileWithBytes" };
 
-/** With the files of all agents of an owner. */
+/** Inlines the files of an owner, whichever agent they belong to. */
 function withBytesOf(text: string, blobs: BlobReader, owner: string): AsyncIterable<string> {
   return withBytes(text, blobs, (url) => ({ agent: placeOf(refOf(url)?.key ?? "")?.agent ?? "", owner }));
 }
@@ -153,7 +153,7 @@ async function* withBytes(
 }
 
 /**
- * The pieces of an export (`exportOwner()` of `@parley/server/store`) with the bytes of external files, while they are read. A missing file is
+ * Inlines external files in the pieces of an export (`exportOwner()` of `@parley/server/store`) while they are read. A missing file becomes
  * `about:blank#unavailable`.
  *
  * @example

@@ -20,7 +20,7 @@ export interface LazyBlobs {
   load(): Promise<Blobs>;
   /** A payload for the owner of a task, with links to its files. */
   linked<T>(payload: Payload<T>, owner: BlobOwner): Promise<Payload<T>>;
-  /** Texts for an owner with the files of all of its agents. */
+  /** Inlines files into texts for an owner, whichever agent the files belong to. */
   inlined(texts: AsyncIterable<string>, owner: string): AsyncGenerator<string, void, void>;
   /** Wraps a service: files in its answers become links, or bytes if the client requests them. */
   around(service: AgentService, agent: string, ownerOf: (principal: Principal) => string): AgentService;

@@ -8,7 +8,7 @@ import { dispositionOf } from "./s3.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
 /*
- * Links of the server to blobs. Their content is sealed: it does not reveal the key of a blob, and cannot be changed. A link is a
+ * Links of the server to blobs. Their content is sealed, so it does not reveal the key of a blob, and cannot be changed. A link is a
  * capability: until it expires, its holder can read the file without credentials.
  */
 
@@ -25,7 +25,7 @@ const saidJson = storedJson<Said>();
 const purpose = ["a link to a file"];
 const parameter = "link";
 
-/** The parts' members that go into the link: only valid file names and media types. */
+/** The file name and media type for the link, if they are valid. */
 export function aboutOf({ filename, mediaType }: BlobAbout): BlobAbout {
   const isType = typeof mediaType === "string" && /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(mediaType);
   return {
@@ -50,7 +50,7 @@ interface LinkDeps {
   readonly answers: ByteBudget;
 }
 
-/** Memory for each reader of a link, in bytes: one piece that is read, and one that is sent. */
+/** Memory for each reader of a link, in bytes: one piece that is being read, and one that is being sent. */
 const readerBytes = 128 << 10;
 
 export async function answerLink(
@@ -132,7 +132,7 @@ function answered(
     "content-disposition": dispositionOf(said.filename),
     "accept-ranges": "bytes",
     ...(range !== undefined && { "content-range": `bytes ${range.start}-${range.end}/${size}` }),
-    // Name, type and content are untrusted: browsers must not run the file or sniff another type.
+    // Name, type and content are untrusted, so browsers must not run the file or sniff another type.
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox; default-src 'none'",
     "referrer-policy": "no-referrer",
@@ -147,7 +147,7 @@ function closing(close: () => Promise<void>): BodyWriter {
   return () => close();
 }
 
-/** Reserves memory before reading, and ends slow readers if others need it: a client with a link could open many connections without reading. */
+/** Reserves memory before reading, and ends slow readers if others need it. A client with a link could open many connections without reading. */
 function writing(body: BlobContent["body"], answers: ByteBudget, owner: string): BodyWriter {
   return async (sink) => {
     const pieces = body[Symbol.asyncIterator]();

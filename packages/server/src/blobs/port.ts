@@ -24,7 +24,7 @@ export interface BlobRange {
 export interface BlobContent {
   /** Size of the whole blob in bytes, also for a range. */
   readonly size: number;
-  /** The bytes in pieces, once. Iterate it, or call `return()` of its iterator: otherwise its source stays open. */
+  /** The bytes in pieces, once. Iterate it, or call `return()` of its iterator. Otherwise its source stays open. */
   readonly body: AsyncIterable<Bytes>;
 }
 
@@ -38,9 +38,9 @@ export interface BlobEntry {
   readonly time: number;
 }
 
-/** Which blobs are listed. */
+/** Selects the blobs to list. */
 export interface BlobQuery {
-  /** Only keys that begin with it. It is empty, or ends with a slash. */
+  /** Only keys with this prefix, which is empty or ends with a slash. */
   readonly prefix: string;
   /** `next` of the previous page. */
   readonly after?: string;
@@ -60,13 +60,13 @@ export interface BlobPage {
  * Stores large files outside of the database. A blob is written once, under its own key, and never changed. Keys are segments of
  * `A-Z a-z 0-9 _ - ~` separated by slashes, at most 800 characters.
  *
- * Every method rejects with an `A2AError` of code `Unavailable` if the store is unavailable. Errors contain no credentials and signed URLs.
+ * Every method rejects with an `A2AError` of code `Unavailable` if the store is unavailable. Errors contain no credentials or signed URLs.
  * `blobStoreContract()` of `@parley/testing` tests a blob store.
  */
 export interface BlobStore {
   /** Maximum memory of one `put`, in bytes. A server stores as many files at a time as fit into its limit. Default 1 MiB. */
   readonly uploadBytes?: number;
-  /** Stores a blob. Resolves when it is durable. If `body` throws, or the process dies, there is no blob. Only a limited part of it may be in memory. */
+  /** Stores a blob. Resolves when it is durable. If `body` throws, or the process dies, there is no blob. Must not hold the whole blob in memory. */
   put(key: string, body: AsyncIterable<Bytes>): Promise<void>;
   /** Reads a blob, or a range of it. `undefined`: no blob under the key. A range beyond the end has no bytes. */
   get(key: string, range?: BlobRange): Promise<BlobContent | undefined>;

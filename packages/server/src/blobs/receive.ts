@@ -11,7 +11,7 @@ export interface ReceivingPlace {
   /** The agent that gets the message. `undefined`: the message names it. */
   readonly agent: string | undefined;
   readonly owner: string;
-  /** The owner of the budget: the message's owner, or the address of an anonymous caller. */
+  /** Whose memory budget the message uses: its owner's, or that of an anonymous caller's address. */
   readonly payer: string;
   /** The id for the task of a message without `taskId`. */
   readonly taskId: string;

@@ -96,7 +96,7 @@ export function splitRefs(text: string): { readonly refs: readonly FoundRef[]; r
   return { refs, rest: text.slice(at) };
 }
 
-/** The text without the keys of its blobs: the same bytes get another key when they are stored again. */
+/** The text without the keys of its blobs, because the same bytes get another key when they are stored again. */
 export function withoutKeys(text: string): string {
   return mayHaveRefs(text) ? text.replace(/":"(parley-blob:[\w-]+\.\d+)\/[\w~/-]+:/g, '":"$1:') : text;
 }
@@ -109,7 +109,7 @@ export async function prefixOf(agent: string, owner?: string, taskId?: string): 
   return `${parts.join("/")}/`;
 }
 
-/** The content of a key. `undefined`: it is not a key of a server. */
+/** The parsed key. `undefined` if no server has created it. */
 export function placeOf(
   key: string,
 ): { readonly agent: string; readonly taskId: string; readonly id: string } | undefined {

@@ -12,7 +12,7 @@ import {
 } from "./port.ts";
 import { isObject } from "@parley/a2a/internal/model/schema";
 
-/** The required part of a client of S3. An `S3Client` of `@bradenmacdonald/s3-lite-client` has it. */
+/** The required members of an S3 client. The `S3Client` of `@bradenmacdonald/s3-lite-client` has them. */
 export interface S3Like {
   /** Stores an object, in parts if it is large. */
   putObject(name: string, data: ReadableStream, options: { readonly partSize: number }): Promise<unknown>;
@@ -54,8 +54,8 @@ const partSize = 5 << 20;
 const atOnce = 16;
 
 /**
- * Keeps blobs in a bucket of S3, or of a compatible service. Give the client a dedicated bucket: unknown files in it are deleted after a day. A
- * rule of the bucket should end incomplete multipart uploads.
+ * Keeps blobs in a bucket of S3, or of a compatible service. Use a dedicated bucket, because unknown files in it are deleted after a day. Add a
+ * rule to the bucket that aborts incomplete multipart uploads.
  *
  * @example
  * ```ts
@@ -172,7 +172,7 @@ function contentOf(
   return { size, body: exactly(wanted, bodyOf(response.body, skip, unavailable)) };
 }
 
-/** Checks that a body has exactly `bytes` bytes: a truncated file must not look complete. */
+/** Checks that a body has exactly `bytes` bytes, because a truncated file must not look complete. */
 function exactly(bytes: number, body: AsyncIterable<Bytes>): AsyncIterable<Bytes> {
   return {
     [Symbol.asyncIterator]() {
@@ -198,7 +198,7 @@ function exactly(bytes: number, body: AsyncIterable<Bytes>): AsyncIterable<Bytes
   };
 }
 
-/** The blob has no bytes from `start` on: it is shorter, or empty. */
+/** The empty content of a blob that has no bytes from `start` on, because it is shorter or empty. `undefined`: no such blob. */
 async function emptyAt(client: S3Like, name: string, start: number): Promise<BlobContent | undefined> {
   if (start === 0) return { size: 0, body: bodyOf(null, 0, unavailable) };
   try {
@@ -236,7 +236,7 @@ async function page(client: S3Like, before: string, { prefix, after, limit }: Bl
     if (next.done === true)
       return next.value === undefined || next.value === "" ? { blobs } : { blobs, next: next.value };
     const { key, size: bytes = 0, lastModified } = next.value;
-    // Ignore other keys that the server lists: the caller could delete them.
+    // Ignore other keys that the server lists, because the caller could delete them.
     if (key?.startsWith(before + prefix) === true && blobs.length < size) {
       blobs.push({ key: key.slice(before.length), size: bytes, time: lastModified?.getTime() ?? Number.NaN });
     }
@@ -251,7 +251,7 @@ function isMissing(thrown: unknown): boolean {
   return statusOf(thrown) === 404 && isObject(thrown) && thrown["code"] !== "NoSuchBucket";
 }
 
-/** Contains only status and code: messages of S3 can contain signed data. */
+/** Contains only status and code, because messages of S3 can contain signed data. */
 function unavailable(thrown: unknown): A2AError {
   const { code, name } = isObject(thrown) ? thrown : {};
   const what = [statusOf(thrown), code ?? name].filter((each) => typeof each === "number" || typeof each === "string");

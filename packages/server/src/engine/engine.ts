@@ -29,11 +29,11 @@ import { pause } from "@parley/a2a/internal/base/async";
 /** An agent that the engine runs, or may run. */
 export interface Hosting {
   readonly service: AgentService;
-  /** Runs the agent from now on, also its stored tasks. */
+  /** Runs the agent from now on, including its stored tasks. */
   begin(): void;
   /**
-   * Resolves when none of its turns runs here. Then the engine stops running it, unless another agent has started under its id. Waiting turns
-   * are released to other processes.
+   * Resolves when no turn of the agent runs in this process anymore. The engine then stops running the agent, unless another one has started
+   * with the same id. Waiting turns are released to other processes.
    */
   end(): Promise<void>;
 }
@@ -264,7 +264,7 @@ class AgentEngine implements Engine {
     this.#checkOpen();
     const { settings, storage, supervisor } = this.#parts;
     const { signalTask } = await import("./service/signal.ts");
-    // Without periodic work a run would be frozen: the event is due, and the next request or `round` finds it.
+    // Without periodic work, a run that starts now would freeze. The event stays due, and the next request or `round` finds it.
     const settle: Supervisor["settle"] = async (task) =>
       this.#started?.background === true ? supervisor.settle(task) : undefined;
     const { committer } = storage;

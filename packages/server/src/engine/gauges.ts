@@ -4,7 +4,7 @@ import { queueFeature, waitFeature, type ClaimPosition, type DueFeature } from "
 import type { EngineSettings } from "./shared/settings.ts";
 import type { Runs } from "./supervise/index.ts";
 
-/** Maximum counted tasks of each kind. Queued tasks are counted further, because their number shows how many processes are needed. */
+/** Maximum counted tasks of each kind. Queued tasks have a higher limit, because their number shows how many processes are needed. */
 const [maxCounted, maxQueued] = [1_000, 10_000];
 const pageSize = 500;
 const ever = Number.MAX_SAFE_INTEGER;

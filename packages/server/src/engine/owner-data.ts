@@ -14,7 +14,7 @@ export type { Erasure } from "../store/owner-data.ts";
 export interface DeleteOwnerOptions {
   /**
    * Rewrites the files of the database, so that they contain none of the deleted data. SQLite copies its whole file and blocks
-   * all writes meanwhile. After 5 seconds, other processes give up the runs of any owner that wait to write. Default false.
+   * all writes meanwhile. After 5 seconds, other processes give up runs that wait to write, of any owner. Default false.
    */
   readonly scrub?: boolean;
 }
@@ -57,7 +57,7 @@ export async function deleteOwner(
     if (left.length === 0) break;
     await endsWithin(settings.clock, endTimeout, Promise.all(left));
   }
-  // Files last: their store may be unavailable, and the rest is then already deleted.
+  // Files last, because their store may be unavailable. The rest is then already deleted.
   const files = await blobs?.load();
   for (const agent of agents) await files?.deleteOf({ agent, owner: name });
   if (scrub) await upkeep.scrub();
@@ -72,7 +72,7 @@ function runsOf({ runs }: ErasureDeps, name: string) {
 async function endMessages(deps: ErasureDeps, name: string): Promise<void> {
   const own = runsOf(deps, name).filter(({ phase }) => phase.fence === undefined);
   for (const { phase } of own) phase.lose("canceled");
-  // Appends run in order: once this one has failed, all earlier ones are stored, and deleted with the rest.
+  // Appends run in order, so once this append has failed, all earlier ones are stored, and are deleted with the rest.
   await Promise.all(own.map(({ key }) => deps.committer.append({ task: key, records: [] })));
 }
 

@@ -22,7 +22,7 @@ import { type Answer, answered, findRequest, isOpen, problemOf } from "./row.ts"
 
 export function createAuthorizations(settings: InTaskSettings, host: InTaskHost): Omit<Authorizations, "isAwaited"> {
   let keyring: SealKeyring | undefined;
-  // On use: without keys it throws.
+  // Created on first use, because it throws without keys.
   const seal = createSeal(() => (keyring ??= sealKeyring(settings.keys(), "parley authorization seal 1"))());
   const waits = new Waits(host);
   const parts = { settings, host, seal, waits };

@@ -24,7 +24,7 @@ import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 import { valueJson } from "../store/json.ts";
 
 /*
- * The callback: the one URL of a server for links, forms, other services and redirects of authorization servers. Every link that does not work
+ * The callback is the only URL of a server for links, forms, other services and redirects of authorization servers. Every link that does not work
  * gets the same answer, which reveals nothing about tasks.
  */
 
@@ -51,13 +51,13 @@ export async function answerCallback(
   return { status: 405, headers: { allow: "GET, HEAD, POST", "cache-control": "no-store" } };
 }
 
-/** A person opens the link. Does not change the request, because link scanners open links, too. */
+/** Answers a person who opens the link. Does not change the request, because link scanners open links, too. */
 async function shown(parts: InTaskParts, request: UniversalRequest, token: string | null): Promise<UniversalResponse> {
   const link = await openLink(parts, request, token);
   return link === undefined ? gonePage() : askingPage(link.found.request);
 }
 
-/** An authorization server sends the person back (RFC 6749 §4.1.2), in the browser that has seen the page of the link. */
+/** Handles the redirect back from an authorization server (RFC 6749 §4.1.2), in the browser that has seen the page of the link. */
 async function redirected(
   parts: InTaskParts,
   request: UniversalRequest,
@@ -75,7 +75,7 @@ async function redirected(
   return stored ? thanksPage(denied) : gonePage();
 }
 
-/** A form of the page, or JSON of another service. */
+/** Handles a form from the page, or JSON from another service. */
 async function posted(
   parts: InTaskParts,
   request: UniversalRequest,
@@ -87,7 +87,7 @@ async function posted(
   const isJson = (request.header("content-type") ?? "").startsWith("application/json");
   if (isOfOtherPage(request, parts.settings.url)) return isJson ? goneJson() : gonePage();
   const body = await request.text(maxBodyBytes, bodies).catch((thrown: unknown) => {
-    // No option allows more here.
+    // Without a hint to an option, because no option raises this limit.
     throw hasCode(thrown, "RequestTooLarge") ? new A2AError("RequestTooLarge") : thrown;
   });
   if (isJson) return postedJson(parts, request, query.get("request"), body);

@@ -119,7 +119,7 @@ function mayCall({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
-/** `client_secret_basic`, which every server must support (RFC 6749 §2.3.1), unless it lists only the other. */
+/** `client_secret_basic`, which every server must support (RFC 6749 §2.3.1), unless the server lists its methods without it. */
 function authenticationOf({ clientSecret }: OAuthInit, server: oauth.AuthorizationServer): oauth.ClientAuth {
   if (clientSecret === undefined) return oauth.None();
   const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];

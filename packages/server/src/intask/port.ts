@@ -29,7 +29,7 @@ export interface InTaskOptions {
   /**
    * Identifies the user who opened a link, such as by a session cookie of your site. Only the task's principal may then answer; the link is
    * rejected for others. `undefined`: not signed in, and the link is rejected. Default: anyone with the link may answer. A request with
-   * credentials of the server's authenticator must always be of the principal of the task.
+   * credentials for the server's authenticator must always come from the principal of the task.
    */
   identify?(request: UniversalRequest): Principal | undefined | Promise<Principal | undefined>;
 }
@@ -67,7 +67,7 @@ export interface AuthorizingTurn {
   makeId(): string;
   /** Stores rows with the task, and creates the task if necessary. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
-  /** Whether the turn only waits: a stopping process then releases it to another process. */
+  /** Sets whether the turn only waits. A stopping process then releases it to another process. */
   rest(resting: boolean): void;
 }
 
@@ -79,7 +79,7 @@ export interface Authorizations {
   isAwaited(task: TaskKey): Promise<boolean>;
   /** Takes the credential out of a message. */
   take(message: Message, answer: Part): Promise<TakenAnswer>;
-  /** Something of the task was stored in this process: wakes its waiting turns. */
+  /** Wakes the waiting turns of a task after this process has stored something for it. */
   changed(task: TaskKey): void;
   /**
    * Answers a request to the callback.

@@ -148,7 +148,7 @@ class Wait {
     return new AuthorizationNotGiven(kind, sentences[kind]);
   }
 
-  /** The turn has ended. Deletes its row, unless another process continues the turn. */
+  /** Called when the turn has ended. Deletes its row, unless another process continues the turn. */
   async #aborted(): Promise<unknown> {
     const { reason } = this.#turn.signal;
     const resumes = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
@@ -259,7 +259,7 @@ export class Waits {
     this.#host = host;
   }
 
-  /** Calls `run` when something of the task was stored. The returned function stops it. */
+  /** Calls `run` when something was stored for the task. The returned function stops this. */
   on(task: TaskKey, run: () => void): () => void {
     const name = nameOf(task);
     const waiting = this.#waiting.get(name) ?? new Set();
@@ -299,7 +299,7 @@ export class Waits {
     } catch (cause) {
       logger.warn("Authorization poll failed; retrying", { cause });
     }
-    // Unless the last wait ended meanwhile: a later wait has its own timer.
+    // Unless the last wait ended meanwhile, because a later wait has its own timer.
     if (this.#timer === timer) this.#timer = this.#later();
   }
 }

@@ -75,7 +75,7 @@ function changeRequest({ row }: FoundRequest, request: StoredRequest, due: numbe
   return { effect: "feature", op: "set", feature: inTaskFeature, key: row.key, value, due, if: stateOf(row) };
 }
 
-/** The binding of a sealed value: it cannot be opened in another row or for another use. */
+/** The binding of a sealed value, so that it cannot be opened in another row or for another use. */
 export function boundTo(
   use: "credential" | "verifier",
   { agent, owner, taskId }: TaskKey,
@@ -84,7 +84,7 @@ export function boundTo(
   return [use, agent, owner, taskId, nonce];
 }
 
-/* The token of a link. It is sealed: it cannot be forged, and does not reveal the owner of the task. */
+/* The token of a link. It is sealed, so it cannot be forged, and does not reveal the owner of the task. */
 
 /** The content of a token. */
 export interface Linked {
@@ -96,7 +96,7 @@ export interface Linked {
 
 const tokenJson = storedJson<readonly [agent: string, owner: string, taskId: string, id: string, nonce: string]>();
 const bound = ["link"];
-/** Tokens of this server are shorter: names of owners and agents are short. */
+/** Tokens of this server are shorter, because names of owners and agents are short. */
 const longest = 8192;
 
 export async function makeToken(seal: Seal, { task: { agent, owner, taskId }, id, nonce }: Linked): Promise<string> {
@@ -118,7 +118,7 @@ export async function readToken(seal: Seal, token: string | null | undefined): P
   }
 }
 
-/* The answer to a request, on its way into the row. */
+/* The answer to a request, before it is stored in the row. */
 
 /** A credential, the parameters of a redirect by an authorization server, or a refusal. */
 export type Answer =

@@ -8,9 +8,9 @@ const maxWaiting = 1_000;
 
 /** Counts failed attempts of addresses. */
 export interface Failures {
-  /** Milliseconds until an address may fail this many more times. 0: it may now. */
+  /** How long until an address may fail this many more times, in milliseconds. 0: now. */
   wait(address: string, failures: number): number;
-  /** Whether an address may have this many concurrent attempts. If the answer depends on other attempts, `onReport` is called when they have ended. */
+  /** Whether an address may have this many concurrent attempts. If this depends on other attempts, `onReport` is called when they have ended. */
   isOpen(address: string, attempts: number): boolean;
   add(address: string): void;
 }
@@ -24,24 +24,24 @@ interface Running {
 
 /**
  * Limits failed attempts to authenticate, for each address. An attempt counts as a failure until it has succeeded, so concurrent guesses
- * cannot exceed the limit. If only unfinished attempts fill the limit, the next one waits for them: a busy address with correct
+ * cannot exceed the limit. If only unfinished attempts fill the limit, the next attempt waits for them, so a busy address with correct
  * credentials is never rejected.
  */
 export class Guesses {
   readonly #failures: Failures;
-  /** In how many milliseconds an attempt that must not wait may retry. */
+  /** When an attempt that must not wait may be retried, in milliseconds from now. */
   readonly #interval: number;
   readonly #running = new Map<string, Running>();
 
-  /** `failures`: gets a function to call when an address may have more concurrent attempts than before. */
+  /** `failures`: is passed a function to call when an address may have more concurrent attempts than before. */
   constructor({ requests, per }: Rate, failures: (onReport: (address: string) => void) => Failures) {
     this.#failures = failures((address) => this.#wakeAll(address));
     this.#interval = per / requests;
   }
 
   /**
-   * Runs an attempt. Rethrows its errors, and counts `Unauthenticated`. An attempt with several credentials also counts if only some of them
-   * are wrong.
+   * Runs an attempt. Rethrows its errors, and counts `Unauthenticated`. An attempt with several credentials counts even if only some of them are
+   * wrong.
    *
    * @param request - The request that is authenticated.
    * @throws A2AError `TooManyRequests` if the address has failed too often.

@@ -5,7 +5,7 @@ import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
 
 /* Limits in the memory of this process. */
 
-/** Memory for callers, in bytes: about 60,000 callers. When it is full, drops the oldest callers, who then have their whole budget again. */
+/** Memory for callers, in bytes, which is enough for about 60,000. When it is full, the oldest are dropped, and have their whole budget again. */
 const memory = 16 << 20;
 
 export const enough: RateAnswer = { ok: true, retryAfter: 0 };
@@ -16,7 +16,7 @@ export function withoutRounding(wait: number): number {
 }
 
 /**
- * The generic cell rate algorithm: one number per caller, the time at which its whole budget is available again. Uses the monotonic clock,
+ * The generic cell rate algorithm. It stores one number per caller: the time when its whole budget is available again. Uses the monotonic clock,
  * so a change of the wall clock restores no budget.
  */
 class Budgets {
@@ -30,7 +30,7 @@ class Budgets {
     this.#fullAt = new BoundedMap<number>({ bytes, bytesOf: (key) => memoryOf(key) });
   }
 
-  /** In how many milliseconds this much may be used. 0: now. */
+  /** How long until this much may be used, in milliseconds. 0: now. */
   wait(key: string, cost: number): number {
     const now = this.#clock.elapsed();
     return withoutRounding(this.#after(key, cost, now) - now - this.#rate.per);

@@ -13,12 +13,12 @@ export interface RateLimiter {
 export interface RateAnswer {
   /** Whether the budget was enough. */
   readonly ok: boolean;
-  /** In how many milliseconds the budget will be enough. 0 if `ok`. */
+  /** How long until the budget is enough, in milliseconds. 0 if `ok`. */
   readonly retryAfter: number;
 }
 
 /**
- * A number of requests per time. All of them may come at once. The budget then refills evenly: with `{ requests: 600, per: 60_000 }`, by one
+ * A number of requests per time. All of them may arrive at once. The budget then refills evenly: with `{ requests: 600, per: 60_000 }`, by one
  * every 100 ms.
  */
 export interface Rate {
@@ -31,7 +31,7 @@ export interface Rate {
 /** Rate limits of callers. Requests beyond a limit fail as `TooManyRequests`, with the time to wait. */
 export interface RateLimits {
   /**
-   * Requests of one principal. It counts after authentication, so a caller cannot use up the requests of another. Without an
+   * Requests of one principal. They are counted after authentication, so a caller cannot use up another caller's requests. Without an
    * authenticator, callers are identified by address. Absent: no limit.
    */
   readonly principal?: Rate | RateLimiter;
@@ -41,13 +41,13 @@ export interface RateLimits {
    */
   readonly address?: Rate | RateLimiter;
   /**
-   * Requests from one address with wrong or no credentials, against guessing. Beyond it no request of that address is authenticated for a
-   * while, whatever its credentials are. `false`: no limit. Default: no limit, and with `serve()` 100 a minute if other machines reach it.
+   * Requests from one address with wrong or no credentials, to prevent guessing. Beyond the limit, no request from that address is authenticated
+   * for a while, even with correct credentials. `false`: no limit. Default: no limit; with `serve()` 100 a minute if other machines reach it.
    */
   readonly failures?: Rate | false;
   /**
-   * Whether all processes on one store count together, if the store can do that, as PostgreSQL can: a caller then has its
-   * requests once, and not once per process. `false`: each process counts separately. Default true.
+   * Whether all processes on one store count together, if the store can do that, as PostgreSQL can. A caller then has one budget, not one
+   * per process. `false`: each process counts separately. Default true.
    */
   readonly shared?: boolean;
 }

@@ -25,7 +25,7 @@ interface Budget {
   readonly key: string;
   readonly requests: number;
   readonly per: number;
-  /** When the whole budget is available again, on the monotonic clock: the last state of the store, plus the usage here since. */
+  /** When the whole budget is available again, on the monotonic clock. It combines the last state of the store and the usage here since then. */
   full: number;
   /** Unreported usage of this process. */
   used: number;
@@ -60,7 +60,7 @@ interface Sent {
   readonly asked: readonly Asked[];
 }
 
-/** In how many milliseconds this much more of a budget may be used, as far as this process knows. 0: now. */
+/** How long until this much more of a budget may be used, in milliseconds, as far as this process knows. 0: now. */
 function waitFor({ requests, per, full, asking, waiting }: Budget, more: number, now: number): number {
   return withoutRounding(Math.max(full, now) + (asking + waiting.size + more) * (per / requests) - now - per);
 }
@@ -270,7 +270,7 @@ const budgetBytes = 200;
 
 /** A process may use one in this many requests of a budget before it reports to the store. */
 const creditOfRequests = 50;
-/** Like `credit`, for failed attempts. More may be unreported, because running attempts count, too, and most succeed. */
+/** Like `creditOfRequests`, for failed attempts. More may be unreported, because running attempts count, too, and most succeed. */
 const creditOfFailures = 10;
 
 /** The budgets of the callers of a limit. A dropped caller gains nothing, because the store knows its usage. */

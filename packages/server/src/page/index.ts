@@ -12,13 +12,13 @@ interface PagedAgent {
   readonly tenant?: string;
 }
 
-/** A link of the host's own. */
+/** An additional link of the host. */
 interface PagedLink {
   readonly text: string;
   readonly href: string;
 }
 
-/** Most entries of each list on a page. The card has all. */
+/** Maximum entries of each list on a page. The card has all. */
 const max = { agents: 200, skills: 100, examples: 5, tags: 10, interfaces: 20, schemes: 10 };
 
 const cardPath = "/.well-known/agent-card.json";
@@ -72,7 +72,7 @@ function skillOf({ name, description, tags, examples = [] }: AgentSkill): string
   ].join("");
 }
 
-/** The authentication that callers need: the alternatives of the card. */
+/** The authentication that callers need, as the alternatives of the card. */
 function schemesOf({ securityRequirements = [], securitySchemes = {} }: AgentCard): string {
   if (securityRequirements.length === 0) return "";
   const alternatives = securityRequirements.slice(0, max.schemes).map(({ schemes = {} }) => {
@@ -145,7 +145,7 @@ export async function pageHeaders(): Promise<Readonly<Record<string, string>>> {
   const hash = btoa(String.fromCharCode(...digest));
   return {
     "content-type": "text/html; charset=utf-8",
-    // The same address answers other clients in another way.
+    // The same URL answers other clients differently.
     vary: "Accept",
     "cache-control": "no-cache",
     "content-security-policy": `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
@@ -155,7 +155,7 @@ export async function pageHeaders(): Promise<Readonly<Record<string, string>>> {
   };
 }
 
-/** A link to an address of the web. Any other address is text: `javascript:` would run in the page. */
+/** A link to an `http` or `https` URL. Any other URL is shown as text, because `javascript:` would run in the page. */
 function link(url: string, text: string = url): string {
   const shown = html(text, 300);
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && url.length <= 2000;

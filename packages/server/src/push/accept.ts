@@ -75,7 +75,7 @@ function present(text: string | undefined): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** Limits with which a sealed config and the outbox's data fit into a row. */
+/** Limits that let a sealed config and the outbox's data fit into a row. */
 const maxBytes = { id: featureBounds.key, url: 2048, token: 1024, scheme: 64, credentials: 4096, extensions: 8192 };
 
 function violationsOf(
@@ -168,7 +168,7 @@ export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
       throw new A2AError("Unavailable", "Too many webhook challenges are in progress", { retryAfter: 1 });
     }
     running += 1;
-    // The reason of a failure would reveal networks that only the server sees.
+    // Without the reason of a failure, which would reveal networks that only the server sees.
     return isAnswered(url, scheme)
       .catch(() => false)
       .finally(() => (running -= 1));

@@ -3,13 +3,13 @@ import type { Clock } from "@parley/a2a/internal/base/index";
 
 /*
  * A circuit breaker and an adaptive concurrency limit per origin. An origin begins with one request at a time. The limit
- * grows with each success, and falls back to one after a failure. After several failures the circuit opens: no request for a
+ * grows with each success, and falls back to one after a failure. After several failures the circuit opens: no requests for a
  * while. Processes share this knowledge (`receivers.ts`).
  */
 
 /** Failures in a row that open the circuit. */
 const maxFailures = 5;
-/** The first pause and the longest one, in milliseconds. Each is twice the one before. */
+/** The first and the longest pause, in milliseconds. Each pause is twice as long as the previous one. */
 const firstPause = 10_000;
 const longestPause = 5 * 60_000;
 /** A pause is longer or shorter by up to this share. */
@@ -20,15 +20,15 @@ const slowMs = 2_000;
 const maxWaiting = 256;
 const maxWaitingForNew = 8;
 /**
- * A request that takes longer than this many times the estimate, and this many milliseconds more, changes the estimate by no more than
- * that: this process may have been suspended.
+ * Limits the effect of a slow request on the estimate, because this process may have been suspended: a request counts for at most this many
+ * times the estimate, plus this many milliseconds.
  */
 const outlierFactor = 4;
 const outlierSlackMs = 200;
 /** Memory for origins without a job, in bytes. */
 const rememberedBytes = 2 << 20;
 
-/** What a request showed about its origin. `unclear`: it answered with an error. */
+/** The health of an origin, as shown by a request. `unclear`: it answered with an error. */
 export type Health = "alive" | "dead" | "unclear";
 
 /** The end of a job's turn. */
@@ -39,16 +39,16 @@ export interface TurnEnd {
   readonly took?: number;
 }
 
-/** The state of an origin that processes share. Times are of the wall clock, in milliseconds. */
+/** The state of an origin that processes share. Times are on the wall clock, in milliseconds. */
 export interface Known {
-  /** When it was learned. */
+  /** When the state was learned. */
   readonly at: number;
   /** Failures in a row. */
   readonly failures: number;
   /** The last pause, and until when it lasts. */
   readonly pause: number;
   readonly until: number;
-  /** How many requests it took at a time. */
+  /** How many concurrent requests were allowed. */
   readonly allowed: number;
   /** Whether it answered the last request, and about how long a request takes. */
   readonly succeeded: boolean;
@@ -61,7 +61,7 @@ export interface Now {
   readonly elapsed: number;
 }
 
-/** An origin, with the jobs that wait for it. Times are of the monotonic clock, unless they are of the wall clock. */
+/** An origin, with the jobs that wait for it. Times are on the monotonic clock, except where noted. */
 export class Origin<Job> {
   readonly name: string;
   readonly waiting: Job[] = [];
@@ -76,7 +76,7 @@ export class Origin<Job> {
   /** The important part of the state that was last shared, and when it was shared, on the wall clock. */
   #told = "";
   #toldAt = -Infinity;
-  /** When the last of this was learned, on the wall clock, and whether by a request of this process. */
+  /** When the newest part of the state was learned, on the wall clock, and whether by a request of this process. */
   #learnedAt = -Infinity;
   #isOwn = false;
   #failures = 0;
@@ -161,7 +161,7 @@ export class Origin<Job> {
     this.#takes = known.takes;
   }
 
-  /** After a request that began at `since`. `most`: requests that an origin may have at a time. */
+  /** Called after a request that began at `since`. `most`: maximum concurrent requests of an origin. */
   ended({ health, took }: TurnEnd, { since, most, elapsed, wall, random }: Ended): void {
     if (health === "alive" || health === "dead") {
       this.#isOwn = true;
@@ -203,7 +203,7 @@ function likely(took: number, takes: number): number {
   return Math.min(took, outlierFactor * takes + outlierSlackMs);
 }
 
-/** Waits for its turn. */
+/** A job with an owner. */
 interface Owned {
   readonly task: { readonly owner: string };
 }
@@ -230,7 +230,7 @@ export class Origins<Job extends Owned> {
   /** About how long requests to untrusted origins take, in milliseconds. */
   #untrustedTakes = 20;
 
-  /** `maxRequests`: at a time. `maxPerOrigin`: to one origin. */
+  /** `maxRequests`: maximum concurrent requests. `maxPerOrigin`: the maximum of these to one origin. */
   constructor(clock: Clock, maxRequests: number, maxPerOrigin: number) {
     this.#clock = clock;
     this.#maxRequests = maxRequests;

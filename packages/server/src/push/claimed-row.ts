@@ -27,7 +27,7 @@ const maxTries = 20;
 
 type Host = Pick<OutboxHost, "append" | "clock" | "holders" | "store">;
 
-/** The row of a config while this process has it: it is claimed, changed and released. */
+/** Claims, changes and releases the row of a config. */
 export class ClaimedRow {
   readonly task: TaskKey;
   readonly key: string;

@@ -58,16 +58,16 @@ export class PushConfigs {
     return acceptConfig(given, this.#accepting);
   }
 
-  /** The effect for the config of a message that makes a task: it gets all events of the task. */
+  /** The effect for the config of a message that creates a task. The config gets all events of the task. */
   first(config: AcceptedConfig): FeatureEffect {
     const now = this.#host.clock.now();
     return rowOf(config, { cursor: 0, generation: 0, created: now, nonce: this.#host.ids.next() }, now);
   }
 
   /**
-   * Stores a config with an existing task: it gets the events after `head`. Replaces a config with the same id, and continues at its position,
-   * because callers send the same config with each message, even while events wait for a receiver that is down. `append` stores
-   * the effects. `field` is named if the task has too many configs.
+   * Stores a config with an existing task. The config gets the events after `head`. If it replaces a config with the same id, it continues at
+   * that config's position, because callers send the same config with each message, even while events wait for a receiver that is down.
+   * `append` stores the effects. `field`: named in the error if the task has too many configs.
    */
   async store<T>(
     config: AcceptedConfig,
@@ -81,7 +81,7 @@ export class PushConfigs {
     try {
       const all = await this.#all(task);
       const replaced = all.find(({ id }) => id === config.id)?.stored;
-      // Concurrent configs may meanwhile be stored.
+      // Configs of concurrent calls may have been stored meanwhile.
       const ids = new Set([...all.map(({ id }) => id), ...before]);
       if (!ids.has(config.id) && ids.size >= this.#settings.configsPerTask) throw this.#tooMany(field);
       const now = this.#host.clock.now();
@@ -169,7 +169,7 @@ export class PushConfigs {
   }
 }
 
-/** The row of a config. It is due at once: an event may have been stored since the cursor was read. */
+/** The row of a config. It is due immediately, because an event may have been stored since the cursor was read. */
 function rowOf(
   { id, ...config }: AcceptedConfig,
   at: Pick<StoredConfig, "cursor" | "created" | "nonce"> & Partial<StoredConfig>,
@@ -200,7 +200,7 @@ function shown(
   return { id, taskId, url, ...(scheme !== undefined && { authentication: { scheme } }) };
 }
 
-/** Also for the task of another owner: for this caller it does not exist. */
+/** Also used for the task of another owner, which does not exist for this caller. */
 function notFound(taskId: string, message?: string): A2AError {
   return new A2AError("TaskNotFound", message, { metadata: { taskId } });
 }
@@ -218,7 +218,7 @@ function inOrder([one, oneId]: Position, [other, otherId]: Position): number {
 
 /*
  * A page token is a position with a checksum, which rejects tokens that this list did not issue. It survives the deletion of the config at
- * its position. It is not a secret: it gives no access.
+ * its position. It is not a secret, because it gives no access.
  */
 
 function tokenAfter([created, id]: Position, task: TaskKey): string {
@@ -229,7 +229,7 @@ function tokenAfter([created, id]: Position, task: TaskKey): string {
 function afterToken(token: string, task: TaskKey): Position {
   const [, sum, time = "", id = ""] = /^([0-9a-f]{16})\.(\d{1,16})\.(.+)$/s.exec(token) ?? [];
   const created = Number(time);
-  // The number has one spelling.
+  // Each number has only one valid spelling.
   if (sum !== checksum(created, id, task) || String(created) !== time) {
     throw invalidParams([{ field: "pageToken", description: "was not issued by this list" }]);
   }

@@ -53,11 +53,11 @@ export interface DeliveryContext
   readonly stopping: () => boolean;
 }
 
-/** How much longer a claim lasts than a request, in milliseconds: for reading the event and storing the outcome. */
+/** How much longer a claim lasts than a request, in milliseconds. This is the time to read the event and to store the outcome. */
 export const claimMargin = 40_000;
 
 export interface Step extends TurnEnd {
-  /** Whether there is more to do at once. */
+  /** Whether there is more to do immediately. */
   readonly more: boolean;
 }
 
@@ -230,7 +230,7 @@ export class Delivery {
     return answer;
   }
 
-  /** Audits that a credential was sent: of the config or of the server. */
+  /** Audits that a credential of the config or of the server was sent. */
   #audit({ kind }: Answer, trace: string | undefined): void {
     const { audit, clock } = this.#context;
     const { scheme, sealed } = this.#row.config;
@@ -256,7 +256,7 @@ export class Delivery {
       case "refused": {
         const { reason, status, kind } = answer;
         const problem = this.#problem(reason, status);
-        // A refused event is not retried: at most `maxRefused` lines for a webhook, until it is parked.
+        // A refused event is not retried, so a webhook logs at most `maxRefused` lines until it is parked.
         if (kind === "refused") logger.info("Webhook receiver rejected event", { ...this.fields, reason });
         else logger.debug("Webhook delivery failed", { ...this.fields, reason });
         if (refused !== undefined) return this.#triedAgain(refused, problem);
@@ -278,7 +278,7 @@ export class Delivery {
     }));
   }
 
-  /** Moves the config behind an event, and stores a change. */
+  /** Moves the config past an event, and stores a change. */
   #advance({ position, last }: Found, change: Change): Promise<Step> {
     const advanced: Change = (config) => change({ ...moved(config, position), sequence: config.sequence + 1 });
     return last ? this.#rest(advanced, position.cursor) : this.#continue(advanced);

@@ -43,7 +43,7 @@ export type Next =
   /** `position`: of the config after the event. `last`: no later event is in the log. */
   | { readonly kind: "event"; readonly event: PushEvent; readonly position: Position; readonly last: boolean };
 
-/** Where events are read, and which are sent. */
+/** The source of events, and the selection of those to send. */
 export interface EventSource {
   readonly store: Pick<Store, "read" | "load">;
   readonly policy: NonNullable<PushOptions["events"]>;
@@ -92,7 +92,7 @@ export async function nextEvent(
   }
 }
 
-/** One event again, by its `seq`. The position of the config stays. */
+/** Reads one event again, by its `seq`. The position of the config does not change. */
 export async function eventAgain(
   source: EventSource,
   task: TaskKey,

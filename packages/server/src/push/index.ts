@@ -9,7 +9,7 @@ export type { PushSettings } from "./port.ts";
 /** Loads the configs of a server on the first call, and returns the same object later. */
 export type LazyConfigs = () => Promise<PushConfigs>;
 
-/** Their code, with that of signatures, is not loaded by servers whose callers have no webhooks. */
+/** Their code, including the signatures, is loaded only once a caller uses webhooks. */
 export function lazyConfigs(settings: PushSettings, host: ConfigsHost): LazyConfigs {
   let loading: Promise<PushConfigs> | undefined;
   return () => (loading ??= import("./configs.ts").then(({ PushConfigs: Configs }) => new Configs(settings, host)));

@@ -60,7 +60,7 @@ export interface Sealer {
 
 const secretsJson = storedJson<PushSecrets>();
 
-/** Secrets are bound to agent, owner, task and config: a secret that is copied into another row cannot be opened. */
+/** Secrets are bound to agent, owner, task and config, so a secret that is copied into another row cannot be opened. */
 export function createSealer(keyring: PushKeyring): Sealer {
   const { seal, open } = createSeal(keyring);
   const boundTo = ({ agent, owner, taskId }: TaskKey, configId: string): readonly string[] => [
@@ -82,7 +82,7 @@ export function createSealer(keyring: PushKeyring): Sealer {
   };
 }
 
-/** Remembers the last result: the events of a config follow each other, and opening costs a tenth of a delivery. */
+/** Remembers the last result, because events of one config follow each other, and opening costs a tenth of a delivery. */
 export function rememberLast(open: OpenSecrets): OpenSecrets {
   let last: { readonly sealed: string; readonly secrets: PushSecrets } | undefined;
   return async (sealed, task, configId) => {
@@ -93,8 +93,8 @@ export function rememberLast(open: OpenSecrets): OpenSecrets {
 
 /**
  * `v1a` is signed with each key, so a receiver that knows only the older key accepts deliveries until that key is removed (Standard
- * Webhooks, key rotation). A JWT names its key: the first one. No signed text is both: that of a webhook has at least two dots, that of a
- * JWT has one.
+ * Webhooks, key rotation). A JWT names its key: the first one. The two kinds of signed text cannot be confused: a webhook's has at least two
+ * dots, a JWT's has one.
  *
  * @param issuer - `iss` of JWTs: the public URL of the server.
  */

@@ -23,10 +23,10 @@ interface ConfigKey {
   readonly configId: string;
 }
 
-/** In the order of a list. */
+/** The features, in the order of a list. */
 const features = [pushFeature, parkedFeature] as const;
 
-/** Maximum entries of a list: each may take 32 KiB. */
+/** Maximum entries of a list, because each may take 32 KiB. */
 const maxListed = 1000;
 
 /** Retries if a process that delivers changes the same row in between. */
@@ -43,12 +43,12 @@ export interface PushOperatorOptions {
 }
 
 /**
- * The webhooks of a store, of every agent and owner. Only for operators. Servers on the store find its changes within their
- * `pollInterval`.
+ * Controls the webhooks of a store, of every agent and owner. Only for operators. Servers on the store find the operator's changes
+ * within their `pollInterval`.
  */
 export function pushOperator(store: Rows, options: PushOperatorOptions = {}): PushOperator {
   const { clock = systemClock, audit, by } = options;
-  /** Changes a config, and audits it. */
+  /** Changes a config, and audits the change. */
   const act = async (action: string, key: ConfigKey, decide: (found: readonly Found[]) => Change): Promise<boolean> => {
     let changed = false;
     try {
@@ -58,7 +58,7 @@ export function pushOperator(store: Rows, options: PushOperatorOptions = {}): Pu
       const outcome = changed ? "success" : "failed";
       const principal = by === undefined ? undefined : { subject: by };
       const { agent, taskId } = key;
-      // A store that fails now has failed the change, too.
+      // Errors are ignored here, because a store that fails now has failed the change, too.
       const head = audit && (await store.head({ agent }, taskId).catch(() => undefined));
       const about = { action, agent, ...auditedSubject({ principal, taskId, contextId: head?.contextId }) };
       audit?.({ event: "administration", outcome, time: clock.now(), ...about });
@@ -132,7 +132,7 @@ function stateIn(found: Found, now: number): PushEntry["state"] {
   return isClaimed(found, now) ? "delivering" : "due";
 }
 
-/** An expired claim is void: its process has died, or was too slow. */
+/** An expired claim is void, because its process has died or was too slow. */
 function isClaimed({ row: { due = -Infinity }, config: { claim } }: Found, now: number): boolean {
   return claim !== undefined && due > now;
 }
@@ -181,7 +181,7 @@ function retried([found]: readonly Found[], seq: number | undefined, now: number
 function dropped(all: readonly Found[], seq: number | undefined): Change {
   const [found] = all;
   if (found === undefined) return false;
-  // Without a condition: a running delivery is then the last one.
+  // Without a condition, so that the deletion succeeds even during a delivery, which is then the last one.
   if (seq === undefined) {
     return all.map(({ feature, row }) => deleteRow(feature, row.key));
   }

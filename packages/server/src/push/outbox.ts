@@ -16,7 +16,7 @@ import { pushFeature, readConfig, type StoredConfig } from "./stored.ts";
 const pageSize = 64;
 /** Memory for tasks with known configs, in bytes. Events of other tasks wait for the next poll. */
 const knownBytes = 4 << 20;
-/** How long a row is deferred that no process of this version can read, in milliseconds. */
+/** How long to defer a row that no process of this version can read, in milliseconds. */
 const unreadablePause = 60 * 60_000;
 
 /** The keys and codecs of the outbox. */
@@ -238,7 +238,7 @@ export class Worker implements Outbox {
       end(step);
     } catch (cause) {
       end({});
-      // The row stays due, or its claim expires: a later poll finds it.
+      // The row stays due, or its claim expires, so a later poll finds it.
       const fields = { ...delivery.fields, cause };
       this.#host.logger.error("Webhook step failed; retrying", fields);
     }
@@ -280,7 +280,7 @@ function keyOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key"
   return JSON.stringify([agent, taskId, key]);
 }
 
-/** Maximum rows that a process holds: waiting for their turn, or being delivered. */
+/** Maximum rows that a process holds, waiting for their turn or being delivered. */
 const maxRows = 1024;
 const maxBytes = 4 << 20;
 
@@ -324,7 +324,7 @@ export class HeldRows {
     return this.#held.has(key);
   }
 
-  /** Resets the counts: origins may have answered since the last poll. */
+  /** Resets the counts, because origins may have answered since the last poll. */
   beginPoll(): void {
     this.#untrusted = unused;
     this.#untrustedOf = new Map();

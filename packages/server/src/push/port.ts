@@ -10,8 +10,8 @@ import type { AppendOutcome, Store, TaskAppend, TaskKey } from "../store/index.t
 /** How a server delivers events to webhooks (A2A 1.0 §4.3.3). */
 export interface PushOptions {
   /**
-   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They seal the secrets of configs, and sign. The first one is used;
-   * the others only open older secrets and stay in the key set, so that you can rotate keys. All processes on a store need the same
+   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They seal the secrets of configs, and sign deliveries. The first key is
+   * used; the others only open older secrets and stay in the key set, so that you can rotate keys. All processes on a store need the same
    * keys. Default: with `serve()` the comma-separated keys of the environment variable `PARLEY_KEYS`; without it, if only this machine
    * reaches the server, the key of `developmentKey`, or a temporary key; otherwise the server does not start.
    */
@@ -29,13 +29,13 @@ export interface PushOptions {
    */
   readonly mutualTls?: Dialer;
   /**
-   * Whether a receiver must prove at registration that it wants the events: it gets `{"challenge":"…"}` by POST and must answer with the
-   * same. Default false.
+   * Whether a receiver must prove at registration that it wants the events: the server POSTs `{"challenge":"…"}`, and the receiver must echo
+   * it. Default false.
    */
   readonly challenge?: boolean;
   /**
-   * Which events are sent. Default `"changes"`: each change of the state, and each artifact once it is complete. `"all"`: every event,
-   * artifacts in chunks as the agent made them.
+   * Which events are sent. Default `"changes"`: each change of the state, and each artifact once it is complete. `"all"`: every event, with
+   * artifacts in the agent's chunks.
    */
   readonly events?: "changes" | "all" | ((event: StreamResponse) => boolean);
   /** Largest body in bytes. A larger one is replaced by a reference. Default 256 KiB. */
@@ -43,8 +43,8 @@ export interface PushOptions {
   /** Maximum configs of a task, up to 200. Default 10. */
   readonly configsPerTask?: number;
   /**
-   * Waits between the attempts of a delivery, in milliseconds. Default: 1, 5, 15 and 60 seconds, then those of Standard Webhooks from 5
-   * minutes to a day, about three days in all.
+   * Waits between the attempts of a delivery, in milliseconds. Default: 1, 5, 15 and 60 seconds, then the waits of Standard Webhooks, from 5
+   * minutes to a day, about three days in total.
    */
   readonly retryAfter?: readonly number[];
   /** Timeout for the whole answer of a receiver, in milliseconds, up to 20 s. Default 10 s. */
@@ -74,7 +74,7 @@ export interface OutboxHost {
   readonly logger: Logger;
   /** Receives each attempt. Its errors are logged. */
   readonly observer: Observer | undefined;
-  /** Receives where a credential was sent. */
+  /** Receives the uses of credentials, and where they were sent. */
   readonly audit: Audit | undefined;
   /** Ids of the agents that this process hosts. */
   readonly agents: readonly string[];
@@ -98,7 +98,7 @@ export interface ClaimHolders {
   readonly own: () => string;
   /** Whether a process is gone. An unknown process counts as alive. */
   isLost(holder: string): boolean;
-  /** A claim older than this is extended before a request, in milliseconds: this process may have been suspended, and count as gone. */
+  /** A claim older than this, in milliseconds, is extended before a request, because this process may have been suspended and count as gone. */
   readonly fresh: number;
 }
 
@@ -117,11 +117,11 @@ export interface Outbox {
   stop(grace: number): Promise<void>;
   /** Polls now for rows that are due. */
   poll(): void;
-  /** A process is dead: the rows that it has claimed are due now. */
+  /** Called when a process is dead: the rows that it has claimed are due now. */
   reclaim(): void;
   /** Whether it polls now, or holds rows that it delivers now. */
   readonly isBusy: boolean;
-  /** Called for each stored item, so that new events of tasks with configs are delivered at once. */
+  /** Called for each stored item, so that new events of tasks with configs are delivered immediately. */
   stored(item: TaskAppend): void;
 }
 

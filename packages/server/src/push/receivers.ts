@@ -11,7 +11,7 @@ import { storedJson } from "@parley/a2a/internal/base/json";
 
 /** How often this process asks about an origin with rows that are due, in milliseconds. */
 const askEvery = 5_000;
-/** How long to gather changes before storing them, in milliseconds: an origin that answers again has several at once. */
+/** How long to gather changes before storing them, in milliseconds, because an origin that recovers causes several changes. */
 const tellAfter = 250;
 /** How long a note counts, and how often one is repeated, in milliseconds. */
 const noteMs = 60 * 60_000;
@@ -36,7 +36,7 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     return this.#changed.size > 0;
   }
 
-  /** Asks about these origins, unless this process has asked lately. Never rejects. */
+  /** Asks about these origins, unless this process has asked recently. Never rejects. */
   async ask(names: Iterable<string>): Promise<void> {
     const { notes } = this.#host.store;
     if (notes === undefined) return;
@@ -62,7 +62,7 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     this.#clearTimer ??= this.#host.clock.after(tellAfter, () => void this.tell());
   }
 
-  /** Tells the news now. Never rejects. */
+  /** Shares the changes now. Never rejects. */
   async tell(): Promise<void> {
     this.#clearTimer?.();
     this.#clearTimer = undefined;

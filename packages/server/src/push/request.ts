@@ -25,7 +25,7 @@ import { isObject } from "@parley/a2a/internal/model/schema";
 /** The part of a version's codec that writes bodies. */
 export type WebhookCodec = Pick<Codec, "shapes" | "webhook" | "version" | "aliases">;
 
-/** The body of an event. One of more than `maxBytes` is replaced by a reference. */
+/** The body of an event. If it exceeds `maxBytes`, a reference replaces it. */
 export function bodyOf(codec: WebhookCodec, event: PushEvent, maxBytes: number): string {
   const { payload, left } = event;
   const body = left === undefined ? write(codec, event) : undefined;
@@ -177,7 +177,7 @@ export async function post(
   try {
     const response = await fetchFor(scheme)(url, { method: "POST", headers, body, signal });
     const reader = response.body?.getReader();
-    // To the end: the connection can be reused, and an answer that breaks off is not a success.
+    // Read to the end, so that the connection can be reused, and because a truncated answer is not a success.
     while (reader !== undefined && !(await reader.read()).done);
     return answerOf(response.status, response.headers.get("retry-after"), clock.now());
   } catch (thrown) {
@@ -189,7 +189,7 @@ export async function post(
 
 /** Statuses below 500 for which a retry may succeed. */
 const transient: readonly number[] = [408, 425, 429];
-/** Statuses of a proxy without a server behind it. */
+/** Statuses of a proxy that does not reach its server. */
 const dead: readonly number[] = [502, 503, 504];
 
 function answerOf(status: number, wait: string | null, now: number): Answer {

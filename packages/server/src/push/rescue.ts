@@ -2,7 +2,7 @@ import type { DueFeature, TaskAppend } from "../store/index.ts";
 import type { OutboxHost } from "./port.ts";
 import { pushFeature, readConfig, unclaimed, writeConfig } from "./stored.ts";
 
-/** How often rows are searched for that are due too late, in milliseconds. */
+/** How often to search for rows that are due too late, in milliseconds. */
 const searchMs = 10 * 60_000;
 /** The wall clock was set back if it lost more than this against the monotonic clock, in milliseconds. */
 const setBackMs = 1_000;
@@ -10,7 +10,7 @@ const pageSize = 256;
 /** Claimed rows that one poll reads. The next one continues. */
 const maxClaimed = 4_096;
 
-/** Sets a row due at another time, without the claim of a process that died. */
+/** Makes a row due at another time, and removes the claim of a dead process. */
 export function dueAt({ task, key, value, due }: DueFeature, to: number): TaskAppend {
   const config = readConfig(value);
   const kept = config === undefined ? value : writeConfig(unclaimed(config));
@@ -18,11 +18,11 @@ export function dueAt({ task, key, value, due }: DueFeature, to: number): TaskAp
   return { task, records: [], effects: [{ effect: "feature", op: "set", ...row }] };
 }
 
-/** The longest times of a row, in milliseconds. */
+/** Maximum times of a row, in milliseconds. */
 interface LongestTimes {
-  /** For which it is claimed. */
+  /** How long a row may be claimed. */
   readonly claimMs: number;
-  /** For which it is claimed or deferred. */
+  /** How long a row may be claimed or deferred. */
   readonly deferralMs: number;
 }
 
@@ -50,7 +50,7 @@ export class Rescue {
     this.#mayHaveLost = true;
   }
 
-  /** Makes such rows due. Resolves to whether there are more rows to look at. */
+  /** Makes such rows due. Resolves to whether there are more rows to check. */
   async poll(): Promise<boolean> {
     await this.#pollDeferred();
     if (this.#claimedAfter === undefined) {
@@ -68,8 +68,8 @@ export class Rescue {
   }
 
   /**
-   * Rows that are due too late because the clock was set back (docs/decisions/feature-effects.md): unclaimed rows that were
-   * due by the earlier clock, and rows that are due later than any claim or wait ends.
+   * Makes rows due now that are due too late because the clock was set back (docs/decisions/feature-effects.md): unclaimed rows
+   * that were due by the earlier clock, and rows that are due later than any claim or wait ends.
    */
   async #pollDeferred(): Promise<void> {
     const { clock } = this.#host;
@@ -78,7 +78,7 @@ export class Rescue {
     const now = Math.floor(clock.now());
     // Stores take whole milliseconds, but the monotonic clock has fractions.
     if (lost > setBackMs) await this.#bringBack(now, now, Math.ceil(now + lost));
-    // Not before: if the store fails, the next poll finds the rows.
+    // Not earlier, so that the next poll finds the rows if the store fails.
     this.#offset = offset;
     if (clock.elapsed() < this.#nextSearch) return;
     this.#nextSearch = clock.elapsed() + searchMs;
@@ -112,7 +112,7 @@ export class Rescue {
       // Other processes may find the row, too. Only one changes it.
       await Promise.all(lost.map((row) => append(dueAt(row, now))));
       if (rows.length < pageSize) return undefined;
-      // There may be more with the same time.
+      // There may be more rows with the same time.
       const last = rows.at(-1)?.due ?? until;
       after = last - 1 > after ? last - 1 : last;
     }

@@ -25,7 +25,7 @@ export interface StoredConfig {
   readonly scheme?: string | undefined;
   /** `token` and `authentication.credentials`, sealed (`keys.ts`). */
   readonly sealed?: string | undefined;
-  /** Creation time in milliseconds since the Unix epoch: the position in lists. A replacement keeps it. */
+  /** Creation time in milliseconds since the Unix epoch, which determines the position in lists. A replacement keeps it. */
   readonly created: number;
   /** Random, so that a config gets other delivery ids when it is registered again. */
   readonly nonce: string;
@@ -47,9 +47,9 @@ export interface StoredConfig {
   /** Events that the receiver refused, oldest first. */
   readonly refused?: readonly RefusedDelivery[];
   /**
-   * The `seq` of refused events that an operator wants delivered first, in this order. An operator changes `again` and `refused` also
-   * during a delivery, but never `claim` and `due`. So a process that gets `changed` reads the row again, and stores its result if its
-   * claim is still there.
+   * The `seq` of refused events that an operator wants delivered first, in this order. An operator may change `again` and `refused`
+   * even during a delivery, but never `claim` and `due`. So a process that gets `changed` reads the row again, and stores its result if
+   * its claim is still there.
    */
   readonly again?: readonly number[];
   /** The claim of the process that delivers, a random id. The `due` of the row is when it expires. */

@@ -91,8 +91,8 @@ function algorithm(iv: Bytes, bound: readonly string[]): Algorithm {
 }
 
 /**
- * Makes a function to compare texts without storing them: HMAC-SHA256 under a key that is derived for this purpose. Without the key, nobody
- * can guess short texts by trial.
+ * Makes a function to compare texts without storing them: HMAC-SHA256 under a key that is derived for this purpose. Without the key, short
+ * texts cannot be guessed by trial.
  */
 export function receiptOf(bytes: Bytes, purpose: string): (text: string) => Promise<string> {
   let key: Promise<WebKey> | undefined;

@@ -144,7 +144,7 @@ function placesOf(
   };
 }
 
-/** The schemes that skills demand, or cards whose requirements differ from the authenticator's. */
+/** The schemes that skills demand, and those of cards whose requirements differ from the authenticator's. */
 function demandedBy(agents: readonly MountedAgent[]): readonly string[] {
   const requirements = agents.flatMap(({ card, description }) => [
     ...(description.securityRequirements === undefined ? [] : (card.securityRequirements ?? [])),
@@ -171,7 +171,7 @@ function metadataUrlAt(resource: string, { publicUrl, basePath }: HostPlace): st
   return publicUrl + metadataUrlOf(origin + resource.slice(publicUrl.length)).slice(origin.length);
 }
 
-/** The metadata of each agent, and of the server. They contain data of the cards only if these are public. */
+/** The metadata of each agent, and of the server. They contain data of the cards only if the cards are public. */
 function documentsOf(
   { resource }: Authenticator,
   host: HostPlace,

@@ -82,7 +82,7 @@ export function cardSignerOf(
 /** Types of keys that can sign cards. */
 const types: readonly unknown[] = ["EC", "OKP", "RSA"];
 
-/** Rejects anything but private keys at start, without showing them. Signing the first card finds the rest. */
+/** Rejects anything but private keys at startup, without revealing them. Signing the first card finds other problems. */
 function checkKeys({ keys, retired = [] }: SignCards): void {
   if (!areKeys(keys, true) || keys.length === 0) {
     const made = "Create one with makeCardKey() of @parley/a2a/cards";

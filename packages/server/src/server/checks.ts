@@ -172,7 +172,7 @@ function checkNames(of: string, options: object, known: Readonly<Record<string, 
 }
 
 function checkNested(of: string, given: unknown, known: Readonly<Record<string, 1>>): void {
-  // The other options that are objects are on or off.
+  // These options may also be `true` or `false`.
   if (typeof (given ?? false) !== "boolean") checkOptions(of, given, known, meantBy);
 }
 
@@ -225,7 +225,7 @@ function isAgent(value: unknown): value is Agent {
 }
 
 /**
- * Rejects options for authentication that have a wrong type, which JavaScript can pass: each call would fail.
+ * Rejects options for authentication that have a wrong type, which JavaScript can pass. Each call would fail with them.
  *
  * @throws A2AError `InvalidParams`.
  */

@@ -32,7 +32,7 @@ const hour = 60 * minute;
 const week = 7 * 24 * hour;
 const mebi = 1 << 20;
 
-/** Early attempts, for a receiver that restarts, and then the waits of Standard Webhooks: about three days in total. */
+/** Short waits for a receiver that restarts, then the waits of Standard Webhooks. About three days in total. */
 const waits: readonly number[] = [
   second,
   5 * second,
@@ -110,7 +110,7 @@ export function keySetDocument(basePath: string, { keys }: PushSettings): Public
   };
 }
 
-/** The outbox of webhooks. Its code is loaded when it starts, and not if webhooks are off. `codecs`: all versions. */
+/** The outbox of webhooks. Its code is loaded only when it starts, and never if webhooks are off. `codecs`: all versions. */
 export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...Codec[]]): (host: OutboxHost) => Outbox {
   return (host) => {
     let outbox: Outbox | undefined;

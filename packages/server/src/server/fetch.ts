@@ -12,8 +12,8 @@ import { pause } from "@parley/a2a/internal/base/async";
 /** Options of `fetchMount`. `Platform`: the argument that is passed in addition to the request. */
 export interface FetchMountOptions<Platform extends readonly unknown[]> {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
-   * once per request, when the principal is read.
+   * Returns the caller of a request, for `hostUser()` of `@parley/a2a/auth`, or a falsy value if no user is logged in. Called at most once per
+   * request, when the principal is read.
    */
   readonly principal?: (request: Request, ...platform: Platform) => HostPrincipal | Promise<HostPrincipal>;
   /** Further facts of the runtime or the framework about the client, such as its address. */
@@ -21,7 +21,7 @@ export interface FetchMountOptions<Platform extends readonly unknown[]> {
 }
 
 /**
- * Agents in a framework of the Fetch API that authenticates its users, such as Hono and Next.js. It is `handler.fetch` with a typed second
+ * Serves agents in a Fetch API framework that authenticates its users, such as Hono or Next.js. Returns `handler.fetch` with a typed second
  * argument for the framework's context.
  *
  * @example
@@ -77,7 +77,7 @@ export function attendant({
   };
 }
 
-/** Wraps a handler so that the engine starts on the first request. Without background work, the first request starts the engine. */
+/** Wraps a handler so that, without background work, the first request starts the engine. */
 export function startedBy(onDemand: Attend | undefined, engine: OwnEngine, handle: UniversalHandler): UniversalHandler {
   if (onDemand === undefined) return handle;
   return (request) => {
@@ -108,7 +108,7 @@ export async function wakeEngine(
   for (let ms = 1; engine.isBusy() && !engine.isClosed(); ms = Math.min(2 * ms, longestPause)) {
     const left = end - clock.elapsed();
     if (left <= 0) break;
-    // A timer of this call: Workers end the timers of a request with it.
+    // The timer must belong to this call, because Workers end the timers of a request with the request.
     await pause(clock, Math.min(ms, left));
     await engine.round();
   }

@@ -9,11 +9,11 @@ import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /** Paths of the probes. */
 export interface HealthOptions {
-  /** Path of the probe of liveness: the process answers. If it does not, restart it. `false`: none. Default `/healthz`. */
+  /** Path of the liveness probe: whether the process answers. If it does not, restart it. `false`: none. Default `/healthz`. */
   readonly live?: string | false;
   /**
-   * Path of the probe of readiness: the store can be read and written, and the server does not close. If it fails (503), send requests to
-   * another process. `false`: none. Default `/readyz`.
+   * Path of the readiness probe: whether the store can be read and written, and the server is not closing. If it fails (503), send requests
+   * to another process. `false`: none. Default `/readyz`.
    */
   readonly ready?: string | false;
 }
@@ -33,12 +33,12 @@ interface ReadinessReport {
 /** How long an answer of the store is reused, in milliseconds, because anyone may probe at any rate. */
 const fresh = 1_000;
 
-/** Maximum duration of a check, in milliseconds: probes of orchestrators wait for a second. */
+/** Maximum duration of a check, in milliseconds. Probes of orchestrators wait for a second. */
 const patience = 900;
 
 /**
- * How long the last answer is valid while the store does not respond, in milliseconds. How long a slow store does not make the server
- * unready: an overloaded store would otherwise take all nodes out of the load balancer.
+ * How long the last answer is valid while the store does not respond, in milliseconds. Otherwise an overloaded store would take all nodes out
+ * of the load balancer.
  */
 const benefit = 5_000;
 
@@ -73,13 +73,13 @@ export class ReadinessCheck {
     this.#logger = logger;
   }
 
-  /** Makes the server not ready: it stops, or is about to. */
+  /** Makes the server not ready, because it stops or is about to. */
   close(): void {
     this.#closing = true;
     this.#checking?.giveUp.abort();
   }
 
-  /** Sets whether an operator drains the server, which is then not ready. */
+  /** Makes the server not ready while an operator drains it. */
   drainWhile(isDraining: () => boolean): void {
     this.#isDraining = isDraining;
   }
@@ -127,7 +127,7 @@ export class ReadinessCheck {
   async #read(signal: AbortSignal): Promise<StoreCondition> {
     if (this.#store === undefined) return { writable: true };
     if (this.#store.check !== undefined) return this.#store.check(signal);
-    // A task that does not exist: one index read, never cached.
+    // Reads the head of a task that does not exist, which takes one index read and is never cached.
     await this.#store.head({ agent: "/", owner: "" }, crypto.randomUUID());
     return { writable: true };
   }

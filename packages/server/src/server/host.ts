@@ -73,7 +73,7 @@ export interface HostParts extends Pick<MountsInit, "mounted"> {
   close?(closing?: { readonly grace?: number }): Promise<void>;
 }
 
-/** The memory that all requests of a host share, and that all of its answers share. */
+/** The memory that all requests of a host share, and the memory that all its answers share. */
 export type SharedMemory = Required<Pick<RequestLimits, "answers" | "unfinished">>;
 
 /**
@@ -328,7 +328,7 @@ async function readableAgents(request: UniversalRequest, live: LiveAgents): Prom
 /**
  * The agents whose cards the sender of a request may read.
  *
- * @throws A2AError If it may read none: the error for the first one.
+ * @throws A2AError The error for the first agent, if the sender may read no card.
  */
 async function readable(request: UniversalRequest, mounts: readonly ServiceMount[]): Promise<readonly ServiceMount[]> {
   const found: ServiceMount[] = [];

@@ -15,7 +15,7 @@ import type { Codec, JsonRpcWire, RestRoute, RestWire } from "@parley/a2a/intern
 /**
  * The methods of the extensions of all agents. Agents may have the same extension.
  *
- * @param codecs - Every known version, even those that the server does not speak: it may do so later, and a proxy may speak them.
+ * @param codecs - Every known version, even those that the server does not speak yet, because a proxy may speak them.
  * @throws A2AError `InvalidParams` for a method without `onCall`, for two methods with the same name or path, and for a
  * method that conflicts with the protocol.
  */

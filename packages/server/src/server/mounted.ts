@@ -95,7 +95,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   };
 }
 
-/** Extensions that the server implements, each with the settings under which it cannot. */
+/** Extensions that the server implements, each with the setting that makes this impossible. */
 const promises: readonly (readonly [string, string])[] = [
   [resumeExtension, "of an agent that does not stream (`capabilities.streaming`)"],
   [idempotentSendExtension, "with `dedupe: false`"],
@@ -135,7 +135,7 @@ function extensionsOf(
     if (kept.has(uri) || !(named.has(uri) || declared.has(uri))) continue;
     throw cannotServe("extensions", `cannot promise ${uri} ${without}`);
   }
-  // Extensions in the agent's capabilities take precedence over those that are values.
+  // Declarations in the agent's capabilities take precedence over those of extension objects.
   return [...extensions.filter(({ uri }) => !named.has(uri)), ...given.filter(({ uri }) => !declared.has(uri))];
 }
 

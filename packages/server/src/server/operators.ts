@@ -180,7 +180,7 @@ class OperatorApi {
   }
 }
 
-/** Headers of proxies: a request through a proxy may come from another machine. */
+/** Headers of proxies, which show that a request may come from another machine. */
 const proxyHeaders = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
 
 const noTask = { error: { code: 404, status: "NOT_FOUND", message: "There is no such task" } };

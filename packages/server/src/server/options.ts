@@ -25,7 +25,7 @@ import type { OperatorRequest } from "../operate/routes.ts";
 export interface ServedAgent {
   /** The name that its tasks are stored under. */
   readonly id: string;
-  /** URL of its base. By default (`AgentMount.interfaces`), JSON-RPC is posted here, and the paths of REST begin here. */
+  /** URL of its base. By default (`AgentMount.interfaces`), JSON-RPC is posted here, and REST paths begin here. */
   readonly url: string;
   /** Its tenant, if agents have the same path. */
   readonly tenant?: string;
@@ -35,13 +35,13 @@ export interface ServedAgent {
   readonly card: AgentCard;
 }
 
-/** Where an agent is served. */
+/** The address of a mounted agent. */
 export interface MountAddress {
   /** Path of its base below `publicUrl`, such as `/weather`. Default: `publicUrl` itself. */
   readonly path?: string;
   /**
    * Paths of the bindings below the base, by the names of the bindings on cards: `{ JSONRPC: "/jsonrpc", "HTTP+JSON": "/rest" }`.
-   * Default: JSON-RPC requests are posted to the base itself, and the paths of REST begin there. Agents with the same `path` must
+   * Default: JSON-RPC requests are posted to the base itself, and REST paths begin there. Agents with the same `path` must
    * have the same `interfaces`.
    */
   readonly interfaces?: InterfacePaths;
@@ -90,10 +90,10 @@ export interface HostLimits {
    */
   readonly unfinishedBytes?: number;
   /**
-   * Memory for all large answers until their clients have read them, in bytes. An answer counts twice its JSON, and four times
-   * if it is converted, as for 0.3 and gRPC. Tasks and pages of up to 256 KiB are not counted. Default 128 MiB. A caller gets
-   * at most half of it, and a single answer always fits. When it is full, up to a hundred answers wait for 10 seconds; any other
-   * fails (`Unavailable`).
+   * Memory for all large answers until their clients have read them, in bytes. An answer counts as twice the size of its JSON, or
+   * four times if it is converted, such as for 0.3 and gRPC. Tasks and pages of up to 256 KiB are not counted. Default 128 MiB. A
+   * caller gets at most half of it, and a single answer always fits. When it is full, up to a hundred answers wait for 10 seconds;
+   * further answers fail (`Unavailable`).
    */
   readonly answerBytes?: number;
   /** Deepest nesting of a request. Default 64. */
@@ -233,14 +233,14 @@ export interface HostOptions<Version extends string = string> extends Pick<
   readonly limits?: HostLimits;
   /** Time between two keep-alive comments on an open stream, in milliseconds. Default 15 s. */
   readonly keepAlive?: number;
-  /** How long clients may cache a card, in seconds. Default 300. A card that not anyone may read is revalidated at each use. */
+  /** How long clients may cache a card, in seconds. Default 300. A card with restricted readers is revalidated at each use. */
   readonly cardMaxAge?: number;
   /**
    * Who may read the public cards and the pages that show them: `"anyone"`, `"authenticated"`, or a function that decides by the caller.
    * Callers authenticate as for calls. Default `"anyone"`.
    */
   readonly cardReaders?: CardReaders;
-  /** Signs the cards, extended ones too (A2A 1.0 §8.4). Default: they are not signed. */
+  /** Signs the cards, including extended ones (A2A 1.0 §8.4). Default: they are not signed. */
   readonly signCards?: SignCards;
   /**
    * Health checks for orchestrators and load balancers: `/healthz` and `/readyz`, or other paths. They are at the root of the

@@ -11,8 +11,8 @@ import type { AgentMount, HostedService, ServedAgent } from "./options.ts";
 /** Options of `Handler.wake()`. */
 export interface WakeOptions {
   /**
-   * Maximum time to wait for running turns and webhooks, in milliseconds. Set it to the limit of the platform: running work stops when the
-   * platform ends the call. Default 0.
+   * Maximum time to wait for running turns and webhooks, in milliseconds. Set it to the limit of the platform, because running work stops when
+   * the platform ends the call. Default 0.
    */
   readonly wait?: number;
 }
@@ -20,7 +20,7 @@ export interface WakeOptions {
 /** The result of `Handler.wake()`. */
 export interface Wake {
   /**
-   * The latest time to call `wake()` again, in milliseconds since the Unix epoch: then a webhook is due or a lease ends. Absent:
+   * The latest time to call `wake()` again, in milliseconds since the Unix epoch, because a webhook is then due or a lease ends. Absent:
    * nothing waits. Also call it once a day, to delete old tasks.
    */
   readonly next?: number;

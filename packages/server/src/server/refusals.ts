@@ -131,7 +131,7 @@ export function refusalLog(logger: Logger, clock: Clock, publicUrl: string): Ref
   return logger === silentLogger ? undefined : new RefusalLog(logger, clock, publicUrl);
 }
 
-/** The counts of a line have the name of the event. */
+/** Omits the event, because the counts of a line already name it. */
 function fieldsOf({ event: _, ...fields }: Refusal): LogFields {
   return fields;
 }

@@ -94,7 +94,7 @@ async function pageOf(title: string, content: string): Promise<Response> {
   return new Response(frame(title, `<main>${content}</main>`), { headers: await pageHeaders() });
 }
 
-/** Default headers of an answer: no framing, no type guessing, no shared caching. */
+/** Default headers of an answer: no framing, no MIME sniffing, no shared caching. */
 function secured(headers: UniversalResponse["headers"], isOpen: boolean): Record<string, string> {
   const isPage = String(headers["content-type"] ?? "").startsWith("text/html");
   return {
@@ -136,7 +136,7 @@ function isAdmitted({ admit }: Around, request: UniversalRequest): boolean {
     admit?.(request);
     return true;
   } catch {
-    // The handler rejects it, with an error.
+    // The handler rejects it with an error.
     return false;
   }
 }

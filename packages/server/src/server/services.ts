@@ -43,7 +43,7 @@ function withinRates(authenticate: Authenticate, limits: RateLimits | undefined,
 export interface Services {
   /** The service for callers. */
   served(service: AgentService, agent: MountedAgent): AgentService;
-  /** The service for methods of extensions: behind the same checks, without interceptors. */
+  /** The service for methods of extensions, behind the same checks, but without interceptors. */
   guarded(service: AgentService, agent: MountedAgent): AgentService;
 }
 
@@ -72,7 +72,7 @@ export function servicesOf(settings: HostSettings, callers: Callers): Services {
   };
 }
 
-/** Wraps services, so that a caller has at most `max` open streams at all of them together. */
+/** Wraps services so that a caller has at most `max` open streams, at all services together. */
 function withinStreams(max: number | undefined): Interceptor {
   if (max === undefined) return (service) => service;
   const streams = import("../limits/requests.ts").then(({ OpenStreams }) => new OpenStreams(max));

@@ -39,7 +39,7 @@ export interface HostSettings {
   readonly bindings: readonly ServerBinding[];
   /** The versions that cards name. */
   readonly codecs: readonly [Codec, ...Codec[]];
-  /** These versions, and their drafts. */
+  /** The versions of `codecs`, and their drafts. */
   readonly spoken: readonly [Codec, ...Codec[]];
   /** Every known version. The server may support more of them later. */
   readonly known: readonly Codec[];
@@ -50,7 +50,7 @@ export interface HostSettings {
   readonly audit: Audit | undefined;
   /** The log of rejected requests. `undefined`: nothing is logged. */
   readonly refusals: RefusalLog | undefined;
-  /** Receives rejected callers: `audit`, and the log. */
+  /** Receives records of rejected callers, for `audit` and the log. */
   readonly onRefused: Audit | undefined;
   readonly clock: Clock;
   readonly logger: Logger;

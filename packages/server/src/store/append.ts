@@ -38,7 +38,7 @@ export interface StoredRun {
   readonly attempt: number;
   /** The `seq` of the user message that the turn answers. Later user messages wait for the next turns. */
   readonly input: number;
-  /** How often in a row a process took the run over and died before it stored anything of it. Absent: never. */
+  /** How many consecutive processes took the run over and died before the run stored anything. Absent: none. */
   readonly deaths?: number;
   /** How many `deaths` it is not blamed for, because it ran for a while after the last one. Absent: none. */
   readonly outlived?: number;
@@ -66,7 +66,7 @@ export interface TaskHead {
   readonly generation: number;
   /** Size of all records in bytes (`recordBytes`). No snapshot and no page of the log is larger. */
   readonly bytes: number;
-  /** Number that rises with each new holder. An append with an older one fails as `fenced`. */
+  /** Number that rises with each new holder. An append with an older number fails as `fenced`. */
   readonly fence: number;
   /** The process that holds the lease. The lease may have expired. Absent: it was never taken, or released. */
   readonly holder?: string;
@@ -78,7 +78,7 @@ export interface TaskHead {
   readonly delegates?: true;
   /** The checkpoint as JSON text. Only `head` returns it, because it may be large. */
   readonly checkpoint?: string;
-  /** The state of the task as JSON text: the small value that its turns share. Only `head` returns it, too. */
+  /** The state of the task as JSON text: the small value that its turns share. Like the checkpoint, only `head` returns it. */
   readonly taskState?: string;
 }
 
@@ -173,7 +173,7 @@ export interface CheckpointEffect {
   readonly value: string | null;
 }
 
-/** Sets the state of a task: the small value that its turns share. It is deleted with the task, and not before. */
+/** Sets the state of a task: the small value that its turns share. It is deleted only with the task. */
 export interface TaskStateEffect {
   /** Always `taskState`. */
   readonly effect: "taskState";
@@ -231,7 +231,7 @@ export type FeatureEffect =
       readonly key: string;
       /** JSON text, as `JSON.stringify` returns it. Other text is malformed. At most `featureBounds.value` bytes. */
       readonly value: string;
-      /** When the row has to be looked at, in whole milliseconds since the Unix epoch. */
+      /** When the feature must check the row, in whole milliseconds since the Unix epoch. */
       readonly due?: number;
       /** The expected row before the item. */
       readonly if?: FeatureState | null;
@@ -249,7 +249,7 @@ export type FeatureEffect =
 export interface FeatureState {
   /** The JSON text that was set. */
   readonly value: string;
-  /** When the row has to be looked at, in whole milliseconds since the Unix epoch. Absent: never. */
+  /** When the feature must check the row, in whole milliseconds since the Unix epoch. Absent: never. */
   readonly due?: number;
 }
 
@@ -291,7 +291,7 @@ export type AppendOutcome =
     }
   | {
       readonly ok: false;
-      /** The condition that failed, so that nothing was stored. */
+      /** The condition that failed. Nothing was stored. */
       readonly reason:
         | "missing"
         | "exists"

@@ -18,7 +18,7 @@ import { updateJson } from "./json.ts";
  * that must be merged are parsed. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list`.
  */
 
-/** The parts of a log that a task is assembled from: as many as the options request. */
+/** The parts of a log from which a task is assembled, as far as the options request them. */
 export interface TaskPieces {
   /** The state of the task. */
   readonly head: TaskHead;
@@ -257,7 +257,7 @@ interface TextRun {
   readonly mediaType: string | undefined;
 }
 
-/** Parts whose adjacent texts are merged: the same as `addPart` of the model. Texts are concatenated with their escapes. */
+/** Parts whose adjacent texts are merged, like `addPart` of the model. Texts are concatenated with their escapes. */
 class MergedParts implements PartTexts {
   readonly #runs: (TextRun | string)[] = [];
   #open: TextRun | undefined;

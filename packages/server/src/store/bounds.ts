@@ -36,7 +36,7 @@ export class PageBudget {
   #left: number;
   #empty = true;
 
-  /** `bytes`: of the largest page. */
+  /** `bytes`: the maximum of a page. */
   constructor(bytes: number) {
     this.#left = bytes;
   }
@@ -73,7 +73,7 @@ export function fitting<Item>(items: Iterable<Item>, bytes: number, bytesOf: (it
 
 /** Thrown before a read that takes more bytes than were reserved. */
 export class NeedsRoom extends Error {
-  /** How many. */
+  /** The bytes that are needed. */
   readonly bytes: number;
 
   /** `bytes`: how many bytes are needed. */
@@ -112,7 +112,7 @@ export class PageRoom {
   }
 }
 
-/** Calls `read`. If it throws `NeedsRoom`, reserves the bytes and calls it again. The data may grow meanwhile, so `NeedsRoom` may be thrown several times. */
+/** Calls `read`. If it throws `NeedsRoom`, reserves the bytes and calls it again, perhaps several times, because the data may grow meanwhile. */
 export async function withRoom<T>(room: Room | undefined, read: (most: number) => T | Promise<T>): Promise<T> {
   for (let most = room === undefined ? Infinity : roomless; ;) {
     try {

@@ -66,7 +66,7 @@ export function pickNewest<TaskRef>(
   return step.value;
 }
 
-/** As `pickNewest`, for a store that reads asynchronously: yields each preparation before it continues. */
+/** Like `pickNewest`, for a store that reads asynchronously: yields each preparation before it continues. */
 export function* pickNewestSteps<TaskRef, Wait>(
   messages: readonly MessagePlace<TaskRef>[],
   chunks: ReadonlyMap<TaskRef, Chunks<Wait>>,

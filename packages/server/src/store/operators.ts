@@ -17,7 +17,7 @@ export interface OperatorQuery {
   readonly since?: number;
   /** Only tasks with an older status, in milliseconds since the Unix epoch. */
   readonly before?: number;
-  /** Of the time of the status. Tasks of the same time come in the order of their creation, or in its reverse. */
+  /** The order by status time. Tasks with the same time are ordered by creation, in the same direction. */
   readonly order: "oldest" | "newest";
   /** Maximum tasks on the page. */
   readonly limit: number;
@@ -75,9 +75,9 @@ export interface OperatorChange {
   readonly act?: AuditedAct;
 }
 
-/** Which acts to read. */
+/** Selects acts to read. */
 export interface ActQuery {
-  /** Only acts about this. */
+  /** Only acts about this subject. */
   readonly subject?: string;
   /** Only acts with a lower number: the number of the previous page's last act. */
   readonly before?: number;
@@ -91,7 +91,7 @@ export const operatorBounds: {
   readonly name: number;
   /** Bytes of JSON of an order, and of an act. */
   readonly value: number;
-  /** How many orders there are at most. */
+  /** Maximum number of orders. */
   readonly orders: number;
   /** How many of the newest acts the audit keeps. */
   readonly acts: number;
@@ -104,7 +104,7 @@ export const operatorBounds: {
 export interface StoreOperators {
   /** Tasks of all owners. The cost depends on the page, and on the number of requested agents or the owner's agents. */
   tasks(query: OperatorQuery): Promise<OperatorPage>;
-  /** The exact number of tasks of each agent by state, from counters: the cost depends on the number of agents. At most `limit`, by name. */
+  /** The exact number of tasks by agent and state, from counters, so the cost depends on the number of agents. At most `limit` agents, by name. */
   counts(limit: number): Promise<readonly AgentCounts[]>;
   /** All standing orders, by name. */
   orders(): Promise<readonly StandingOrder[]>;

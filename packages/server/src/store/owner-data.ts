@@ -12,7 +12,7 @@ import {
   type Upkeep,
 } from "./port.ts";
 
-/* Deletion and export of all that an owner has, over any store with `upkeep`. */
+/* Deletion and export of all data of an owner, over any store with `upkeep`. */
 
 /** The deleted data of an owner. */
 export interface Erasure {
@@ -36,7 +36,7 @@ export interface EraseOptions {
 const limit = 100;
 /** Rounds for an owner that keeps creating tasks. */
 const maxRounds = 20;
-/** Milliseconds between two rounds: a server's sweep may have locked the rest. */
+/** Milliseconds between two rounds, because a server's sweep may have locked the rest. */
 const roundPause = 100;
 
 const active: readonly TaskState[] = [
@@ -65,7 +65,7 @@ async function* paged<Item>(read: (last?: Item) => Promise<readonly Item[]>): As
   for (let page = await read(); page.length > 0; page = await read(page.at(-1))) yield* page;
 }
 
-/** The agents that have data of an owner, and these, each once. */
+/** The agents that have data of an owner, and the given agents, without duplicates. */
 export async function agentsOf(upkeep: Upkeep, owner: string, agents: readonly string[]): Promise<readonly string[]> {
   const all = new Set(agents);
   const owners = paged<Owner>((after) => upkeep.owners({ owner, limit, ...(after && { after }) }));
@@ -103,7 +103,7 @@ export async function erase(store: Store, { agent, owner }: Owner, options: Eras
   throw stillCreatesTasks();
 }
 
-/** Ends a task in any process: the process that runs it finds the fence raised. */
+/** Ends a task, whichever process runs it: that process finds the fence raised. */
 async function cancelInStore(store: Store, { task, contextId, statusTime, run }: TaskHead): Promise<boolean> {
   const state = "TASK_STATE_CANCELED";
   const time = Math.max(statusTime, Math.floor(store.clock?.now() ?? Date.now()));

@@ -69,7 +69,7 @@ export interface Store {
   head(scope: Scope, taskId: string): Promise<TaskHead | undefined>;
 
   /**
-   * The task as the fold of its log. The cost depends on the options: without history no message is read.
+   * The task as the fold of its log. The cost depends on the options. For example, no message is read without history.
    *
    * @throws A2AError `UnsupportedOperation` if the answer is larger than the store allows (`StoreBounds.text`).
    */
@@ -97,7 +97,7 @@ export interface Store {
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
-  /** Tasks with a run without a valid lease, oldest lease first, to take them over. The cost depends only on the page. */
+  /** Tasks whose run has no valid lease, oldest lease first, to take them over. The cost depends only on the page. */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
   /** Counts the runs that no process holds at `now`, of agents that are not in `agents`. At most `limit` agents. */
@@ -211,7 +211,7 @@ export interface StoreNotes {
 
 /** A note under a key. */
 export interface StoreNote {
-  /** At most 128 characters of printable ASCII. It identifies no person: names are hashed. */
+  /** At most 128 characters of printable ASCII. It must not identify a person, so names are hashed. */
   readonly key: string;
   /** At most 1,024 characters of printable ASCII. */
   readonly value: string;
@@ -331,8 +331,8 @@ export interface Upkeep {
   find(selection: TaskSelection, limit: number): Promise<readonly TaskHead[]>;
 
   /**
-   * Deletes tasks with all their data, oldest status first, at most `limit`. Keeps tasks with a run: a process may be executing them.
-   * Then deletes conversations without a task, at most `limit`: each is selected like a completed task with the time of the conversation's
+   * Deletes tasks with all their data, oldest status first, at most `limit`. Keeps tasks with a run, because a process may be executing them.
+   * Then deletes conversations without a task, at most `limit`. Each is selected like a completed task with the time of the conversation's
    * last use. A conversation stays until its idempotency keys have expired.
    */
   remove(selection: TaskSelection, limit: number): Promise<RemovedTasks>;
@@ -350,8 +350,8 @@ export interface Upkeep {
   ): Promise<readonly KnownReply[]>;
 
   /**
-   * Deletes an owner's data other than tasks: conversations with their states and messages, keys, and finally its name. While it has tasks,
-   * nothing is deleted, and there is `more`. Deletes at most `limit` rows of a kind.
+   * Deletes an owner's data other than tasks: conversations with their states and messages, keys, and finally its name. While the owner has
+   * tasks, nothing is deleted, and `more` is true. Deletes at most `limit` rows of a kind.
    */
   forget(owner: Owner, limit: number): Promise<Removed>;
 

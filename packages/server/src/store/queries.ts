@@ -59,7 +59,7 @@ export const defaultPageBytes: number = 8 << 20;
 
 /** Records of a log. */
 export interface LogPage {
-  /** They may be fewer than the limit although the log has more. Empty only at the end of the log. */
+  /** May be fewer than the limit, although the log has more. Empty only at the end of the log. */
   readonly records: readonly LogRecord[];
   /** The head when `records` were read. */
   readonly head: TaskHead;
@@ -85,13 +85,13 @@ export interface ListQuery {
   readonly artifacts: boolean;
   /** Whether adjacent texts of an artifact are one part: see `LoadOptions`. */
   readonly mergeTextParts?: boolean;
-  /** Reserved before a page is read whose tasks may have more than `roomless` bytes together. */
+  /** Reserved before reading a page whose tasks may have more than `roomless` bytes together. */
   readonly room?: Room;
 }
 
 /**
  * A position in a list: the last task of a page with its place. It stays valid when that task gets a new status. It only contains data
- * of the page: an internal number would reveal how many tasks other owners create.
+ * of the page, because an internal number would reveal how many tasks other owners create.
  */
 export interface ListPosition {
   /** Its status time then, in milliseconds since the Unix epoch. */
@@ -106,7 +106,7 @@ export interface TaskPage {
   readonly tasks: readonly ListedTask[];
   /** Where the next page begins. Absent on the last page. */
   readonly next?: ListPosition;
-  /** The exact number of matching tasks on all pages. It comes from counters: the cost does not grow with the number of tasks. */
+  /** The exact number of matching tasks on all pages. It comes from counters, so the cost does not grow with the number of tasks. */
   readonly total: number;
 }
 
@@ -151,7 +151,7 @@ export interface SaidArtifact {
   readonly cut?: true;
 }
 
-/** Which runs to take over. */
+/** Selects runs to take over. */
 export interface ClaimQuery {
   /** The time now, in milliseconds since the Unix epoch. An expired lease does not count. `Infinity`: no lease counts. */
   readonly now: number;
@@ -199,7 +199,7 @@ export interface FeatureRow extends FeatureState {
 export interface FeatureQuery {
   /** The feature. */
   readonly feature: string;
-  /** Only rows with tasks of these agents, which this process hosts. Absent: of every agent, as operators need it. */
+  /** Only rows with tasks of these agents, which this process hosts. Absent: of every agent, for operators. */
   readonly agents?: readonly string[];
   /** Only rows with a `due` of this time or earlier, in milliseconds since the Unix epoch. `Infinity`: all rows with a `due`. */
   readonly now: number;

@@ -32,7 +32,7 @@ export interface SearchTerm {
   readonly prefix?: boolean;
 }
 
-/** Which tasks to find. */
+/** Selects tasks to find. */
 export interface SearchQuery {
   /** Words that must all occur in texts of the task. From 1 to `maxSearchTerms`, as `searchTerms` returns them. */
   readonly terms: readonly SearchTerm[];
@@ -130,19 +130,19 @@ export function pointsOf({ words, count, main }: KeptWords, { words: wanted, pre
 }
 
 /*
- * Which texts of a task are searched, and how they are split into words, equally in every store. A store stores and finds words; it never
- * reads the text of a query.
+ * Selects the texts of a task that are searched, and splits them into words, in the same way for every store. A store stores and finds words;
+ * it never reads the text of a query.
  */
 
 /** How much of a task is searched, in bytes of UTF-8. */
 export const searchBounds: {
   /** Maximum of one text: a message, or a part of an artifact that was stored in one record. */
   readonly text: number;
-  /** Of all texts of a task. */
+  /** Maximum of all texts of a task. */
   readonly task: number;
-  /** Of the JSON of a record. The text of a larger one is not read. */
+  /** Maximum of the JSON of a record. The text of a larger record is not read. */
   readonly record: number;
-  /** Of the texts from which the snippets of a page are made. */
+  /** Maximum of the texts from which the snippets of a page are made. */
   readonly page: number;
 } = { text: 64 << 10, task: 256 << 10, record: 1 << 20, page: 512 << 10 };
 
@@ -163,7 +163,7 @@ export interface SearchText {
   readonly artifactId?: string;
   /** The text. */
   readonly text: string;
-  /** Of an artifact. */
+  /** Set for an artifact: its parts, to append more. */
   readonly pieces?: SearchPieces;
 }
 
@@ -304,7 +304,7 @@ export class SearchTexts {
     this.#left = bytes;
   }
 
-  /** Adds the messages of a record, each once. They are one text for ranking, and each its own for snippets. */
+  /** Adds the messages of a record, each once. Ranking counts them as one text; for snippets each is a separate text. */
   record(event: StoredEvent): readonly SearchText[] {
     const seen = new Set<string>();
     return messagesOf(event).flatMap((json) => {
@@ -341,7 +341,7 @@ export class SearchTexts {
     }
   }
 
-  /** Adds an artifact as it was collected before. Pieces are appended to it, or replace it. */
+  /** Adds an artifact that was collected earlier. Further pieces are appended to it, or replace it. */
   resume(artifactId: string, pieces: SearchPieces): void {
     this.#left += utf8Length(piecesText(pieces));
     const { head, text, others, joints } = pieces;

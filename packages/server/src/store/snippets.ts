@@ -38,7 +38,7 @@ function* findTerm(
 const snippetLength = 160;
 const maxMarks = 20;
 
-/** A part of a text around the first position of a term. `undefined`: the task has no metadata. */
+/** A part of a text around the first position of a term. `undefined`: the text contains no term. */
 function snippetOf(
   { text, messageId, artifactId }: SearchText,
   terms: readonly SearchTerm[],
@@ -77,7 +77,7 @@ function ending(text: string): number {
   return /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end;
 }
 
-/** Marks without those within others. */
+/** Merges marks that overlap or touch. */
 function merged(marks: readonly { readonly start: number; readonly end: number }[]): SearchSnippet["marks"] {
   const all: { start: number; end: number }[] = [];
   for (const { start, end } of marks) {
@@ -88,7 +88,7 @@ function merged(marks: readonly { readonly start: number; readonly end: number }
   return all;
 }
 
-/** Texts of a task with snippets. */
+/** Maximum number of texts of a task that get a snippet. */
 export const maxSnippets = 3;
 
 /** Makes the snippets of a page from a limited amount of text, so that it takes only some milliseconds. */
@@ -102,7 +102,7 @@ export class Snippets {
     this.#terms = terms;
   }
 
-  /** A snippet of each text, while characters are left: the first tasks of the page are the best. */
+  /** A snippet of each text, while characters are left. The best tasks come first on the page, so they get snippets first. */
   of(texts: readonly SearchText[]): readonly SearchSnippet[] {
     return texts.slice(0, maxSnippets).flatMap((text) => {
       if (text.text.length > this.#left) return [];

@@ -71,8 +71,8 @@ export function readItem(item: TaskAppend): ReadItem {
 }
 
 /**
- * Reads the items of an append before anything is stored. Times are rounded up to whole milliseconds, so that nothing expires too early:
- * not every database stores fractions. Throws a `TypeError` for a malformed item.
+ * Reads the items of an append before anything is stored. Not every database stores fractions, so times are rounded up to whole milliseconds:
+ * nothing expires too early. Throws a `TypeError` for a malformed item.
  */
 export function readItems(items: readonly AppendItem[]): readonly (ReadItem | ContextAppend)[] {
   return items.map((item) => {
@@ -97,7 +97,7 @@ function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
   return list.some(hasFraction) ? list.map(rounded) : list;
 }
 
-/** Of the module, since it runs for each record: the budget is "bytes of chunk". */
+/** A function of the module, because it runs for each record (budget "bytes of chunk"). */
 function hasFraction({ time, until }: Times): boolean {
   return isFraction(time) || isFraction(until);
 }
@@ -124,7 +124,7 @@ const knownEffects: readonly string[] = [
 ] satisfies readonly TaskEffect["effect"][];
 
 function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
-  // An effect that was ignored would be missing without a trace.
+  // Ignoring an unknown effect would lose it silently.
   if (!knownEffects.includes(effect.effect)) {
     throw new TypeError(`Unknown effect ${JSON.stringify(effect.effect)}`);
   }
@@ -269,16 +269,16 @@ export const stepFeature = "step";
 /** Open waits, and events that no wait has consumed. Rows that may let a task continue are due. */
 export const waitFeature = "wait";
 
-/** Which process took a lost run over, for operators: a few rows, a `StoredTakeover` each. */
+/** Which process took over a lost run, for operators: a few rows, each with a `StoredTakeover`. */
 export const takeoverFeature = "takeover";
 
 /** When a task was suspended, in milliseconds since the Unix epoch: one row. */
 export const suspendedFeature = "suspended";
 
-/** Tasks that wait for a process with capacity for their run: a row each, whose `due` is their position in the queue. */
+/** Tasks that wait for a process with capacity for their run. Each has a row, whose `due` is its position in the queue. */
 export const queueFeature = "queue";
 
-/** The replay of a task that was lost several times: one row, the `seq` of the last event that was repeated. */
+/** The replay of a task that was lost several times: one row with the `seq` of the last repeated event. */
 export const replayFeature = "replay";
 
 /** The effect that deletes a row. */
@@ -291,15 +291,15 @@ export function stateOf({ value, due }: FeatureState): FeatureState {
   return due === undefined ? { value } : { value, due };
 }
 
-/** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
+/** Size limits for the rows of features. All rows of a task together fit into one page (`defaultPageBytes`). */
 export interface FeatureBounds {
-  /** Most bytes of a feature's name. */
+  /** Maximum bytes of a feature's name. */
   readonly name: number;
-  /** Most bytes of a key. */
+  /** Maximum bytes of a key. */
   readonly key: number;
-  /** Most bytes of a value. */
+  /** Maximum bytes of a value. */
   readonly value: number;
-  /** Most rows of a task, of all features together. */
+  /** Maximum rows of a task, of all features together. */
   readonly rows: number;
 }
 
@@ -317,7 +317,7 @@ export interface FeatureLookup {
 /** Checks an effect before anything is stored. Throws a `TypeError` for a malformed one. */
 export function checkFeature(effect: FeatureEffect): void {
   checkText("The name of a feature", effect.feature, featureBounds.name);
-  // A change that was ignored would be missing without a trace.
+  // Ignoring an unknown change would lose it silently.
   if (!["set", "delete", "wake"].includes(effect.op)) {
     throw new TypeError(`Unknown change of a feature's row: ${JSON.stringify(effect.op)}`);
   }
@@ -330,7 +330,7 @@ function checkDue(due: number | undefined): void {
   if (!Number.isSafeInteger(due)) throw new TypeError("due of a feature must be in whole milliseconds");
 }
 
-/** Databases refuse or change other text: a NUL, a lone surrogate. The transaction would then fail with the items of others. */
+/** Databases reject or change text with NUL or lone surrogates. The transaction would then fail, with the items of others. */
 function checkValue(value: string): void {
   if (typeof value === "string" && utf8Length(value) > featureBounds.value) {
     throw new TypeError(`The value of a feature must not take more than ${featureBounds.value} bytes`);

@@ -15,8 +15,8 @@ export const sweptStates: readonly TaskState[] = [
 type Times = Pick<SweepOptions, "deleteBefore" | "rules">;
 
 /**
- * Tasks of an agent in a state are deleted if their status is older than this. `state` absent: conversations of the agent that have no task.
- * `-Infinity`: none.
+ * The time before which tasks of an agent in a state are deleted, by the time of their status. `state` absent: conversations of the agent that
+ * have no task. `-Infinity`: none.
  */
 export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string, state?: TaskState): number {
   const rule = rules.find(
@@ -25,12 +25,12 @@ export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string
   return rule?.deleteBefore ?? deleteBefore ?? -Infinity;
 }
 
-/** Every terminal task with an older status is deleted, of any agent and in any state. `-Infinity`: not certain for any. */
+/** The time before which every terminal task is deleted, of any agent and in any state. `-Infinity`: none is certain to be deleted. */
 export function deletesAllBefore({ deleteBefore, rules = [] }: Times): number {
   return Math.min(deleteBefore ?? -Infinity, ...rules.map((rule) => rule.deleteBefore));
 }
 
-/** Loads the code of an `upkeep` on use: most programs never do. `load` is called each time. */
+/** Loads the code of an `upkeep` on use, because most programs never use it. `load` is called each time. */
 export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
   return {
     owners: async (query) => (await load()).owners(query),
@@ -44,7 +44,7 @@ export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
   };
 }
 
-/** As `lazyUpkeep`, for `operators`. */
+/** Like `lazyUpkeep`, for `operators`. */
 export function lazyOperators(load: () => Promise<StoreOperators>): StoreOperators {
   return {
     tasks: async (query) => (await load()).tasks(query),
@@ -67,8 +67,8 @@ export async function eraseOwner(store: Store, owner: Owner, options?: EraseOpti
 }
 
 /**
- * All that an owner has, as JSON Lines (docs/retention.md): its conversations with their direct replies, and its tasks. Yields pieces of text,
- * so that no task has to fit into one string. Without the last line, of type `end`, the export is incomplete.
+ * Exports all data of an owner as JSON Lines (docs/retention.md): its conversations with their direct replies, and its tasks. Yields pieces of
+ * text, so that no task has to fit into one string. Without the last line, of type `end`, the export is incomplete.
  *
  * @param agents - Ids of the agents whose tasks are exported.
  */

@@ -3,8 +3,8 @@ import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
 import type { AppendItem, AppendOutcome } from "./append.ts";
 
 /**
- * Tells the nodes of a cluster which tasks have changed, so that their readers read the store. It is a hint: late, missing, repeated, or for a
- * task without readers. Losing all of them costs only latency, since each node also polls.
+ * Tells the nodes of a cluster which tasks have changed, so that their readers read the store. Messages are hints: they may be late, missing,
+ * repeated, or for a task without readers. Losing all of them costs only latency, because each node also polls.
  *
  * `wakeupContract()` of `@parley/testing` tests an implementation.
  */
@@ -54,11 +54,11 @@ export function changedBy(items: readonly AppendItem[], outcomes: readonly Appen
 
 /** How published ids are batched. */
 export interface WakeupBatchOptions {
-  /** Time. */
+  /** The clock for `interval`. */
   readonly clock: Clock;
   /** Sends messages of at most `messageBytes` each, one call at a time. Its errors are passed to `onError`. */
   readonly send: (messages: readonly string[]) => Promise<void>;
-  /** The messages of one call are dropped. The next message then reports that any task may have changed. */
+  /** Called if `send` failed. Its messages are dropped, and the next message reports that any task may have changed. */
   readonly onError: (cause: unknown) => void;
   /** Maximum bytes of a message. */
   readonly messageBytes: number;
@@ -70,7 +70,7 @@ export interface WakeupBatchOptions {
 
 /**
  * Batches published ids: the first id is sent immediately. Those that follow during a call, or within the interval after it,
- * wait for the next. Each id is sent once in a call. What waits is bounded in bytes.
+ * wait for the next call. Each id is sent once per call. The bytes of waiting ids are limited.
  */
 export class WakeupBatch {
   readonly #options: Required<WakeupBatchOptions>;
@@ -78,14 +78,14 @@ export class WakeupBatch {
   readonly #node: string = crypto.randomUUID();
   #pending = new Set<string>();
   #bytes = 0;
-  /** More has changed than is named. */
+  /** Whether more tasks have changed than the waiting ids name. */
   #overflows = false;
   #sending: Promise<void> | undefined;
   /** Cancels the scheduled call. */
   #cancel: (() => void) | undefined;
   #begun = -Infinity;
   #isClosed = false;
-  /** Pauses sending until something new is published. */
+  /** Whether sending pauses until something new is published. */
   #isPaused = false;
 
   /** @param options - How ids are sent, and how many may wait. */
@@ -190,7 +190,7 @@ export class WakeupBatch {
     return sending;
   }
 
-  /** All that waits, as messages. */
+  /** Removes all waiting ids, and returns them as messages. */
   #take(): readonly string[] {
     const ids = [...this.#pending];
     const overflows = this.#overflows;

@@ -13,11 +13,11 @@ import { id } from "@parley/a2a/internal/model/schema";
 import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "@parley/a2a/internal/protocol/index";
 import { CallFailed } from "./calls.ts";
 
-/** Maximum counted artifacts, and bytes of their counts as JSON, because a row is small. Beyond these limits, a restart may send an artifact again. */
+/** Maximum counted artifacts, and bytes of their counts as JSON, because a row is small. Beyond these limits, a restart may resend an artifact. */
 const maxCountedArtifacts = 200;
 const maxCountedBytes = 12 << 10;
 
-/** Marks a length as complete, and reverses it. The result is negative. */
+/** Converts a length to its negative mark for a complete artifact, and back. */
 function complete(count: number): number {
   return -count - 1;
 }
@@ -73,7 +73,7 @@ export class DelegatedArtifacts {
   chunk({ artifact, append = false, lastChunk = false }: TaskArtifactUpdateEvent): ArtifactEvent | undefined {
     const { artifactId } = artifact;
     const before = this.#taken.get(artifactId);
-    // An append to a complete or unknown artifact begins it: that is what other servers mean.
+    // An append to a complete or unknown artifact starts the artifact anew, because other servers mean that.
     const appends = append && (before === undefined ? this.#content === undefined : !(before < 0));
     const added = contentLength(artifact.parts);
     const count = appends ? (before ?? Number.NaN) + added : added;
@@ -96,7 +96,7 @@ export class DelegatedArtifacts {
     }
   }
 
-  /** Throws `CallFailed` if the artifact's id cannot be stored: the delegation then fails, but not the delegating agent. */
+  /** Throws `CallFailed` if the artifact's id cannot be stored. The delegation then fails, but not the delegating agent. */
   #take(artifact: Artifact, append: boolean, lastChunk: boolean, count: number): ArtifactEvent | undefined {
     const artifactId = `d${this.#number}-${artifact.artifactId}`;
     const checked = check(id, artifactId, "copy");

@@ -45,14 +45,14 @@ export function reasonOf(error: unknown): string {
   return error instanceof A2AError ? error.code : "an unknown error";
 }
 
-/** The errors of agents that have not begun to work on a message. */
+/** Errors which show that the agent has not started work on the message. */
 const refusals: readonly A2AErrorCode[] = [
   ...(["ParseError", "InvalidRequest", "MethodNotFound", "MethodNotAllowed", "InvalidParams"] as const),
   ...(["Unauthenticated", "PermissionDenied", "TooManyRequests", "RequestTooLarge", "UnsupportedOperation"] as const),
   ...(["ContentTypeNotSupported", "ExtensionSupportRequired", "VersionNotSupported", "TaskNotFound"] as const),
 ];
 
-/** Whether the other agent has certainly not worked on the first message: another agent may then get it. */
+/** Whether the other agent has certainly not worked on the first message, so that another agent may get it. */
 export function wasRefused(error: unknown): boolean {
   if (hasCode(error, ...refusals)) return true;
   if (hasCode(error, "InvalidResponse")) return /^(?:404|405|3..)$/.test(error.metadata["httpStatus"] ?? "");
@@ -80,7 +80,7 @@ const cancelTimeout = 10_000;
 const firstPoll = 500;
 const longestPoll = 10_000;
 
-/** After a stream that ends before its task, the task is read after this time, in milliseconds. */
+/** If a stream ends before its task, how long to wait before the task is read, in milliseconds. */
 export const betweenStreams = 1000;
 
 const maxCancels = 6;
@@ -182,7 +182,7 @@ export class DelegateCalls {
     return undefined;
   }
 
-  /** Cancels the task of a message, with retries. It outlives the turn. */
+  /** Cancels the task of a message, with retries. The call outlives the turn. */
   async cancel(row: OpenDelegation, message: Message | undefined): Promise<void> {
     const { clock, logger } = this.#turn;
     let cause: unknown;
@@ -208,7 +208,7 @@ export class DelegateCalls {
     return abortable(pause(this.#turn.clock, ms), this.#signal);
   }
 
-  /** Waits for other work. Rejects as `pause` does. */
+  /** Waits for other work. Rejects in the same cases as `pause`. */
   until(work: Promise<void>): Promise<void> {
     return abortable(work, this.#signal);
   }
@@ -254,7 +254,7 @@ export class DelegateCalls {
     return trace === undefined ? {} : { trace };
   }
 
-  /** The turn limits the time of its calls. */
+  /** Options of a call. It has no timeout of its own, because the turn limits its time. */
   #call(): DelegateCallOptions {
     const asked = this.#extensions;
     return { signal: this.#signal, timeout: false, ...this.#trace, ...(asked !== undefined && { extensions: asked }) };
@@ -325,7 +325,7 @@ export class DelegateCalls {
   }
 }
 
-/** A client may not listen to the signal. */
+/** Rejects when the signal fires, even if the client ignores the signal. */
 async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop = (): void => {};
   const aborted = new Promise<never>((_, reject) => {

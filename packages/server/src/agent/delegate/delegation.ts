@@ -271,7 +271,7 @@ class Delegation {
     }
   }
 
-  /** Whether to retry: the other agent has the message, or may have it, and may be restarting. */
+  /** Whether to retry, because the other agent has the message, or may have it, and may be restarting. */
   #isRetryable(cause: unknown, failures: number): boolean {
     if (!mayPass(cause)) return false;
     if (this.#row.unsure !== true) return this.#row.taskId !== undefined;
@@ -324,7 +324,7 @@ class Delegation {
     const question = status.message?.messageId;
     // An agent may repeat the question before it works on the answer.
     if (question !== undefined && this.#row.answer !== undefined && question === this.#row.question) return undefined;
-    // The question ends the turn. The next one has only the answer to this question.
+    // The question ends the turn. The next turn has only the answer to this question.
     await this.#rows.keepAnswer();
     this.#row = { ...this.#row, asked: true, ...(question !== undefined && isKept(question) && { question }) };
     yield this.#delegated(questionOf(status));

@@ -83,7 +83,7 @@ function addressHashesOf({ card }: DelegateClient): readonly string[] {
   return addresses.map(jsonHash);
 }
 
-/** The keys of calls: the same in each attempt of the turn, while the agents keep their addresses. */
+/** The keys of calls, which are the same in each attempt of the turn while the agents keep their addresses. */
 export function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly string[] {
   const counts = new Map<string, number>();
   return calls.map(({ client, message, options: { key } }) => {
@@ -137,7 +137,7 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
   };
 }
 
-/** The id of a message: the same in each attempt. */
+/** The id of a message, which is the same in each attempt. */
 export function messageIdOf({ taskId }: TurnBase, rows: Delegations, key: string, round: number): Promise<string> {
   return rows.nameOf("message", taskId, key, String(round));
 }
@@ -174,7 +174,7 @@ export interface Identity {
 type Answer = boolean | undefined;
 
 /**
- * Identifies a call. Its key contains the agent's address. Even if a restart changes the address, no message must be sent twice. Several
+ * Identifies a call. Its key contains the agent's address. Even if a restart changes the address, no message may be sent twice. Several
  * agents may share a name, so a row with the same name and message matches only if its agent has the same task or a common address.
  */
 export async function identify(
@@ -188,7 +188,7 @@ export async function identify(
   checkKey(key);
   const own = keysOf(turn, calls)[calls.indexOf(call)] as string;
   if (key !== undefined || turn.attempt === 1 || rows.open.has(own) || rows.closed.has(own)) return { key: own };
-  // One after the other: two calls must not take the same row.
+  // Sequentially, because two calls must not take the same row.
   const found = rows.identified.then(() => search(turn, calls, call, rows, own, left));
   rows.identified = found.catch(() => {});
   return found;
@@ -245,7 +245,7 @@ async function isOf(calls: DelegateCalls, row: OpenDelegation | ClosedDelegation
     return task === undefined ? undefined : hasTask(calls, task.id, task.contextId);
   }
   if (row.taskId !== undefined) return hasTask(calls, row.taskId, row.contextId);
-  // A list without the message is not proof: the message may be on its way.
+  // A list without the message is not proof, because the message may still be on its way.
   return (await calls.find(row)) === undefined ? undefined : true;
 }
 

@@ -6,7 +6,7 @@ type Came =
   | { readonly at: number; readonly error: { readonly thrown: unknown }; readonly step?: never };
 
 interface MergeOptions {
-  /** Whether the others continue if one throws. */
+  /** Whether the other generators continue if one throws. */
   readonly settled: boolean;
   /** Aborted when the consumer leaves the merged generator. */
   readonly left: AbortSignal;
@@ -17,7 +17,7 @@ interface MergeOptions {
 const askAgain = 1000;
 
 /**
- * Merges generators in the order of their values. Each generator continues once the consumer took its value, so each holds at most one
+ * Merges generators in the order of their values. Each generator continues once the consumer has taken its value, so each holds at most one
  * value. A wait is held back until all generators wait, because yielding it ends the agent's function.
  */
 export async function* merge(
@@ -79,7 +79,7 @@ export async function* merge(
     return results;
   } finally {
     clear();
-    // All at once: each of them may have to clean up.
+    // Concurrently, because each of them may have to clean up.
     const left = [...open].map(async (at) => generators[at]?.return(undefined));
     await Promise.allSettled(left);
   }
@@ -89,7 +89,7 @@ function isWait(value: AgentYield): value is WaitEvent {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "wait";
 }
 
-/** When the first of these waits is over, in milliseconds since the Unix epoch. */
+/** When the earliest of these waits ends, in milliseconds since the Unix epoch. */
 function soonest(held: Iterable<WaitEvent>): number {
   const times = [...held].flatMap(({ waits }) => waits.map(({ wait }) => wait.until ?? Infinity));
   return Math.min(Infinity, ...times);

@@ -35,7 +35,7 @@ export class DirectReply extends Payload<{ readonly message: Message }> {
   }
 }
 
-/** Limits: conversations, exchanges of each, and bytes of all. */
+/** Maximum conversations, exchanges of each, and bytes of all. */
 const maxContexts = 1_000;
 const maxExchanges = 50;
 const maxBytes = 32 << 20;
@@ -77,7 +77,7 @@ export class RememberedReplies {
   }
 }
 
-/** An estimate: an exact count would cost more than storing the reply. */
+/** An estimate, because an exact count would cost more than storing the reply. */
 function bytesOf({ asked, answer }: Exchange): number {
   return sizeOf(asked) + memoryOf(answer);
 }
@@ -98,7 +98,7 @@ function nameOf({ agent, owner, contextId }: ContextKey): string {
   return `${agent}\0${owner}\0${contextId}`;
 }
 
-/** How much of a conversation `turn.context.history()` returns by default: messages, and bytes. */
+/** Maximum messages and bytes that `turn.context.history()` returns by default. */
 const defaultLimit = 100;
 const defaultBytes = 256 << 10;
 
@@ -221,14 +221,14 @@ export class ContextView implements TurnContext {
     this.#state.set(value);
   }
 
-  /** The effect that stores what was set since the last call; `undefined`: nothing was set. */
+  /** The effect that stores the change since the last call; `undefined`: no change. */
   takeChange(): ContextStateEffect | undefined {
     const value = this.#state.takeChange();
     return value === undefined ? undefined : { effect: "contextState", value };
   }
 }
 
-/** The state of a task or a context during a turn. Most agents have none: it is parsed when it is read. */
+/** The state of a task or a context during a turn. It is parsed only when it is read, because most agents have none. */
 export class StateValue {
   readonly #call: string;
   readonly #maxBytes: number;
@@ -236,7 +236,7 @@ export class StateValue {
   #value: JsonValue | undefined;
   #change: string | null | undefined;
 
-  /** `call`: what sets it, for errors. `stored`: as JSON text. */
+  /** `call`: the method that sets it, for errors. `stored`: as JSON text. */
   constructor(call: string, stored: string | undefined, maxBytes: number) {
     this.#call = call;
     this.#text = stored;
@@ -249,7 +249,7 @@ export class StateValue {
   }
 
   set(value: unknown): void {
-    // A copy by way of text: the agent may change its object later.
+    // Copied through JSON, because the agent may change its object later.
     const text = value === undefined ? undefined : jsonOf(value, this.#call);
     if (text !== undefined && exceeds(text, this.#maxBytes)) {
       throw agentMistake(
@@ -261,7 +261,7 @@ export class StateValue {
     this.#change = text ?? null;
   }
 
-  /** What was set since the last call, as JSON text. `null`: the state was deleted. `undefined`: nothing was set. */
+  /** The value set since the last call, as JSON text. `null`: the state was deleted. `undefined`: no change. */
   takeChange(): string | null | undefined {
     const change = this.#change;
     this.#change = undefined;

@@ -11,7 +11,7 @@ import {
 import type { AppendItem, AppendOutcome, Store, TaskAppend } from "../../store/index.ts";
 import { Emitter } from "../shared/collections.ts";
 
-/** What caused a change of a task. */
+/** The cause of a change of a task. */
 export interface Cause {
   /** The caller who changed it, or whose message an agent works on. */
   readonly by?: Principal | undefined;
@@ -34,7 +34,7 @@ export interface Submission {
 /**
  * Maximum concurrent transactions, and items of each. While the store works on one, this thread handles the outcomes of the
  * previous one. A thousand tasks in one transaction would all wait for the slowest. Row `fan-in` of the benchmarks needs both
- * limits: without them a chunk takes twice as long (docs/decisions/hot-path.md).
+ * limits, because without them a chunk takes twice as long (docs/decisions/hot-path.md).
  */
 const maxInFlight = 2;
 const maxItems = 128;
@@ -44,7 +44,7 @@ interface CommitterSettings {
   readonly observer: Observer | undefined;
   readonly audit: Audit | undefined;
   readonly clock: Clock;
-  /** Features whose rows each new record of their task wakes. */
+  /** Features whose rows are woken by each new record of their task. */
   readonly wakes: readonly string[];
 }
 
@@ -148,7 +148,7 @@ export class Committer {
     });
   }
 
-  /** Commits after this turn of the event loop, so that a stream at full speed does not keep requests from being read. */
+  /** Commits after this turn of the event loop, so that requests are read even while a stream runs at full speed. */
   #schedule(): void {
     if (this.#due || this.#queue.length === 0 || this.#inFlight === maxInFlight) return;
     this.#due = true;
@@ -202,7 +202,7 @@ export class Committer {
     try {
       const taken = batch.map((submission) => submission.take());
       const items = this.#wakes.length === 0 ? taken : this.#waking(taken);
-      // Read before the append: by the time the store answers, a writer may work on the turn of another caller.
+      // Read before the append, because by the time the store answers, a writer may work on the turn of another caller.
       const causes = this.#audit && batch.map(({ cause }) => cause);
       const observer = this.#observer;
       let results: readonly Result[];

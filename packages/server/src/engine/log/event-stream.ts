@@ -13,7 +13,7 @@ export interface StreamPosition extends Position {
 }
 
 export interface StreamFrom extends StreamPosition {
-  /** The first event: the task as it was at `after`. `state` is the task's, so that a large task need not be parsed. */
+  /** The first event: the task as it was at `after`. `state` repeats the task's state, so that a large task need not be parsed. */
   readonly first?: { readonly item: StreamItem; readonly state: TaskState };
 }
 
@@ -23,7 +23,7 @@ export type OpenStream = () => Promise<StreamFrom | StreamItem | undefined>;
 type Batch = readonly StreamItem[];
 
 /**
- * The stream of an operation. Thousands may be idle (row `subscribers` of the benchmarks), so each uses little memory: it
+ * The stream of an operation. Thousands may be idle (row `subscribers` of the benchmarks), so each uses little memory. It
  * releases the closure that opened it, and waits in a single suspended function of half a kilobyte.
  */
 export class EventStream implements AsyncIterableIterator<Batch> {
@@ -109,7 +109,7 @@ class TaskEvents {
   readonly #operation: StreamName;
   readonly #from: StreamPosition;
   readonly #reader: LogReader;
-  /** Of the last event, if the version has generations. */
+  /** The generation of the last event, if the version has generations. */
   #generation: number | undefined;
   #over = false;
 
@@ -142,7 +142,7 @@ class TaskEvents {
     this.#reader.close();
   }
 
-  /** Closes the stream if this state ends it: the task is terminal, or waits for the sender (§11.7). */
+  /** Closes the stream if this state ends it, because the task is terminal or waits for the sender (§11.7). */
   async closeAt(state: TaskState): Promise<void> {
     if (isTerminal(state) || (await this.#asksSender(state))) this.close();
   }
@@ -155,7 +155,7 @@ class TaskEvents {
 
   async #lastStatus(): Promise<LogRecord | undefined> {
     const { store, scope, task, input, after: end } = this.#from;
-    // Only messages can be in the log after the status.
+    // Only messages can follow the status in the log.
     let after = Math.max(input, end - pageSize);
     for (let last: LogRecord | undefined; ;) {
       const page = await store.read(scope, task.taskId, { after, limit: pageSize, kinds: ["statusUpdate"] });
@@ -176,7 +176,7 @@ class TaskEvents {
     return this.#itemsOf(records);
   }
 
-  /** Messages of the user are records of the log, but no events of a stream (§3.1.2). */
+  /** The user's messages are records of the log, but not events of a stream (§3.1.2). */
   #itemsOf(records: readonly LogRecord[]): readonly StreamItem[] {
     const items: StreamItem[] = [];
     for (const record of records) {
@@ -187,7 +187,7 @@ class TaskEvents {
     return items;
   }
 
-  /** Whether a record is the last event of the stream. The stream of a send only ends with a record that answers its message. */
+  /** Whether a record is the last event of the stream. The stream of a send ends only with a record that answers the sent message. */
   async #closes(record: LogRecord): Promise<boolean> {
     if (record.state === undefined) return false;
     if (isTerminal(record.state)) return true;

@@ -21,7 +21,7 @@ export interface LiveLimits {
 export interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
-  /** Whether it can continue at another process, as the reader of a stream can. */
+  /** Whether it can continue in another process, like the reader of a stream. */
   readonly moves: boolean;
 }
 
@@ -62,7 +62,7 @@ export class LiveLog {
     this.notify();
   }
 
-  /** This process no longer runs the task: readers use the store again. */
+  /** Called when this process no longer runs the task. Readers then use the store again. */
   detach(): void {
     this.#head = undefined;
     this.#clear();
@@ -77,8 +77,8 @@ export class LiveLog {
   }
 
   /**
-   * Adds the records of a commit of this process. Called in the order of the commits. `records` are the last ones up to
-   * `head.seq`, `sizes` the bytes of each.
+   * Adds the records of a commit of this process. Called in the order of the commits. `records` are the last records up to
+   * `head.seq`; `sizes` has the bytes of each.
    */
   push(records: readonly NewRecord[], sizes: readonly number[], head: LiveHead): void {
     if (this.#head !== undefined) {
@@ -141,8 +141,8 @@ export class LiveLog {
   }
 
   /**
-   * The process stops: readers that can continue in another process leave after the available records. While this process
-   * runs the task they stay, because most streams end with the run.
+   * Called when the process stops. Readers that can continue in another process leave after the available records. While this
+   * process runs the task, they stay, because most streams end with the run.
    */
   drain(error: unknown): void {
     this.#draining = { error };
@@ -153,7 +153,7 @@ export class LiveLog {
     for (const { reject } of this.#takeWaiters()) reject(error);
   }
 
-  /** Ends waiting and later readers with an error: no more records will follow. */
+  /** Ends waiting and later readers with an error, because no more records will follow. */
   close(error: unknown): void {
     this.#closed = { error };
     this.fail(error);
@@ -220,13 +220,13 @@ export class LiveLogs {
     return this.#logs.get(taskId);
   }
 
-  /** Another process may have appended: to one task, or, without `taskId`, to any that this process does not run. */
+  /** Called when another process may have appended to this task or, without `taskId`, to any task that this process does not run. */
   notifyRemote(taskId?: string): void {
     if (taskId !== undefined) this.#logs.get(taskId)?.notify();
     else for (const log of this.#logs.values()) if (log.head === undefined) log.notify();
   }
 
-  /** The server is stopping: readers of tasks that it does not run are sent to other processes, if they can continue there. */
+  /** Called when the server stops. Sends readers of tasks that it does not run to other processes, if they can continue there. */
   drain(error: unknown): void {
     this.#draining = { error };
     for (const log of this.#logs.values()) log.drain(error);

@@ -21,9 +21,9 @@ import {
 import type { LiveLog, LiveLogs, Waiter } from "./live-log.ts";
 import { callJson } from "./records.ts";
 
-/** Records of one page. Many readers may hold a page without reading it, so it is small. */
+/** Maximum records of a page. It is small, because many readers may hold a page without reading it. */
 export const pageSize = 256;
-/** Bytes of JSON of one page. A larger record gets a page to itself, and reserves memory (`Position.room`). */
+/** Maximum bytes of JSON of a page. A larger record gets a page to itself, and reserves memory (`Position.room`). */
 const pageBytes = roomless;
 
 export interface Position {
@@ -51,7 +51,7 @@ export class LogReader {
   #closed = false;
   readonly #moves: boolean;
 
-  /** `moves`: whether the reader can continue at another process. */
+  /** `moves`: whether the reader can continue in another process. */
   constructor(from: Position, moves = false) {
     this.#from = from;
     this.#moves = moves;
@@ -134,8 +134,8 @@ async function readPage(
 
 /**
  * Whether a record answers the message at `input`, so that a send which waits for the answer returns (A2A 1.0 §3.2.2). A
- * terminal state answers every message. An interrupted one answers the message of the same turn: an earlier turn may ask its
- * user something while the message waits.
+ * terminal state answers every message. An interrupted state answers only the message of the same turn, because an earlier turn
+ * may ask its user something while the message waits.
  */
 export async function answers(
   record: LogRecord,
@@ -149,11 +149,11 @@ export async function answers(
   // A task without a run has no unanswered messages.
   if (run === undefined) return true;
   if (run.turn === record.turn) return run.input >= input;
-  // A later message already has its turn, so this message is answered. A reader that arrives late still gets the answer.
+  // A later message already has its turn, so this message was answered. A late reader still gets the answer.
   return run.input > input && record.turn >= run.turn - (await turnsAfter(store, scope, task, input, run.input));
 }
 
-/** The number of turns between two messages: each message starts one. */
+/** The number of turns between two messages, of which each starts one. */
 async function turnsAfter(
   store: Store,
   scope: Scope,
@@ -277,8 +277,8 @@ const page = { limit: 256, bytes: 256 << 10 };
 
 /**
  * The timeline of a task (1.1 draft, §3.2.8), and the generations in which its artifacts began and ended, up to the head.
- * `undefined` if the log no longer has its first record, or the entries would exceed `bytes`: clients would mistake a partial
- * timeline for the complete one.
+ * `undefined` if the log no longer has its first record, or the entries would exceed `bytes`, because clients would mistake a
+ * partial timeline for the complete one.
  *
  * @param room - Reserves memory before a large page is read.
  */

@@ -37,7 +37,7 @@ export interface Origin {
   readonly trace: string | undefined;
 }
 
-/** What a turn needs from the call of its message. Stored with the message, so that a lost run can be resumed. */
+/** The data that a turn needs from the call of its message. Stored with the message, so that a lost run can be resumed. */
 export interface StoredCall {
   /** The result of `storedPrincipal`. */
   readonly principal: Principal;

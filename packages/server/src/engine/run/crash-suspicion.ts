@@ -14,7 +14,7 @@ export function isSuspect(run: StoredRun | null | undefined): run is StoredRun {
   return (run?.deaths ?? 0) > 0;
 }
 
-/** Whether these writes are progress beyond the lost run. The start of a step is not progress: the step may be what crashes. */
+/** Whether these writes are progress beyond the lost run. The start of a step is not progress, because the step may be what crashes. */
 export function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
   if (records.length > 0) return true;
   return effects.some(
@@ -49,7 +49,7 @@ export class CrashSuspicion {
     this.#run = run;
   }
 
-  /** The run has made progress. */
+  /** Called when the run has made progress. */
   end(): void {
     this.#isOver = true;
   }
@@ -62,13 +62,13 @@ export class CrashSuspicion {
     if (outlived !== this.#run.outlived) this.#store({ turn, attempt, input, deaths, outlived });
   }
 
-  /** The server stops: if it is killed before the run ends, this does not count as a crash of the run. */
+  /** Called when the server stops. If it is killed before the run ends, this does not count as a crash of the run. */
   excuse(): void {
     this.#store(withoutCrash(this.#run));
     this.#excused = true;
   }
 
-  /** Another run began while this run was on trial alone. Resolves once this is stored. */
+  /** Called when another run began while this run was on trial alone. Resolves once this is stored. */
   async joined(): Promise<void> {
     if (this.#run.alone !== true) return;
     const { alone: _, ...run } = this.#run;

@@ -16,8 +16,8 @@ import type { Phase } from "./phase.ts";
 /* One turn of an agent, step by step. */
 
 /**
- * How many first steps of a turn ignore the time slice, so that a short answer takes one commit and no read of the store,
- * even on a busy server ("a short answer" in test/engine/cost.test.ts).
+ * The number of steps at the start of a turn that ignore the time slice, so that a short answer takes one commit and no read of
+ * the store, even on a busy server ("a short answer" in test/engine/cost.test.ts).
  */
 const freeSteps = 8;
 
@@ -57,7 +57,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     if (isOfStore(error)) run.phase.lose("store", error);
     // An error of the agent has ended its generator. After an error of the engine, the agent may still have to clean up.
     void output.return().catch(() => {});
-    // A message arrived in place of the authorization: it starts the next turn.
+    // A message arrived instead of the authorization. It starts the next turn.
     if (error instanceof AuthorizationNotGiven && error.kind === "message") return;
     return refused(error, run, context);
   }
@@ -66,7 +66,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
   else await output.throw(run.storeError);
 }
 
-/** Ends the function. If the turn resumes later, a step in its `finally` throws instead of starting: that is not an error. */
+/** Ends the function. If the turn resumes later, a step in its `finally` throws instead of starting. That is not an error. */
 async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>): Promise<void> {
   try {
     await output.return();
@@ -99,7 +99,7 @@ function isGenerator(output: AgentOutput): output is AgentEvents {
   return typeof output === "object" && output !== null && Symbol.asyncIterator in output;
 }
 
-/** The longest question about wrong fields, in characters of its lines. */
+/** Maximum characters of all lines of a question about wrong fields. */
 const longestQuestion = 4096;
 
 /** Asks for a valid message, with the agent's question and the problems of the message. */
@@ -136,7 +136,7 @@ const timeSlice = 1;
  * Keeps agents from blocking the event loop. An agent that yields without waiting continues in microtasks, and meanwhile no
  * request is read and no answer written. Once the time slice is used up, agents wait for the next turn of the event loop.
  *
- * The writer's window limits one agent, but not many: without the slice, 32 agents at full speed take 160 ms of CPU in one
+ * The writer's window limits one agent, but not many. Without the slice, 32 agents at full speed take 160 ms of CPU in one
  * turn instead of 2 (docs/decisions/hot-path.md, and "many agents at full speed" in test/engine/cost.test.ts).
  */
 export class Pace {

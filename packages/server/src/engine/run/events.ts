@@ -120,7 +120,7 @@ export class Question {
 
   /**
    * Whether an event must not be stored because it follows the question. A result is stored, but streams of the message
-   * have ended with the question (A2A 1.0 §11.7), so their clients do not see it immediately. Both are logged for the operator.
+   * have ended with the question (A2A 1.0 §11.7), so their clients do not see it immediately. Both cases are logged for the operator.
    */
   refuses(event: AgentEvent, turn: number): boolean {
     if (!this.#isOpen) return false;
@@ -167,7 +167,7 @@ export function recordOf(event: AgentEvent, place: EventPlace): NewRecord {
     case "status":
       return status(event, place);
     case "reply":
-      // The task was created before the answer was known: the answer completes it.
+      // The task was created before the answer was known, so the answer completes it.
       return status({ state: "TASK_STATE_COMPLETED", message: event.message }, place);
     default:
       throw agentMistake(
@@ -266,7 +266,7 @@ export function checkpointOf(
 export class Checkpoints {
   readonly #stateBytes: number;
   #last: StoredCheckpoint | undefined;
-  /** Events after it that do not count, since a later attempt did not repeat them. */
+  /** Events after the checkpoint that do not count, because a later attempt did not repeat them. */
   #lost: readonly LostRange[] = [];
 
   constructor({ limits }: RunSettings) {

@@ -12,7 +12,7 @@ import type { FirstMessageInit, FirstResult, TurnInput } from "./turn-input.ts";
 
 type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 
-/** A message that has no task yet: the agent answers it directly, or its first event makes the task. */
+/** A message that has no task yet: the agent answers it directly, or its first event creates the task. */
 export class FirstMessage implements Phase {
   stopped = false;
   readonly resting = false;
@@ -22,7 +22,7 @@ export class FirstMessage implements Phase {
   readonly #host: PhaseHost;
   readonly #init: FirstMessageInit;
   readonly #input: TurnInput;
-  /** Wall time of the message's arrival: the time of the task's first record. */
+  /** Wall time of the message's arrival, which becomes the time of the task's first record. */
   readonly #arrived: number;
   #answering = false;
 
@@ -64,7 +64,7 @@ export class FirstMessage implements Phase {
     if (this.stopped) return true;
     if (ask !== undefined) return false;
     this.stopped = true;
-    // A copy: an agent in this process that called this one must not seem to refuse its own message.
+    // A copy of the error. Otherwise a calling agent in this process would seem to reject its own message.
     this.#init.result.reject(new A2AError(code, message, { fields }));
     this.#host.end();
     return true;
@@ -128,7 +128,7 @@ export class FirstMessage implements Phase {
     return this.#reply(message, asked, context);
   }
 
-  /** Inlines the files of a direct reply: there is no task to store them. */
+  /** Inlines the files of a direct reply, because there is no task to store them. */
   async #inlined(files: RunFiles, given: Message, context: ContextView): Promise<false> {
     this.#answering = true;
     const message = await files.inlined(given);

@@ -124,7 +124,7 @@ export class RunMemory implements TurnMemory {
     // No earlier attempt reached this step, so code after it did not cause their crashes.
     if (!before) this.#run.phase().clearCrashSuspicion();
     const effect = this.#begunRow(scope);
-    // Appended even if it is stored already: a run that has lost its lease then fails before the step has an effect.
+    // Appended even if it is stored already, so that a run that has lost its lease fails before the step has an effect.
     await this.#keep([...this.#forgetting(), effect]);
     return before;
   }
@@ -190,8 +190,8 @@ export class RunMemory implements TurnMemory {
   }
 
   /**
-   * The turn releases the process and waits for these keys. Removes the waits of earlier attempts: the row of an ended wait
-   * would wake the task again and again.
+   * The turn releases the process and waits for these keys. Removes the waits of earlier attempts, because the row of an ended
+   * wait would wake the task repeatedly.
    */
   keepOnly(keys: readonly string[]): void {
     const others = [...this.#waits.keys()].filter((key) => !keys.includes(key));
@@ -206,7 +206,7 @@ export class RunMemory implements TurnMemory {
     for (const key of others) this.leave(key);
   }
 
-  /** A checkpoint was saved, so the turn never reaches the waits before it again. `counts`: their numbers. */
+  /** Forgets the waits before a saved checkpoint, which the turn never reaches again. `counts`: their numbers. */
   forgetWaits(counts: ReadonlyMap<string, number>): void {
     const effects = this.#results.turn.forget((name) => {
       const at = name.lastIndexOf("#");
@@ -291,8 +291,8 @@ function timeName(name: string): string {
 }
 
 /*
- * Results of steps and waits as rows. They are lines of one text, which is cut into as few rows as possible: a task has few rows, and a
- * turn may have many steps.
+ * Results of steps and waits as rows. They are lines of one text, which is cut into as few rows as possible, because a turn may have many
+ * steps, but the rows of a task are limited.
  */
 
 /** Results of fewer bytes are not deleted on their own. */
@@ -376,7 +376,7 @@ function lineOf(name: string, json: string): string {
   return `[${JSON.stringify(name)}${json === "" ? "" : `,${json}`}]\n`;
 }
 
-/** Bytes of a line with times, besides the name. */
+/** Bytes of a line with times, in addition to the name. */
 const timeBytes = 32;
 
 /** Bytes left for the result of a step. `stored`: bytes of earlier results. */

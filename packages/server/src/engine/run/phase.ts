@@ -40,14 +40,14 @@ export interface Phase {
   /** Whether the agent's further events are dropped. */
   readonly stopped: boolean;
 
-  /** Takes events that the agent yielded together. Whether the turn continues; a promise only if there is a wait. */
+  /** Takes events that the agent yielded together. Returns whether the turn continues, as a promise only if it must wait. */
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
   /** Stores rows with the task, which must exist. Rejects if they cannot be stored. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
   /**
-   * Notes whether the turn only waits for an authorization or another agent: a stopping server releases it to another process.
+   * Notes whether the turn only waits for an authorization or another agent. A stopping server then releases it to another process.
    * `clearsSuspicion`: reaching this point proves that the run did not cause the crash of the previous one.
    */
   rest(resting: boolean, clearsSuspicion: boolean): void;
@@ -56,21 +56,21 @@ export interface Phase {
   makeTask(): void;
   /** Ends the turn. Resolves to the next turn, if a message waits for one. A turn without any event fails the task. */
   endTurn(context: ContextView): Promise<NextTurn | undefined>;
-  /** The agent cannot use the message. `true`: the turn is over. `false`: ask the client again. */
+  /** Called when the agent cannot use the message. `true`: the turn is over. `false`: ask the client again. */
   refuse(refusal: MessageRefused): boolean;
   /** Fails the task. `sentence` is for its user, `cause` for the operator. */
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void;
   /** Ends the run without writing: the task was canceled or taken over, its message was given up, or the store failed. `cause`: for the log. */
   lose(loss: Loss, cause?: unknown): void;
-  /** The server stops: releases a resumable task to another process, and fails any other with the reason. */
+  /** Called when the server stops. Releases a resumable task to another process, and fails any other task with the reason. */
   stop(): Promise<void>;
   /** Resolves once the run has ended or stored something new, which proves that the process survives it. */
   proven(): Promise<void>;
-  /** The run has not crashed the process for a while: earlier and later crashes do not count for its start. */
+  /** The run has not crashed the process for a while, so neither earlier nor later crashes count as crashes at its start. */
   clearCrashSuspicion(): void;
-  /** The server stops: if it is killed before the run ends, this does not count as a crash of the run. */
+  /** Called when the server stops. If it is killed before the run ends, this does not count as a crash of the run. */
   excuse(): void;
-  /** Another run began while this run was on trial alone, so a crash no longer proves that this run caused it. Resolves once this is stored. */
+  /** Called when another run began during this run's solo trial: a crash no longer proves that this run caused it. Resolves once this is stored. */
   joined(): Promise<void>;
 }
 
@@ -80,13 +80,13 @@ export interface PhaseHost {
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
   /** The message has created a task. */
   becomes(task: Phase): void;
-  /** The rows of the files that a record is the first to refer to. Absent: every file is in the store. */
+  /** The rows of the files to which a record is the first to refer. Absent: every file is in the store. */
   readonly files: WriterInit["files"];
   /** The large files of the run. Absent: every file is in the store. */
   readonly outside: RunFiles | undefined;
   readonly inStep: boolean;
   hold(bytes: number): void;
-  /** No more writes will follow. `loss`: why, if the turn has not ended. `storeError`: is thrown at the agent's `yield`. */
+  /** No more writes will follow. `loss`: why, if the turn has not ended. `storeError`: the error to throw at the agent's `yield`. */
   end(loss?: Loss, storeError?: A2AError): void;
 }
 
@@ -121,7 +121,7 @@ export const safeSentences = {
   unanswered: "The task was canceled because no answer arrived in time.",
 } as const;
 
-/** The operator's log about a turn without any event. */
+/** The text of the operator's log for a turn without events. */
 export const noEvent =
   "The agent's turn ended without an event: return turn.reply(…), or yield an event; turn.completed() ends a task without a word";
 

@@ -30,7 +30,7 @@ export interface Recorded {
   /** The extension rows of each record; absent if the turn has no extensions. */
   readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
   readonly effects: readonly TaskEffect[];
-  /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
+  /** The agent yielded a status after its own question, which ends the turn: that status and everything after it are not stored. */
   readonly endsTurn: boolean;
   /** The turn has ended with the question of a delegation, and resumes with the answer. */
   readonly suspends?: true;
@@ -60,7 +60,7 @@ const none: readonly TaskEffect[] = [];
 const nothing = { records: [], kept: undefined, effects: none };
 
 /**
- * Makes log records of the events that an agent yields in the turns of one task. It checks events against the protocol and
+ * Converts the events that an agent yields in the turns of one task to log records. It checks events against the protocol and
  * the task, gives records the same ids when a resumed run yields them again, and omits those that the lost run has stored.
  */
 export class Recorder {
@@ -82,7 +82,7 @@ export class Recorder {
   #delegated = 0;
   readonly #checkpoints: Checkpoints;
   readonly #logger: Logger;
-  /** Of the last record. */
+  /** The time of the last record. */
   #time = 0;
 
   constructor(settings: RunSettings, task: RecordedTask, first: TurnInput) {
@@ -189,7 +189,7 @@ export class Recorder {
     const lost = replay === undefined ? 0 : this.#compared(replay);
     const end = added.findIndex(({ state: next }) => next !== undefined && (isTerminal(next) || isInterrupted(next)));
     const restored = end < 0 || this.#lost === undefined ? [] : await this.restore();
-    // The log has lost and restored events before the checkpoint: a later attempt that starts there must skip them too.
+    // The log has lost and restored events before the checkpoint. A later attempt that starts there must skip them, too.
     const before = (asked = false): number => lost + (asked ? restored.length : 0);
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + before(stored.asked) }));
     const at = Math.max(0, end);
@@ -202,7 +202,7 @@ export class Recorder {
     return this.#replay !== undefined || this.#lost !== undefined;
   }
 
-  /** Records that replace artifacts with chunks of a lost run by what this run has written of them, as extensions have changed it already. */
+  /** Records that replace artifacts that hold chunks of a lost run. Their content is what this run wrote, as already changed by extensions. */
   async restore(): Promise<readonly NewRecord[]> {
     const replay = this.#replay;
     await replay?.end();

@@ -21,7 +21,7 @@ interface EarlierEvents {
   readonly after: number;
   /** How many events of the turn its last checkpoint covers. */
   readonly skip: number;
-  /** Ranges after it whose events do not count. */
+  /** Ranges after the checkpoint whose events do not count. */
   readonly lost: readonly LostRange[];
   /** Removes the parts of a record that may differ in a repeated run. */
   readonly repeatable: ((record: NewRecord) => NewRecord) | undefined;
@@ -79,7 +79,7 @@ export class Replay {
     return this.#at;
   }
 
-  /** At the end: the events that this run did not repeat, if any. */
+  /** Once the comparison is over: the events that this run did not repeat, if any. */
   get tail(): LostRange | undefined {
     return this.#tail;
   }
@@ -111,7 +111,7 @@ export class Replay {
     return { repeated: records.length, added: [] };
   }
 
-  /** The run ends: events that it has not repeated do not count. */
+  /** Called when the run ends. Events that it has not repeated do not count. */
   async end(): Promise<void> {
     const stored = this.#over ? undefined : await this.#next();
     this.#over = true;
@@ -141,7 +141,7 @@ export class Replay {
       const record = this.#page.shift() ?? (await this.#read());
       if (record === undefined) return undefined;
       this.#at = record.seq;
-      // Events of other agents are not repeated: delegations continue where they stopped.
+      // Events of other agents are not repeated, because delegations continue where they stopped.
       if (record.actor !== "agent" || record.turn < this.#turn || record.turn > this.#last) continue;
       if (this.#skip > 0) {
         this.#skip -= 1;
@@ -169,7 +169,7 @@ export class Replay {
 
 /**
  * Events of a lost run that a later run did not repeat. Their statuses stay as history. Their chunks do not count: the next chunk
- * of such an artifact replaces it by its content before the first difference plus the chunk.
+ * of such an artifact replaces the artifact by its content before the first difference, followed by the chunk.
  */
 export class LostEvents {
   readonly #store: Pick<Store, "read">;
@@ -217,8 +217,8 @@ export class LostEvents {
   }
 
   /**
-   * The artifacts that still hold lost chunks, as they were before the first difference: the run repeated what it had written of them, and
-   * wrote no more. An artifact that only the lost run wrote stays, because no event deletes one.
+   * The artifacts that still hold lost chunks, as they were before the first difference. The run repeated their content up to there, and wrote
+   * no more. An artifact that only the lost run wrote stays, because no event deletes an artifact.
    */
   async restored(): Promise<readonly ArtifactEvent[]> {
     const events: ArtifactEvent[] = [];
@@ -231,7 +231,7 @@ export class LostEvents {
     return events;
   }
 
-  /** An artifact as it was before the first difference, and whether its last chunk was the last one. */
+  /** An artifact as it was before the first difference, and `lastChunk` of its newest chunk until then. */
   async #foldOf(artifactId: string, from: number): Promise<{ readonly fold: TaskFold; readonly lastChunk: boolean }> {
     const { taskId } = this.#task;
     const fold = new TaskFold({ id: taskId, contextId: "", status: { state: "TASK_STATE_WORKING" } });
@@ -251,7 +251,7 @@ export class LostEvents {
   }
 }
 
-/** An artifact as one event, or as one for each part if it is too large: its chunks were not. */
+/** An artifact as one event. If that is too large, one event for each part, because its chunks were small enough. */
 export function piecesOf(event: ArtifactEvent, bytes: number): readonly ArtifactEvent[] {
   const { parts, artifactId, ...about } = event.artifact;
   // The record also has the ids of the task and context.

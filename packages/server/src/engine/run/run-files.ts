@@ -16,7 +16,7 @@ import { agentMistake } from "../shared/mistakes.ts";
 const maxInline = 8 << 20;
 
 interface RunFilesInit {
-  /** Whether a run was lost before, which may have stored the same files. */
+  /** Whether an earlier run was lost, which may have stored the same files. */
   readonly resumes: () => boolean;
   /** Called for each stored piece, because the agent yields nothing meanwhile. */
   readonly onProgress: () => void;

@@ -94,7 +94,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     }));
   }
 
-  /** Resolves when the run writes no more. */
+  /** Resolves when the run will not write anymore. */
   get done(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => void (this.#waiters = [...this.#waiters, resolve]));
@@ -135,7 +135,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
         await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
           : this.#runObserved(settings.observer.turn(this.#observed()), context));
-        // A direct reply ends here: this saves two promises per message.
+        // A direct reply ends here, which saves two promises per message.
         if (this.#phase.stopped) return;
         // The turn resumes later, so the result of a running step must not be lost. `idleTimeout` limits it.
         if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
@@ -183,7 +183,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.lastEventAt = this.#deps.settings.clock.elapsed();
   }
 
-  /** For `drive()`: accepts what the agent yielded. Returns whether the turn continues. */
+  /** For `drive()`: accepts the events that the agent yielded. Returns whether the turn continues. */
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.progressed();
     const events = isArray(yielded) ? yielded : [yielded];

@@ -31,7 +31,7 @@ export function begunKey(scope: ScopeName): string {
   return `${scope}.begun`;
 }
 
-/** Steps that have begun, with when, in milliseconds since the Unix epoch. Rows of older releases have the names alone. */
+/** Steps that have begun, with their start times in milliseconds since the Unix epoch. Rows of older releases have only the names. */
 export const begunJson: StoredJson<readonly (string | readonly [name: string, at: number])[]> = storedJson();
 
 export function isBegun(key: string): boolean {

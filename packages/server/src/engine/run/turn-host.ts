@@ -38,7 +38,7 @@ export interface HostedRun {
   holdResults(bytes: number): void;
 }
 
-/** What the turns of a run may use in addition to their events: the task's state, its files and its rows. */
+/** Gives the turns of a run access to the task's state, its files and its rows. */
 export class RunHost {
   readonly abort: RunAbort = new RunAbort();
   readonly #settings: RunSettings;
@@ -178,7 +178,7 @@ export class RunHost {
     return accepted;
   }
 
-  /** They are stored, or are about to be. */
+  /** The events are stored, or are about to be. */
   #accepted(events: readonly AgentEvent[]): void {
     const { counts } = this.#run.input;
     if (counts !== undefined && events.some((event) => event?.kind === "checkpoint")) this.#opened?.forgetWaits(counts);
@@ -212,7 +212,7 @@ export class RunHost {
     };
   }
 
-  /** Ends the run immediately: the agent may catch the error, and must not continue without its stored results. */
+  /** Ends the run immediately, because the agent may catch the error but must not continue without its stored results. */
   #failed(error: unknown): unknown {
     if (isOfStore(error)) this.#run.phase.lose("store", error);
     return error;
@@ -225,7 +225,7 @@ interface Reason {
   readonly cause: unknown;
 }
 
-/** The signal of a run. Most agents never read it, so the controller is made when one does. */
+/** The signal of a run. Its controller is created on first read, because most agents never read the signal. */
 class RunAbort {
   #reason: Reason | undefined;
   #controller: AbortController | undefined;
@@ -244,7 +244,7 @@ class RunAbort {
     this.#controller?.abort(errorOf(this.#reason));
   }
 
-  /** The run has ended: a signal that is read from now on is aborted. A signal that was read before does not fire. */
+  /** Called when the run has ended. A signal that is read from now on is aborted. A signal that was read before does not fire. */
   end(): void {
     this.#reason ??= over;
   }

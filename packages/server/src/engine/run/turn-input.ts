@@ -86,7 +86,7 @@ export interface StoredCheckpoint {
   readonly ids: number;
   /** The turn's counters (`TurnBase.count`), if any. */
   readonly counts?: readonly (readonly [string, number])[];
-  /** Events after it in the log that do not count, since a later attempt did not repeat them. Absent: none. */
+  /** Events after it in the log that do not count, because a later attempt did not repeat them. Absent: none. */
   readonly lost?: readonly LostRange[];
   /** The turn had asked a question. */
   readonly asked?: true;
@@ -124,7 +124,7 @@ export interface TurnInput {
   readonly checkpoint: StoredCheckpoint | undefined;
   /** The turn that resumes with `message`, which answers the question of a delegation. The agent sees this turn. */
   readonly resumes?: ResumedTurn | undefined;
-  /** How many ids `makeId` has returned, including those before the checkpoint: a resumed run makes the same ids again. */
+  /** How many ids `makeId` has returned, including those before the checkpoint, because a resumed run makes the same ids again. */
   ids: number;
   /** Its counters, including counts before the checkpoint. Created with the first count. */
   counts?: Map<string, number> | undefined;
@@ -142,12 +142,12 @@ export function activeIn(input: TurnInput): readonly string[] {
   return seenBy(input).call.extensions;
 }
 
-/** The turn that the agent sees: one that resumes with an answer is the turn that asked. */
+/** The turn that the agent sees. If a turn resumes with an answer, the agent sees the turn that asked. */
 export function seenBy(input: TurnInput): TurnInput | ResumedTurn {
   return input.resumes ?? input;
 }
 
-/** Which attempt of the turn that the agent sees. */
+/** The number of the attempt, counted for the turn that the agent sees. */
 export function attemptOf({ attempt, resumes }: TurnInput): number {
   return attempt + (resumes?.attempt ?? 0);
 }
@@ -181,7 +181,7 @@ export function waitingRun({ run, checkpoint }: Pick<TaskHead, "run" | "checkpoi
   return checkpointJson.read(checkpoint).waiting;
 }
 
-/** Which turn the function of a run sees, by the checkpoint as JSON text: one that resumes with an answer sees the turn that asked. */
+/** The turn that a run's function sees: the turn that asked, if the run resumes with an answer. `checkpoint`: as JSON text. */
 export function seenTurn({ turn }: StoredRun, checkpoint: string | undefined): number {
   return (checkpoint === undefined ? undefined : checkpointJson.read(checkpoint).suspended?.turn) ?? turn;
 }
@@ -217,7 +217,7 @@ export async function readResumed(
   return { ...suspended, message: messageOf(record), call: callJson.read(record.call) };
 }
 
-/** The turn of a queued message. It resumes an earlier turn if that is `suspended`. */
+/** The turn of a queued message. It resumes an earlier turn if that turn is `suspended`. */
 export async function readNextTurn(
   store: Pick<Store, "read" | "head" | "load">,
   key: TaskKey,

@@ -38,13 +38,13 @@ export interface SendDeps {
   readonly configs: LazyConfigs | undefined;
 }
 
-/** A message under its idempotency key, until it is answered or stored. */
+/** An attempt to send a message, under its idempotency key, until the message is answered or stored. */
 export interface Attempt {
   /** Stored with the task or the answer, so that a later retry is recognized. */
   readonly once: OnceEffect;
-  /** Its key, unique among those of all agents and owners. */
+  /** Its key, unique across all agents and owners. */
   readonly name: string;
-  /** The store's record of the same message. */
+  /** The store's record of an earlier attempt with the same message. */
   readonly found: OnceRecord | undefined | Promise<OnceRecord | undefined>;
   /** Retries that arrive meanwhile join it. `undefined` until the message is accepted. */
   admission: Admission | Promise<Admission> | undefined;
@@ -61,7 +61,7 @@ export interface Send {
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** `undefined` if deduplication is off. */
   readonly attempt: Attempt | undefined;
-  /** Rows to store with the task: those of extensions, and the webhook that the message asks for. */
+  /** Rows to store with the task: the rows of extensions, and the webhook that the message requests. */
   readonly kept: readonly FeatureEffect[];
   /** Calls the extensions' `onAccept` again, because rows of the task have changed since they read them. */
   readonly again?: () => Promise<Send>;
@@ -174,7 +174,7 @@ export class Retries {
 
   /**
    * Begins an attempt to send a message, which later retries join. If this process knows the answer, or will know it,
-   * the attempt has the `admission` of the earlier one. Throws for other content under the same key.
+   * the attempt has the `admission` of the earlier one. Throws if the key was used with other content.
    *
    * @param active - The extensions of the call.
    * @param files - The files that were stored while the message was read.
@@ -237,7 +237,7 @@ export class Retries {
     this.#replies.drop(`${agent}\0${owner}\0`);
   }
 
-  /** The stored result of the same message. Rejects for other content under the same key. */
+  /** The stored result of the same message. Rejects if the key was used with other content. */
   async join(owner: Owner, found: OnceRecord, attempt: Attempt | undefined): Promise<Accepted> {
     if (attempt !== undefined) checkContent(found, attempt.once);
     if (found.answer !== undefined) return repeated(found.answer);

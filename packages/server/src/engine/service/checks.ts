@@ -16,7 +16,7 @@ import type { EngineSettings } from "../shared/settings.ts";
 
 /* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
 
-/** A hosted agent with the rules of its card that each call is checked against. */
+/** A hosted agent, with the rules of its card that each call must satisfy. */
 export interface CheckedAgent extends HostedAgent {
   /** URIs of the extensions that it declares (A2A 1.0 §4.6). */
   readonly declared: readonly string[];
@@ -116,7 +116,7 @@ export function methodOf({ methods }: CheckedAgent, operation: MethodName): Owne
   throw new A2AError("MethodNotFound", "This agent does not have the extension of this method");
 }
 
-/** Extensions that the caller requests and the card declares (§4.6). Rejects a call without a required extension or its method's. */
+/** Extensions that the caller requests and the card declares (§4.6). A call must request the required ones, and the one of its method. */
 function activate(
   { declared, required, selecting, card }: CheckedAgent,
   operation: OperationName,

@@ -79,7 +79,7 @@ export class FollowUps {
       const kept = await this.#keptFor(send, head);
       webhook ??= await this.#webhookOf(send, task);
       if (!budget.tryTake(task.owner, bytes)) await budget.take(task.owner, bytes);
-      // Check and reserve room in one step: many waiting answers may arrive together.
+      // Check and reserve room in one step, because many waiting answers may arrive together.
       const reserved = mayRun && !queue.isCrowdedFor(task.agent) && runs.reserve(task.taskId);
       const next: FollowUp = {
         send: { ...send, kept },
@@ -104,8 +104,8 @@ export class FollowUps {
   }
 
   /**
-   * The rows to store with the message, including its answer to an authorization request. A turn that waits for an authorization sees
-   * by its row that another message has arrived.
+   * The rows to store with the message, including its answer to an authorization request. From its row, a turn that waits for an
+   * authorization learns that another message has arrived.
    */
   async #keptFor({ kept, answer }: Send, { task, state }: TaskHead): Promise<readonly FeatureEffect[]> {
     if (answer !== undefined) return [...kept, ...(await answer.effects(task))];
@@ -142,7 +142,7 @@ export class FollowUps {
     return beginsTurn(next.head) ? this.#wake(next) : this.#queue(next);
   }
 
-  /** The task has a run, or its turn waits for room, a time or an event: the message waits in the log for the next turn. */
+  /** Lets the message wait in the log for the next turn, because the task has a run, or its turn waits for room, a time or an event. */
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
     const { committer, liveLogs, settings } = this.#deps;
@@ -168,7 +168,7 @@ export class FollowUps {
     return joined(head, outcome.seq);
   }
 
-  /** The task has no run: the message starts a turn, and ends an interrupted state. */
+  /** Starts a turn for the message of a task without a run, and ends an interrupted state. */
   async #wake(followUp: FollowUp): Promise<Accepted | undefined> {
     const { runs } = this.#deps;
     const { owner } = followUp.head.task;
@@ -235,7 +235,7 @@ export class FollowUps {
     return joined(head, outcome.seq);
   }
 
-  /** The message is stored and thus accepted: its turn starts once a process has room. */
+  /** The message is stored and thus accepted, so its turn is queued, and starts once a process has room. */
   async #putBack({ head, send }: FollowUp, run: StoredRun, fence: number, cause: unknown): Promise<void> {
     const { places, liveLogs, settings } = this.#deps;
     const { taskId } = head.task;
@@ -255,7 +255,7 @@ export class FollowUps {
     const { send, head, message, bytes } = followUp;
     const { settings, runs } = this.#deps;
     const { checkpoint } = head;
-    // A task that waits for an answer has a checkpoint only if the question was one of a delegation.
+    // A task that waits for an answer has a checkpoint only if a delegation asked the question.
     const resumes = checkpoint === undefined ? undefined : await readResumed(settings.store, head.task, checkpoint);
     const snapshot =
       resumes?.turn === 1 ? undefined : await settings.store.load(head.task, head.task.taskId, { artifacts: true });
@@ -310,7 +310,7 @@ function beginsTurn(head: TaskHead): boolean {
   return head.run === undefined && waitingRun(head) === undefined && !isQueued(head);
 }
 
-/** The message after extensions that depend on rows of its task have accepted it again. */
+/** The message, after the extensions that depend on rows of its task have accepted it again. */
 async function renewed(send: Send): Promise<Send> {
   const depends = send.kept.some((effect) => effect.op !== "wake" && effect.if !== undefined);
   return depends && send.again !== undefined ? send.again() : send;

@@ -12,7 +12,7 @@ export class MessageFiles {
   readonly #lazy: LazyBlobs;
   readonly #settings: Pick<EngineSettings, "ids" | "store">;
   #task: TaskKey | undefined;
-  /** One for each time that the message was accepted. */
+  /** One for each acceptance of the message. */
   readonly #quotas: BlobQuota[] = [];
   /** Stored files by their base64 or first URL, so that a message that is accepted again gets the same files. */
   readonly #known = new Map<string, Part>();
@@ -23,8 +23,8 @@ export class MessageFiles {
   }
 
   /**
-   * The message with its large files stored outside. A message stays unchanged if it will be rejected: its task is terminal, belongs to
-   * another owner, or does not match what the caller expects.
+   * The message with its large files stored outside. A message stays unchanged if it will be rejected, because its task is terminal, belongs
+   * to another owner, or does not match what the caller expects.
    */
   async store(send: Send): Promise<Send> {
     const { owner, request, again } = send;
@@ -69,7 +69,7 @@ export class MessageFiles {
     return stored;
   }
 
-  /** Admits the message. Files that no record names by the end are deleted: the message was refused, sent before, or answered directly. */
+  /** Admits the message. Then deletes files that no record names, because the message was rejected, sent before, or answered directly. */
   async admit(stored: Send, admit: (stored: Send) => Promise<Admission>): Promise<Admission> {
     try {
       const admission = await admit(stored);
@@ -84,7 +84,7 @@ export class MessageFiles {
     }
   }
 
-  /** Deletes files that no row of the task names. After an error of the store, which may have stored the record, the collector does this. */
+  /** Deletes files that no row of the task names. After an error of the store, which may have stored the record, leaves them to the collector. */
   drop(error?: unknown): void {
     if (error !== undefined && !(error instanceof A2AError && error.code !== "Unavailable")) return;
     // The collector also deletes what fails here.

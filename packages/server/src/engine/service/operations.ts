@@ -185,9 +185,9 @@ function queryOf(
 }
 
 /*
- * A page token is a position in a list (A2A 1.0 §3.1.4). It is valid for one caller and one set of filters: its checksum
- * detects tokens of other lists. The checksum is not a secret: access is limited by the scope of the query, not by the
- * token.
+ * A page token is a position in a list (A2A 1.0 §3.1.4). It is valid for one caller and one set of filters, because its
+ * checksum detects tokens of other lists. The checksum is not a secret, because the scope of the query limits access, not
+ * the token.
  */
 
 function encodePageToken({ statusTime, taskId }: ListPosition, scope: string, request: ListTasksRequest): string {

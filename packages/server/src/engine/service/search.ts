@@ -63,7 +63,7 @@ export class TaskIndex {
     }
   }
 
-  /** As `ready()`, after another process has switched the search off. */
+  /** Like `ready()`, after another process has switched the search off. */
   again(): Promise<TaskSearch> {
     this.#switched = undefined;
     return this.ready();

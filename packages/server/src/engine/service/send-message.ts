@@ -34,7 +34,7 @@ import {
 import { checkSize, declaredHeaders, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
 
-/** Accepts messages, each once: as the first message of a task or as the next one. */
+/** Accepts messages, each only once, as the first message of a task or as the next one. */
 export class Sends {
   readonly #deps: SendDeps;
   readonly #retries: Retries;
@@ -52,7 +52,7 @@ export class Sends {
 
   /**
    * Throws or rejects if the message is invalid. `extensions`: the URIs that are active in this call. Returns a promise only if it must
-   * wait: each promise costs a hundredth of the CPU of a message (`test/budgets`).
+   * wait, because each promise costs a hundredth of the CPU of a message (`test/budgets`).
    */
   accept(
     hosted: CheckedAgent,
@@ -128,7 +128,7 @@ export class Sends {
   async #admit(send: Send): Promise<Admission> {
     const { attempt, owner } = send;
     try {
-      // Awaits only if necessary. Meanwhile the task of the message may end.
+      // Awaits only if necessary, because the task of the message may end meanwhile.
       const found = attempt?.found && (await attempt.found);
       if (found === undefined) return await this.#admitNew(send);
       this.#retries.end(attempt);
@@ -253,7 +253,7 @@ export class Sends {
     return answered(accepted);
   }
 
-  /** Creates a task whose agent is called once a process has room. The agent can no longer reply directly: its reply completes the task. */
+  /** Creates a task whose agent is called once a process has room. The agent can no longer reply directly. Its reply completes the task. */
   async #queueMessage(send: Send, taskId: string): Promise<Accepted> {
     const { settings, committer, places } = this.#deps;
     const { owner, call, attempt, kept, principal } = send;

@@ -60,7 +60,7 @@ export interface ServiceDeps {
 /** An operation. `extensions`: URIs of the extensions that are active in the call. */
 type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
 
-/** Handlers by operation. The only methods are those of the agent's extensions. */
+/** Handlers by operation. Its methods are only those of the agent's extensions. */
 type UnaryHandlers = {
   readonly [Name in UnaryName]: Operation<
     UnaryOperations[Name]["request"],
@@ -151,7 +151,7 @@ class CheckedService implements AgentService {
     this.#delivery = new Delivery(settings.extensions);
   }
 
-  // Not an async function, because that would be one promise more for each message.
+  // Not an async function, because that would cost one more promise per message.
   call<Name extends UnaryName>(
     operation: Name,
     request: UnaryOperations[Name]["request"],
@@ -247,7 +247,7 @@ type AnswerChanges = {
   readonly [Name in UnaryName]?: (answer: UnaryOperations[Name]["response"]) => UnaryOperations[Name]["response"];
 };
 
-/** How `deliver` changes the answers that have tasks or messages. */
+/** The changes that `deliver` makes to answers with tasks or messages. */
 function changesOf(deliver: Deliver): AnswerChanges {
   const deliverTask = (task: Task): Task => deliver({ task }).task ?? task;
   return {

@@ -73,7 +73,7 @@ async function stored(
     throw new A2AError("TooManyRequests", `${taken.size} events of this task are not consumed yet: retry later`);
   }
   const row = eventRow(key, event, now);
-  // Under the fence, which the end of the task raises.
+  // Conditional on the fence, which rises when the task ends.
   const outcome = await committer.append({
     task,
     fence,
@@ -81,12 +81,12 @@ async function stored(
     effects: once === undefined ? [row] : [once, row],
   });
   if (outcome.ok) {
-    // The event is stored: even if this fails, a poll finds it.
+    // The event is stored, so a poll finds it even if this fails.
     await settle(task).catch(() => {});
     return true;
   }
   if (outcome.reason === "missing") throw taskNotFound(task.taskId);
-  // The caller may retry: a slot becomes free once the task consumes an event.
+  // The caller may retry, because a slot becomes free once the task consumes an event.
   if (outcome.reason === "full") throw new A2AError("TooManyRequests", "This task has no room for more events");
   return outcome.reason === "duplicate";
 }

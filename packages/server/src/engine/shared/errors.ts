@@ -4,7 +4,7 @@ import type { TaskHead } from "../../store/index.ts";
 
 /* Errors that several operations use, and those of the store. */
 
-/** Also for a task of another owner, which does not exist for this caller. */
+/** Also used for a task of another owner, which does not exist for this caller. */
 export function taskNotFound(taskId: string): A2AError {
   return new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
 }

@@ -48,14 +48,14 @@ function checkJson(value: unknown, path: string): void {
  * @throws A2AError `InvalidAgentResponse` with the path of the invalid value.
  */
 export function checkFreeJson(event: unknown): void {
-  // Agents in JavaScript can yield anything. Anything else is rejected when it becomes a record.
+  // JavaScript agents can yield anything. A value that is not an object is rejected when it becomes a record.
   if (!isObject(event)) return;
   checkJson(event["metadata"], "metadata");
   checkContent(event["artifact"], "artifact");
   checkContent(event["message"], "message");
 }
 
-/** As `checkFreeJson`, for a direct reply before extensions add data. */
+/** Like `checkFreeJson`, for a direct reply before extensions add data. */
 export function checkReply(event: AgentEvent): void {
   try {
     checkFreeJson(event);

@@ -10,11 +10,11 @@ export interface OperatingHost {
   append(item: TaskAppend, by?: Principal): Promise<AppendOutcome>;
   /** Cancels a task in any process, if it has not changed since it was read. `false`: it has changed. */
   cancel(head: TaskHead, options: CancelOptions): Promise<boolean>;
-  /** Starts the work that an operator's change has made due: immediately in this process; other processes notice the change. */
+  /** Starts the work that an operator's change has made due, immediately in this process. Other processes notice the change. */
   nudge(): Promise<void>;
   /** The agents that this process runs. `undefined`: it runs no agents, so it is not a node. */
   agents(): readonly string[] | undefined;
-  /** The processes on the store, if it counts them: how long each has been silent, in milliseconds. */
+  /** How long each process on the store has been silent, in milliseconds, if the store counts processes. */
   nodes(): ReadonlyMap<string, number>;
   /** How long a process must be silent to count as dead, in milliseconds. */
   readonly silence: number;

@@ -172,7 +172,7 @@ function limitsOf(given: EngineLimits | undefined, recordBytes: number): Require
   };
 }
 
-/** Wraps `ownerOf` so that a result without a name fails: callers without an owner would share their tasks. */
+/** Wraps `ownerOf` so that a result without a name fails, because callers without an owner would share their tasks. */
 function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: Principal) => string {
   return (principal) => {
     const owner = ownerOf(principal);
@@ -182,7 +182,7 @@ function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: P
   };
 }
 
-/** Rejects an invalid time, and times per state or agent if the store does not support them: both would keep or delete the wrong tasks. */
+/** Rejects invalid times, and times per state or agent that the store does not support. Both would keep or delete the wrong tasks. */
 function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   const { terminal: _, replay: __, interval: ___, agents = {}, ...states } = retention;
   const groups = [
@@ -204,7 +204,7 @@ function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   }
 }
 
-/** The reads and appends of a run besides its writer's. Rejects with `StoreUnavailable` during an outage. */
+/** The store for a run's own reads and appends, in addition to its writer's. Rejects with `StoreUnavailable` during an outage. */
 export type RunStore = Pick<Store, "head" | "features" | "read" | "load" | "conversation" | "once" | "append">;
 
 export type RunSettings = Omit<EngineSettings, "store"> & { readonly store: RunStore };

@@ -19,7 +19,7 @@ const maxWatched = 10_000;
 /** Every tenth scan reads all leases. The others read only those that have expired by the wall clock. */
 const fullScanEvery = 10;
 
-/** A lease as it was found, and since when it has not changed, on the monotonic clock. */
+/** A lease as it was found, and the monotonic time since which it has not changed. */
 interface Seen {
   readonly until: number;
   readonly fence: number;
@@ -28,8 +28,8 @@ interface Seen {
 
 /**
  * Decides whether a lease has expired, so that its holder counts as dead. If the wall clock cannot be relied on, a lease
- * has expired once it has not changed for `ttl` on the monotonic clock of this process: a live holder renews it three times
- * in that time.
+ * has expired once it has not changed for `ttl` on the monotonic clock of this process, because a live holder renews it three
+ * times in that time.
  *
  * If the store counts its processes, a lease lasts as long as its process, so the process is checked instead.
  *
@@ -121,19 +121,19 @@ export class LeaseWatch {
     const left = until - this.#now;
     const isRunning = left > 0 && left <= this.#ttl;
     if (!isRunning && this.#found.size < maxWatched) {
-      // An expired lease stays expired: the task may have to wait before it is taken over.
+      // An expired lease stays expired, because the task may have to wait before it is taken over.
       this.#found.set(key, { until, fence, since: isExpired ? -Infinity : elapsed });
     }
     return isExpired;
   }
 
-  /** Whether the holder of an expired task has shown a sign of life since the scan, which may be a while ago. */
+  /** Whether the holder of an expired lease has shown a sign of life since the scan, which may be a while ago. */
   isBack({ holder }: TaskHead): boolean {
     if (this.#nodes === undefined || holder === undefined || holder === this.#self()) return false;
     return (this.#nodes.silence(holder) ?? Infinity) < this.#ttl && !this.#isSurelyGone(holder);
   }
 
-  /** Whether a task's holder has been gone so long that a task that cannot be resumed fails. */
+  /** Whether a task's holder has been gone so long that the task fails if it cannot be resumed. */
   isLongExpired({ holder }: TaskHead): boolean {
     if (this.#nodes === undefined || holder === undefined || this.#isSurelyGone(holder)) return true;
     // This process lost track of the task, and no other process takes the task over while this process lives.
@@ -147,7 +147,7 @@ export class LeaseWatch {
     return this.#isSurelyGone(holder) || (this.#nodes?.silence(holder) ?? 0) >= this.#ttl;
   }
 
-  /** If the store counts processes, a process that still sends heartbeats is not gone: `isGone` may mean a machine with the same name. */
+  /** If the store counts processes, a process that still sends heartbeats is not gone. `isGone` may mean another machine with the same name. */
   #isSurelyGone(holder: string): boolean {
     return this.#isGone(holder) && (this.#nodes === undefined || this.#nodes.isSilent(holder));
   }
@@ -157,7 +157,7 @@ export class LeaseWatch {
     const isOwn = holder === this.#self();
     const silence = isOwn ? undefined : nodes.silence(holder);
     if (silence !== undefined) return silence >= this.#ttl;
-    // The holder is unknown, or this process has lost track of the task, as after a commit whose answer was lost.
+    // The holder is unknown, or this process has lost track of the task, such as after a commit whose answer was lost.
     const { leaseUntil: until = -Infinity, fence, task } = head;
     const key = `${task.agent}\0${task.taskId}`;
     const known = this.#seen.get(key);
@@ -261,10 +261,10 @@ export class Leases {
   }
 }
 
-/** A wall clock that moved by more than this against the monotonic clock was set. Milliseconds. */
+/** If the wall clock moves by more than this against the monotonic clock, it was set. In milliseconds. */
 const tolerance = 1_000;
 
-/** Detects that the wall clock was set: by an operator, by time synchronization, or after the machine was asleep. */
+/** Detects that the wall clock was set by an operator, by time synchronization, or after the machine was asleep. */
 class WallClockWatch {
   readonly #clock: Clock;
   #distance: number;

@@ -26,7 +26,7 @@ const idleScan = 10_000;
 
 /**
  * The periodic work of an engine, on one timer: timeouts, leases, lost runs, retention. Work that
- * fails is logged and tried again later. The other work continues.
+ * fails is logged and retried later. The other work continues.
  */
 export class Maintenance {
   readonly #deps: MaintenanceDeps;
@@ -35,7 +35,7 @@ export class Maintenance {
   /** When each kind of work is due next, on the monotonic clock. */
   #leasesDue = -Infinity;
   #sweepDue: number;
-  /** When unused files are searched for. Not at the start: many processes may start together. */
+  /** When to search for unused files. Not at startup, because many processes may start together. */
   #collectDue: number;
   #collecting: Promise<void> | undefined;
   #distance = 0;
@@ -149,7 +149,7 @@ export class Maintenance {
     } while (this.#recoverAgain && !this.#stopped);
   }
 
-  /** Runs concurrently with the other work: listing a large bucket takes minutes, while leases must be renewed. */
+  /** Runs concurrently with the other work, because listing a large bucket takes minutes, and leases must be renewed meanwhile. */
   #collect(now: number): void {
     const { blobs } = this.#deps.settings;
     if (blobs === undefined || this.#collecting !== undefined) return;

@@ -3,7 +3,7 @@ import { Emitter } from "../shared/collections.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { Outage } from "./outage.ts";
 
-/** How many heartbeats there are in the time after which a process counts as dead. */
+/** Number of heartbeats in `lease.ttl`, the silence after which a process counts as dead. */
 const beats = 16;
 /** How many missed heartbeats make a process silent. */
 const maxMissed = 4;
@@ -24,7 +24,7 @@ interface NodesDeps {
   readonly outage: Pick<Outage, "failed">;
 }
 
-/** A process as this one sees it. Times are on the monotonic clock of this process. */
+/** A process, as seen by this process. Times are on the monotonic clock of this process. */
 interface Seen {
   readonly beats: number;
   readonly since: number;
@@ -32,15 +32,15 @@ interface Seen {
 
 /**
  * Tracks which processes are alive, if the store counts them. A process is dead once its heartbeats have stopped for `lease.ttl` while this one
- * kept reading them: no wall clock is involved. After this process was paused, or could not reach the store, it starts to count again,
- * because it could not see the others' heartbeats either.
+ * kept reading them, so no wall clock is involved. After this process was paused, or could not reach the store, it restarts the count, because
+ * it could not see the others' heartbeats either.
  */
 export class Nodes {
-  /** A process has been silent for too long: its tasks may be taken over. `unknown`: the store has forgotten it. */
+  /** Emits when a process has been silent for too long, so that its tasks may be taken over. `unknown`: the store has forgotten it. */
   readonly gone: Emitter<[unknown: boolean]> = new Emitter();
-  /** This process was silent for so long that others may have taken its tasks over. */
+  /** Emits when this process was silent for so long that others may have taken its tasks over. */
   readonly wasAbsent: Emitter = new Emitter();
-  /** No heartbeat of this process was answered for `lease.ttl`: from now on others may run its tasks. */
+  /** Emits when no heartbeat of this process was answered for `lease.ttl`, so that from now on others may run its tasks. */
   readonly cutOff: Emitter = new Emitter();
   readonly #deps: NodesDeps;
   readonly #nodes: StoreNodes | undefined;
@@ -174,7 +174,7 @@ export class Nodes {
     const isFirst = this.#arrived === -Infinity;
     const missing = [...this.#seen].filter(([name]) => !seen.has(name));
     const isMissing = missing.some(([, known]) => known.beats !== lost);
-    // After a crash or failover of the database the table is empty. Remember its processes: those that are alive soon return.
+    // After a crash or failover of the database the table is empty. Remember its processes, because live ones soon return.
     for (const [name, { since }] of missing) {
       if (sent - since > forgetAfter) continue;
       const counted = wasAway ? (this.#isLate ? since + gap - this.#patience : arrived) : since;

@@ -17,21 +17,21 @@ const defaultIdleTimeout = 5 * 60_000;
 
 interface Left {
   readonly fence: number | undefined;
-  /** From then on it no longer waits for its function to return; monotonic time. */
+  /** Until when to wait for its function to return; monotonic time. */
   readonly until: number;
-  /** Its function has returned, and none of its steps is in progress. */
+  /** Whether its function has returned, and none of its steps is in progress. */
   isOver: boolean;
-  /** The database has worked since. */
+  /** Whether the database has worked since then. */
   isFree: boolean;
 }
 
 /**
  * Handles an unavailable or full database. Runs whose events cannot be stored are given up, counted, and logged together. Until the
  * database works again, no work starts that would fail. Then this process immediately resumes those runs, without waiting for its own
- * leases to expire: it knows that these tasks are idle once their functions have returned.
+ * leases to expire, because these tasks are idle once their functions have returned.
  */
 export class Outage {
-  /** The database may work again: abandoned runs and blocked work may start. */
+  /** Emits when the database may work again, so that abandoned runs and blocked work may start. */
   readonly back: Emitter = new Emitter();
   readonly #settings: Pick<EngineSettings, "clock" | "logger" | "store">;
   readonly #left = new Map<string, Left>();
@@ -69,7 +69,7 @@ export class Outage {
     return this.#isAway;
   }
 
-  /** Something has failed. Resolves to whether that is because the database is unavailable. */
+  /** Called when something has failed. Resolves to whether the cause is that the database is unavailable. */
   async failed(cause: unknown): Promise<boolean> {
     if (!isOutage(cause) || this.#stopped) return false;
     if (this.#isAway || (await this.#works())) return this.#isAway;
@@ -77,7 +77,7 @@ export class Outage {
     return true;
   }
 
-  /** Heartbeats failed for so long that other processes may run this process's tasks. */
+  /** Called when heartbeats have failed for so long that other processes may run this process's tasks. */
   cutOff(): void {
     this.#goAway(undefined);
   }

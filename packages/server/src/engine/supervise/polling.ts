@@ -106,7 +106,7 @@ export class Backoff {
     return this.#failures.has(taskId);
   }
 
-  /** The result of `work`, or `undefined` when it fails. `again`: the caller retries at once, so this failure does not count. */
+  /** The result of `work`, or `undefined` when it fails. `again`: the caller retries immediately, so this failure does not count. */
   async guard<Result>(
     { task, contextId }: Pick<TaskHead, "task"> & { readonly contextId?: string },
     work: () => Promise<Result>,

@@ -43,7 +43,7 @@ interface QueuePlacesDeps {
 }
 
 /**
- * Puts tasks into the queue. They are rows of the store, and take no memory. Each gets a place on arrival: one after its owner's last
+ * Puts tasks into the queue. Queued tasks are rows of the store, and take no memory. Each gets a place on arrival: one after its owner's last
  * place, but not before the first place in the queue. So an owner's tasks start in order, owners take turns, and the next task is found
  * without reading the others.
  */
@@ -98,7 +98,7 @@ export class QueuePlaces {
     await (place === undefined ? this.enter(task, run, store) : store(queueRow(run, place)));
   }
 
-  /** Two processes may assign the same place to two tasks of one owner: the one that is stored first then starts first. */
+  /** Two processes may assign the same place to two tasks of one owner. The task that is stored first then starts first. */
   async #at<Result>(
     { agent, owner }: Owner,
     store: (place: number) => Promise<Result>,

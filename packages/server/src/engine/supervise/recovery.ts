@@ -78,7 +78,7 @@ export class Recovery {
     const { leaseWatch, suspects } = this.#deps;
     const { all, now, holders } = leaseWatch.begin(every);
     const ever = Number.MAX_SAFE_INTEGER;
-    // Released tasks first: they need not wait for a lease to expire.
+    // Released tasks first, because they need not wait for a lease to expire.
     if (!(await this.#scanFor({ now: all ? ever : now }))) return;
     if (holders.length > 0 && !(await this.#scanFor({ now: ever, holders }))) return;
     leaseWatch.end();
@@ -101,14 +101,14 @@ export class Recovery {
       const lost = page.heads.filter(
         (head) => !runs.has(head.task.taskId) && leaseWatch.isExpired(head) && this.#isDue(head),
       );
-      // Other processes read the same page.
+      // Shuffled if other processes read the same page.
       if (!(await this.#recoverAll(counts ? shuffled(lost) : lost))) return false;
       after = page.next;
     } while (after !== undefined);
     return true;
   }
 
-  /** Takes over many at a time: a process may have left thousands. `false`: no room for more runs. */
+  /** Takes over many tasks at a time, because a process may have left thousands. `false`: no room for more runs. */
   async #recoverAll(lost: readonly TaskHead[]): Promise<boolean> {
     const { runs } = this.#deps;
     for (let at = 0; at < lost.length;) {
@@ -170,7 +170,7 @@ export class Recovery {
     return all >= maxAttempts ? "lease.maxAttempts" : undefined;
   }
 
-  /** Whether the turn only waited, for another agent, an authorization, a time or an event: such a turn can always be called again. */
+  /** Whether the turn only waited, for another agent, an authorization, a time or an event. Such a turn can always be called again. */
   async #isResting({ task, state, run }: TaskHead): Promise<boolean> {
     const { authorizations, store } = this.#deps.settings;
     if ((await store.features(task, task.taskId, delegationFeature)).length > 0) return true;
@@ -191,7 +191,7 @@ export class Recovery {
     if (fields.tasks > 0) this.#deps.settings.logger.warn("Suspended tasks wait for an operator", fields);
   }
 
-  /** Logs each agent once that is not hosted here and has lost tasks. `now`: wall time by which their leases have expired. */
+  /** Logs agents that have lost tasks but are not hosted here, each only once. `now`: wall time by which their leases have expired. */
   async #reportStranded(now: number): Promise<void> {
     if (this.#named.size >= maxNamed) return;
     const { agents, settings } = this.#deps;
@@ -213,8 +213,8 @@ export class Recovery {
 }
 
 /**
- * Whether the turn has ended with its question although its run has not. It is not called again, even if its agent is resumable: the state
- * that it has set with the question is for the answer.
+ * Whether the turn has ended with its question, although its run has not ended. Such a turn is not called again, even if its agent is
+ * resumable, because the state that it set with the question is for the answer.
  */
 function hasAsked({ state, run }: TaskHead): boolean {
   return state === "TASK_STATE_INPUT_REQUIRED" && run !== undefined;

@@ -8,7 +8,7 @@ import type { Runs } from "./runs.ts";
 
 const sweepLimit = 100;
 
-/** The states with times of their own, by their options. */
+/** The states that can have their own retention time, each with its option. */
 const terminalStates: readonly (readonly [keyof TaskTimes, TaskState])[] = [
   ["completed", "TASK_STATE_COMPLETED"],
   ["failed", "TASK_STATE_FAILED"],
@@ -40,12 +40,12 @@ function rulesOf({ agents = {}, ...all }: EngineSettings["retention"], now: numb
   return [...own, ...ofStates(all)];
 }
 
-/** A wall clock that moved ahead by more than this against the monotonic clock was set. Milliseconds. */
+/** If the wall clock moves ahead by more than this against the monotonic clock, it was set. In milliseconds. */
 const tolerance = 60_000;
 /** How long the previous time is used after the wall clock jumped ahead. Milliseconds on the monotonic clock. */
 const holdTime = 60 * 60_000;
 
-/** The time for retention. It ignores a wall clock that is ahead for a while: deleted data would not come back. */
+/** The clock of retention. For a while, it ignores a wall clock that jumped ahead, because deletion is permanent. */
 export class SweepTime {
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -106,7 +106,7 @@ interface Unanswered {
   isOver(): boolean;
 }
 
-/** Cancels tasks that wait for their user for too long. They are deleted as other canceled tasks are. */
+/** Cancels tasks that wait too long for their user. They are later deleted like other canceled tasks. */
 export async function cancelUnanswered({ settings, runs, agents, now, isOver }: Unanswered): Promise<void> {
   const { store, retention } = settings;
   const message = { parts: [{ text: safeSentences.unanswered }] };
@@ -119,7 +119,7 @@ export async function cancelUnanswered({ settings, runs, agents, now, isOver }: 
         const found = await store.upkeep.find(selection, sweepLimit);
         let ended = 0;
         for (const head of found) {
-          // An answer that arrives meanwhile wins.
+          // An answer that arrives meanwhile takes precedence.
           const only = { fence: head.fence, seq: head.seq };
           if (await runs.endTask(head, { state: "TASK_STATE_CANCELED", message }, only)) ended += 1;
         }

@@ -13,10 +13,10 @@ interface StandingDeps {
 
 /**
  * The standing orders of operators, which every process on the store obeys: a paused agent starts and resumes no turns anywhere, and a draining
- * process starts and resumes none at all. They are read at the start, and every `pollInterval`.
+ * process starts and resumes none at all. The orders are read at startup, and every `pollInterval`.
  */
 export class Standing {
-  /** An order was set or withdrawn. */
+  /** Emits when an order was set or withdrawn. */
   readonly changed: Emitter = new Emitter();
   readonly #deps: StandingDeps;
   readonly #poller: Poller;
@@ -53,7 +53,7 @@ export class Standing {
     return this.#orders.size === 0 ? all : all.filter((agent) => !this.isPaused(agent));
   }
 
-  /** Resolves once the orders were read, or could not be. */
+  /** Resolves once the orders were read, or reading them failed. */
   start(background: boolean): Promise<void> {
     if (this.#deps.settings.store.operators === undefined) return Promise.resolve();
     this.#poller.start(background);
@@ -85,7 +85,7 @@ export class Standing {
     if (!this.#stopped) this.#poller.after(settings.pollInterval);
   }
 
-  /** Where the store counts processes, operators at the others learn which agents this one runs. */
+  /** If the store counts processes, tells operators at other processes which agents this process runs. */
   async #noteAgents(): Promise<void> {
     const { settings, agents } = this.#deps;
     const { clock, lease, store } = settings;

@@ -134,7 +134,7 @@ export class Supervisor {
     await Promise.all([waker.poll(), queue.poll()]);
   }
 
-  /** An operator has changed a task, or an order. */
+  /** Called when an operator has changed a task or an order. */
   async operated(): Promise<void> {
     await this.standing.poll();
     void this.#look();
@@ -158,7 +158,7 @@ export class Supervisor {
     queue.freed();
   }
 
-  /** An event of a task was stored: the task resumes if it waits for it. */
+  /** Called when an event of a task was stored. Resumes the task if it waits for the event. */
   settle(task: TaskKey): Promise<unknown> {
     return this.#parts.waker.settle(task);
   }
@@ -203,14 +203,14 @@ export class Supervisor {
     changes.stop();
   }
 
-  /** After `stop`, once this process holds no leases or claims: others no longer need to watch it. */
+  /** Called after `stop`, once this process holds no leases or claims, so that others need not watch it. */
   leave(): Promise<void> {
     return this.#parts.nodes.stop();
   }
 }
 
 /**
- * Aborts the runs that another process may have taken over. A task that cannot be resumed continues: it has no second copy, and fails only
+ * Aborts the runs that another process may have taken over. A task that cannot be resumed continues, because it has no second copy and fails only
  * if this process stays away.
  */
 function loseResumable(runs: Iterable<Run>, outage: Outage): void {
@@ -222,7 +222,7 @@ function loseResumable(runs: Iterable<Run>, outage: Outage): void {
   for (const { phase } of left) phase.lose("cutOff");
 }
 
-/** Least time between two comparisons of all runs with the store, in milliseconds. */
+/** Minimum time between two comparisons of all runs with the store, in milliseconds. */
 const compareEvery = 1_000;
 
 interface RemoteChangesDeps {
@@ -294,7 +294,7 @@ class RemoteChanges {
     void this.#compare();
   }
 
-  /** One question for each task at a time. */
+  /** Queries the store about a task, with one query per task at a time. */
   async #ask(taskId: string): Promise<void> {
     if (this.#asked.has(taskId)) return void this.#asked.set(taskId, "again");
     do {

@@ -57,7 +57,7 @@ export class Suspects {
     return this.#busy || this.#queue.size > 0;
   }
 
-  /** Whether no other task may start: a task is on trial, or lost tasks have not been read yet and may need a trial. */
+  /** Whether no other task may start, because a task is on trial, or lost tasks have not been read yet and may need a trial. */
   get isTrial(): boolean {
     return !this.hasScanned || this.busy;
   }
@@ -139,7 +139,7 @@ export function crashesOf(
   lease: Pick<EngineSettings["lease"], "holder" | "wasKilled">,
 ): Crashes {
   const { deaths = 0, outlived = 0, alone = false } = run ?? {};
-  // This process has not crashed: subtract the crash that its own takeover counted.
+  // This process has not crashed, so subtract the crash that its own takeover counted.
   const isOwn = holder === lease.holder;
   const all = isOwn ? Math.max(0, deaths - 1) : deaths;
   const isKilled = !isOwn && holder !== undefined && lease.wasKilled(holder);

@@ -65,7 +65,7 @@ export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
 /** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
 export class Takeover {
   readonly #deps: TakeoverDeps;
-  /** Runs that are taken over or woken start outside the context of any call: an event may come from anywhere. */
+  /** Runs that are taken over or woken start outside the context of any call, because an event may come from anywhere. */
   readonly #apart = new Apart();
 
   constructor(deps: TakeoverDeps) {
@@ -82,7 +82,7 @@ export class Takeover {
     });
   }
 
-  /** For operators: the log names no process, and the lease no longer names the previous one. Replaces the row of an older attempt. */
+  /** Tells operators who ran the task, because neither the log nor the new lease names that process. Replaces the row of an older attempt. */
   #takenOver({ holder: from }: TaskHead, { turn, attempt }: StoredRun): TaskEffect {
     const { lease, clock } = this.#deps.settings;
     const time = Math.floor(clock.now());
@@ -217,7 +217,7 @@ export class Takeover {
       await undo(claimed.fence);
       return undefined;
     }
-    // A task that was lost continues, however many its owner has.
+    // A lost task continues, even beyond its owner's limit.
     runs.enter(head.task.owner, Infinity);
     const run = await this.#apart.call(() => runs.start(init));
     const about = {
@@ -225,7 +225,7 @@ export class Takeover {
       turn: next.turn,
       attempt: next.attempt,
     };
-    // A task without a run waited: its attempts are not a sign of trouble, and there may be thousands in a second.
+    // A task without a run was waiting, so its resumption is normal, and there may be thousands per second.
     if (head.run === undefined) settings.logger.debug("Waiting task resumed", about);
     else if (next.attempt > 1) {
       const { agent, taskId } = head.task;
@@ -236,7 +236,7 @@ export class Takeover {
   }
 
   /**
-   * Takes the lease. The task may have changed since it was read, which may be long ago if many are lost: a holder that was
+   * Takes the lease. The task may have changed since it was read, which may be long ago if many are lost. A holder that was
    * only slow continues under the same fence, and its run may be in its next turn. The task then stays for the next scan.
    */
   #claim(head: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
@@ -244,7 +244,7 @@ export class Takeover {
     const lease = acquireLease(settings.lease, settings.clock.now());
     return committer.append({
       task: head.task,
-      // Compare the run, too: some changes have no record, such as a stored step.
+      // Compare the run, too, because some changes have no record, such as a stored step.
       run: head.run ?? null,
       ...claim,
       effects: [{ effect: "lease", op: "revoke" }, lease, { effect: "run", run }, ...effects],
@@ -273,7 +273,7 @@ export class Takeover {
     }
   }
 
-  /** Releases a task that this process has begun to take over, unchanged: a waiting task keeps waiting, and is due. */
+  /** Releases, unchanged, a task that this process has begun to take over. A waiting task keeps waiting, and is due. */
   async #release({ task, fence, run }: TaskHead): Promise<void> {
     const { committer, settings } = this.#deps;
     const due = Math.floor(settings.clock.now());
@@ -340,6 +340,6 @@ export async function giveUp(
     logger[level]("Task lost: its process is gone", { ...about, holder, sentence });
   }
   const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
-  // A different fence means that the run has ended its turn or was taken over. Otherwise a slow holder continues.
+  // Has no effect if the run was taken over, or if its slow holder has continued or ended the turn.
   await runs.endTask(head, status, { fence, seq, run: run ?? null });
 }

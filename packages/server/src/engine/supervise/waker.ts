@@ -26,11 +26,11 @@ const pageSize = 100;
 const maxAwakeCount = 256;
 /** How many tasks of a poll are settled at the same time. */
 const maxAtOnce = 32;
-/** A running task consumes its events itself. If its process dies, another one checks after this time, in milliseconds. */
+/** A running task consumes its events itself. If its process dies, another process checks the task after this time, in milliseconds. */
 const whileItWorks = 60_000;
 /** When a failed task is retried, in milliseconds. */
 const afterFailure = 30_000;
-/** After this many owners without room in one poll, the poll stops: most likely no owner has room. */
+/** After this many owners without room in one poll, the poll stops, because most likely no owner has room. */
 const maxWithoutRoom = 16;
 /** Maximum pages without progress in one poll. The next poll continues there. */
 const maxPages = 50;
@@ -57,7 +57,7 @@ export class Waker {
   readonly #backoff: Backoff;
   readonly #awake = new ChurnMap<string, Run>();
   readonly #poller: Poller;
-  /** Rows were skipped because too many tasks are awake, or too many runs are active. */
+  /** Whether rows were skipped because too many tasks are awake, or too many runs are active. */
   #isFull = false;
   /** Where the next poll continues: after this `due`. `undefined`: from the beginning. */
   #after: number | undefined;
@@ -84,7 +84,7 @@ export class Waker {
     if (this.#deps.runs.stopping) return;
     if (waits !== undefined) {
       const left = waits.until - this.#deps.settings.clock.now();
-      // An event may have arrived just before the run released the task, and either may have been deferred while it worked.
+      // An event may have arrived just before the run released the task, and rows may have been deferred while it worked.
       if (waits.events || left <= 0) void this.#settled(task, true);
       if (waits.until !== Infinity) this.#poller.after(left);
     }
@@ -227,18 +227,18 @@ export class Waker {
     const over = rows.some((row) => isWait(row) && isOver(row, now, rows));
     const due = rows.filter(isDueBy(now));
     const parked = due.map((row) => changed(row, "park"));
-    // A due event that ends no wait is for a later one, which reads it.
+    // A due event that ends no wait is for a later wait, which reads it.
     if (!over) return this.#change(head, parked);
     const run = await takeover.wake(hosted, head, waiting, parked);
     if (run === "noRoom") return run;
     // Another process has it.
     if (run === undefined) return "same";
-    // It may be over already.
+    // The run may be over already.
     if (this.#deps.runs.find(task.taskId) === run) this.#awake.set(task.taskId, run);
     return "changed";
   }
 
-  /** The task is running or waits for its user: its function will reach its waits and events, and store new rows. */
+  /** Defers rows of a task that runs or waits for its user, because its function will reach its waits and events, and store new rows. */
   #putOff(head: TaskHead, rows: readonly FeatureRow[], now: number): Promise<Settled> {
     const later = Math.ceil(now + whileItWorks);
     return this.#change(

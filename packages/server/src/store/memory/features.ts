@@ -49,7 +49,7 @@ export class MemoryFeatures {
   }
 
   due({ feature, agents, now, after, limit }: FeatureQuery): readonly DueFeature[] {
-    // No row has this number: it is the position after all rows of that time.
+    // No row has this number, so it is the position after all rows of that time.
     const from = after === undefined ? undefined : { due: after, serial: Infinity };
     const lists = this.#due.get(feature);
     return [...new Set(agents ?? lists?.keys())]

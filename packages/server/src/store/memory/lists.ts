@@ -26,7 +26,7 @@ export class SortedList<Key, Item extends Key> {
     const items = this.#chunks[chunk];
     this.#size += 1;
     if (items === undefined) {
-      // After all other items: into the last chunk, if it is not full.
+      // The item comes after all others, so it goes into the last chunk, if that is not full.
       const last = this.#chunks.at(-1);
       if (last !== undefined && last.length < chunkSize) last.push(item);
       // `concat` allocates exactly one slot, `push` more. Each context has several lists, and most of them hold one item.
@@ -49,7 +49,7 @@ export class SortedList<Key, Item extends Key> {
     return true;
   }
 
-  /** How many items come before `key`. */
+  /** The number of items before `key`. */
   rank(key: Key): number {
     const { chunk, index } = this.#find(key);
     let before = index;
@@ -133,10 +133,10 @@ export interface Place {
   readonly number: number;
 }
 
-/** Which items belong to a page. `after`: the position of the last item of the page before. */
+/** Selects the items of a page. `after`: the position of the last item of the previous page. */
 type PageQuery = Pick<ListQuery, "state" | "since" | "limit"> & { readonly after?: Place | undefined };
 
-/** The part of the query of an operator that an index answers. `after`: the last item of the page before. */
+/** The part of an operator's query that an index answers. `after`: the last item of the previous page. */
 export type StretchQuery = Omit<OperatorQuery, "agent" | "owner">;
 
 /** The later of two places in the given order. */
@@ -164,7 +164,7 @@ export function oldestFirst(a: Place, b: Place): number {
 
 /** Tasks by state and status time. A page and a count of one state cost nothing for the other states. */
 export class TaskIndex<Item extends Listed> {
-  /** A list for each state that occurred. Not a map: each context has an index, and most have tasks in one state only. */
+  /** A list for each state that occurred. Not a map, because each context has an index, and most contexts have tasks in one state only. */
   #states: readonly StateList<Item>[] = [];
 
   add(item: Item): void {
@@ -189,7 +189,7 @@ export class TaskIndex<Item extends Listed> {
       .slice(0, limit + 1);
   }
 
-  /** As an operator lists them: of some states, in any order. At most one item more than the limit for each state. */
+  /** A page for operators: of some states, in either order. At most one item more than the limit for each state. */
   stretch({ states, since = -Infinity, before = Infinity, order, after, limit }: StretchQuery): Item[] {
     const wanted = this.#states.filter(({ state }) => states?.includes(state) ?? true);
     const oldestStart = { statusTime: since, number: -1 };

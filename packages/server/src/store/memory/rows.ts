@@ -49,7 +49,7 @@ export interface StoredKey {
   readonly record: OnceRecord;
   readonly until: number;
   readonly owner: OwnerRows;
-  /** The task or context that it is deleted with. */
+  /** The task or context with which the key is deleted. */
   readonly holder: Pick<StoredTask, "keys">;
 }
 

@@ -19,7 +19,7 @@ import { updateJson } from "../json.ts";
 const maxBytes = 64 << 20;
 /** Characters in one turn of the event loop. Splitting this many characters into words takes some milliseconds. */
 const sliceChars = 128 << 10;
-/** How much faster comparing words is than splitting texts. */
+/** Comparing words is this many times faster than splitting texts. */
 const comparedFaster = 16;
 /** Cost of a task in characters, so that a search of many small tasks is sliced, too. */
 const taskCost = 64;
@@ -38,8 +38,8 @@ interface Found {
 }
 
 /**
- * Full text search in memory. The words of a task are extracted by its first search, and again after it has changed: tasks that are not
- * searched cost nothing. A search yields to the event loop. Beyond `maxBytes`, the least recently searched words are dropped.
+ * Full text search in memory. The words of a task are extracted by its first search, and again after it has changed, so tasks that are
+ * not searched cost nothing. A search yields to the event loop. Beyond `maxBytes`, the least recently searched words are dropped.
  */
 export class MemorySearch implements TaskSearch {
   readonly #tables: () => MemoryTables;

@@ -167,7 +167,7 @@ class MemoryStore implements Store {
   async sweep(options: SweepOptions): Promise<SweepReport> {
     const { deleteBefore = -Infinity, compactBefore = -Infinity, rules = [], now, limit } = options;
     const { ending, terminal, idle, loose } = this.#tables;
-    /** Younger items are kept. */
+    /** Newer items are kept. */
     const latest = Math.max(deleteBefore, ...rules.map((rule) => rule.deleteBefore));
     const keys = drain(ending, limit, { isDue: ({ until }) => until <= now, take: (key) => this.#tables.forget(key) });
     const deleted = drain(terminal, limit, {
@@ -276,7 +276,7 @@ function lazySearch(tables: () => MemoryTables): TaskSearch {
   const load = (): Promise<TaskSearch> =>
     (loading ??= import("./search.ts").then(({ MemorySearch }) => new MemorySearch(tables)));
   return {
-    // Not loaded to switch off a search that was never on.
+    // A search that was never on is not loaded just to switch it off.
     use: async (on) => (on || loading !== undefined ? (await load()).use(on) : undefined),
     find: async (owner, query) => (await load()).find(owner, query),
   };

@@ -86,7 +86,7 @@ export class MemoryUpkeep implements Upkeep {
   }
 
   async scrub(): Promise<void> {
-    // Memory has no remains.
+    // Memory keeps no remains of deleted data.
   }
 
   /** The conversations without a task, the least recently used first. */
