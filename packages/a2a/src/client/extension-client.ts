@@ -101,7 +101,7 @@ async function callMethod(
   }
 }
 
-/** Adds the extensions of a client: those passed as values, not as URIs. */
+/** Adds the client's extensions that were passed as values, not as URIs. */
 export class Extending {
   /** Extensions that were passed as URIs. */
   readonly uris: readonly string[];

@@ -49,7 +49,7 @@ export interface ResilientOptions extends RetryDeps {
   readonly streams: RetryPolicy;
   /** Whether the server continues a subscription after `Last-Event-ID` (`resumeExtension`). */
   readonly canReplay: boolean;
-  /** Whether the server joins a repeated message with the first one (`idempotentSendExtension`). */
+  /** Whether the server deduplicates repeated messages (`idempotentSendExtension`). */
   readonly canResend: boolean;
 }
 
@@ -179,8 +179,7 @@ export class Calls {
       } catch (thrown) {
         if (!isTransient(thrown) || !(safe || neverProcessed(thrown))) throw backoff.ended(thrown);
         told = (neverProcessed(thrown) && told) || thrown;
-        // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
-        // fetch after 5 minutes).
+        // A call that took this long was a send that waited for its task, until a runtime or proxy ended it (Node's fetch after 5 minutes).
         if (clock.elapsed() - since >= longWait) backoff.reset();
         await backoff.wait(thrown, context.signal, undefined, told);
       }

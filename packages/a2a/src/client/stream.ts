@@ -19,7 +19,7 @@ import type { readText, TextPiece } from "./text.ts";
 
 type Result<E extends AnyExtension> = IteratorResult<ReceivedEvent<E>, void>;
 
-/** Stands for a method that a small client does without. */
+/** Replaces a method that a small client omits. */
 export function leftOut(..._: readonly unknown[]): never {
   throw new A2AError("UnsupportedOperation");
 }
@@ -81,7 +81,7 @@ export class EventStream<E extends AnyExtension = never>
     return this.#batch.length - this.#at;
   }
 
-  /** The latest status of the task: after the stream, how it ended. `undefined` before the first, and for a direct reply. */
+  /** The latest status of the task; after the stream, its last one. `undefined` before the first, and for a direct reply. */
   get status(): TaskStatus | undefined {
     return this.#status;
   }
@@ -181,7 +181,7 @@ export class EventStream<E extends AnyExtension = never>
   }
 }
 
-/** As Parley servers return a task. */
+/** Merges text parts, as Parley servers do. */
 const asRead = { mergeTextParts: true } as const;
 
 /**
@@ -260,7 +260,7 @@ interface TaskSource {
   subscribeToTask(id: string, options: CallOptions): AsyncIterable<StreamResponse>;
 }
 
-/** First and longest delay between two polls, in milliseconds. */
+/** Minimum and maximum delay between two polls, in milliseconds. */
 export const minPollMs = 500;
 export const maxPollMs = 10_000;
 
@@ -282,7 +282,7 @@ export async function waitForTask(
         if (task !== undefined && until(task)) return task;
       }
     } catch (thrown) {
-      // Some agents declare streaming without having it, and some cannot stream a task from before their last restart.
+      // Some agents declare streaming but do not support it, and some cannot stream a task from before their last restart.
       if (!refusesFinished(thrown)) throw thrown;
     }
   }

@@ -115,7 +115,7 @@ class TaskWatcher {
       for (let delay = minPollMs; ; delay = Math.min(maxPollMs, delay * 1.5)) {
         const before = this.#snapshot;
         if (this.#streams) await this.#read(options);
-        // No `else`: the stream may have turned out to be missing.
+        // No `else`: `#streams` may have become false.
         if (!this.#streams) this.#apply({ task: await this.#source.getTask(this.#id, options) });
         if (this.#snapshot.ended || hasLeft()) return;
         // A stream may end at an interrupted task, which continues later.
@@ -142,7 +142,7 @@ class TaskWatcher {
         this.#apply(event, stream.buffered > 0);
       }
     } catch (thrown) {
-      // Some agents declare streaming without having it, and some cannot stream a task from before their last restart.
+      // Some agents declare streaming but do not support it, and some cannot stream a task from before their last restart.
       if (!refusesFinished(thrown)) throw thrown;
       this.#streams = false;
     }
