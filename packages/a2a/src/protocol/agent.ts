@@ -47,7 +47,7 @@ export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotificati
 
 /** How an agent is run. */
 export interface AgentBehaviour {
-  /** Whether it may answer with a direct reply, without a task. A task is then made with its first event. Default true. */
+  /** Whether it may answer with a direct reply, without a task. A task is then only created with the agent's first event. Default true. */
   readonly mayReplyDirectly?: boolean;
   /** Whether the server restarts a lost run, as after a crash, with its checkpoint. Default false: the task fails. */
   readonly resumable?: boolean;
@@ -63,8 +63,8 @@ export interface AgentBehaviour {
    */
   readonly requestHeaders?: readonly (string | { readonly name: string; readonly store?: boolean })[];
   /**
-   * Maximum time between two events of a turn, in milliseconds; then the task fails. `false`: no limit. Default 5 minutes. Paused while the
-   * turn waits for another agent (`turn.delegate()`) or the task for its user.
+   * Maximum time between two events of a turn, in milliseconds; after that, the task fails. `false`: no limit. Default 5 minutes. Time does not count
+   * while the turn waits for another agent (`turn.delegate()`), or the task waits for its user.
    */
   readonly idleTimeout?: number | false;
   /** Extensions that this agent implements (A2A 1.0 §4.6): its card declares them, and `turn.ext()` reads them. Default: none. */
@@ -74,7 +74,7 @@ export interface AgentBehaviour {
    * ends that show no artifacts. Default false.
    */
   readonly mirrorArtifactText?: boolean;
-  /** Longest turn, in milliseconds. `false`: no limit. Default 1 hour. Then the task fails. */
+  /** Maximum duration of a turn, in milliseconds; after that, the task fails. `false`: no limit. Default 1 hour. */
   readonly turnTimeout?: number | false;
 }
 

@@ -3,7 +3,7 @@ import { invalidParams, type A2AErrorCode, type TaskState } from "../model/index
 import type { OperationName } from "./operations.ts";
 import type { Principal } from "./service.ts";
 
-/** An audit entry: who did what to which task, with which result. It never has a credential or the content of a message. */
+/** An audit entry: who did what to which task, with which result. It never contains a credential or the content of a message. */
 export interface AuditRecord {
   /**
    * What happened.
@@ -25,7 +25,7 @@ export interface AuditRecord {
     | "credential"
     | "administration"
     | "action";
-  /** Whether it was done or refused. */
+  /** Whether it succeeded, was refused, or failed. */
   readonly outcome: "success" | "refused" | "failed";
   /** When, in milliseconds since the Unix epoch. */
   readonly time: number;
@@ -58,7 +58,7 @@ export interface AuditRecord {
 /** Facts about an action, by name. */
 export type AuditDetails = Readonly<Record<string, string | number | boolean>>;
 
-/** Takes audit records, in the order in which things happen. Its errors are only logged. */
+/** Receives audit records, in the order of the events. Its errors are only logged. */
 export type Audit = (record: AuditRecord) => void;
 
 /**
@@ -130,7 +130,7 @@ interface LoggedTask {
   readonly trace?: string | undefined;
 }
 
-/** Longest name in a log line or an audit record, in characters: callers choose the ids that they ask for. */
+/** Maximum length of a name in a log line or an audit record, in characters. Callers choose the ids that they request. */
 export const longestName = 256;
 
 /** The fields of every log line about a task. A line omits unknown ones. */

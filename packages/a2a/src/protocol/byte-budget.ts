@@ -7,7 +7,7 @@ const smallShare = 1.5;
 /** How long a request waits for room, in milliseconds, and how many may wait at the same time. */
 const waitTimeout = 10_000;
 const maxWaiting = 100;
-/** Beyond this time a reader is slow, in milliseconds: it has not taken the piece of an answer that waits for it. */
+/** A reader counts as slow if it has not taken the next piece of an answer for this long, in milliseconds. */
 const slowAfter = 10_000;
 
 interface Waiting {
@@ -54,7 +54,7 @@ export class ByteBudget {
     return this.#waiting.length;
   }
 
-  /** Takes room, or returns false. If nothing large is held, any size fits: otherwise a task larger than the budget could never run. */
+  /** Takes room, or returns false. If nothing large is held, any size fits, because otherwise a task larger than the budget could never run. */
   tryTake(owner: string, bytes: number): boolean {
     if (bytes < small ? this.#used + bytes > this.#total * smallShare : !this.#fits(owner, bytes)) return false;
     this.#take(owner, bytes);
@@ -62,8 +62,8 @@ export class ByteBudget {
   }
 
   /**
-   * Takes room when there is some. `signal` is called only if the request has to wait. Throws `Unavailable` when the queue is full or after
-   * the timeout, and `Aborted`.
+   * Takes room as soon as there is enough. Calls `signal` only if the request has to wait. Throws `Unavailable` if the queue is full or after the
+   * timeout, and `Aborted`.
    */
   take(owner: string, bytes: number, signal?: () => AbortSignal | undefined): Promise<void> {
     if (this.tryTake(owner, bytes)) return Promise.resolve();

@@ -74,8 +74,8 @@ export interface UniversalResponse {
   /** Headers by their lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * The body. For a writer the host sends the headers first, and calls it even if the client has disconnected, so that it can release its
-   * source. HEAD requests only get the headers.
+   * The body. For a writer, the host sends the headers first, then calls the writer, even if the client has disconnected, so that the writer can
+   * release its source. HEAD requests only get the headers.
    */
   readonly body?: string | Uint8Array | BodyWriter;
   /** Headers after the body, by their lower-case names. Called when the body is written. Only if the request `takesTrailers`. */
@@ -93,7 +93,7 @@ export interface RequestFacts {
   readonly secure?: boolean | undefined;
   /** The client certificate, if the server requested one (mutual TLS). */
   readonly certificate?: PeerCertificate | undefined;
-  /** The user that the host's framework has found, such as `request.user` of Express and Fastify. Its shape is the framework's. */
+  /** The user that the host's framework has found, such as `request.user` of Express and Fastify. The framework defines its shape. */
   readonly user?: unknown;
   /** The caller from the option `principal` of a mount. `hostUser()` of `@parley/a2a/auth` accepts it. */
   readonly principal?: HostPrincipal | Promise<HostPrincipal>;
@@ -104,7 +104,7 @@ export type HostPrincipal = Principal | false | null | undefined | "" | 0;
 
 /** A client's certificate of TLS (RFC 5280). */
 export interface PeerCertificate {
-  /** Whether the host has checked it against its authorities. If this is false, it proves its key and no name. */
+  /** Whether the host has verified it with its certificate authorities. If false, it proves possession of its key, but no name. */
   readonly authorized: boolean;
   /** The certificate itself, in DER. Absent if a proxy forwards only its data. */
   readonly der?: Uint8Array;
@@ -122,7 +122,7 @@ export interface PeerCertificate {
 
 /** Request bodies while they are received, on every host. */
 
-/** The reader of a body. The budget makes it continue or stop. */
+/** The reader of a body, which the budget resumes or stops. */
 export interface BodyReader {
   /** Called when there is room: continue reading. */
   resume(): void;
@@ -284,7 +284,7 @@ export class GrowingBytes {
 }
 
 /**
- * Whether a browser sent the request from a page of another origin than `url`, by `Sec-Fetch-Site` (Fetch Metadata) or
+ * Whether a browser sent the request from a page of another origin than `url`, according to `Sec-Fetch-Site` (Fetch Metadata) or
  * `Origin` (RFC 6454 §7). Programs other than browsers send neither header.
  */
 export function isOfOtherPage(request: UniversalRequest, url: string): boolean {

@@ -213,7 +213,7 @@ function problemOfBatch(batch: unknown): string | undefined {
   return undefined;
 }
 
-/** Refuses values other than objects: their JSON would be no valid answer. */
+/** Reports values other than objects, because their JSON would not be a valid answer. */
 function problemOfPayload(payload: unknown): string | undefined {
   if (!(payload instanceof Payload)) return "without a Payload";
   if (payload instanceof TextPayload || (isObject(payload.value) && !isPromise(payload.value))) return undefined;
@@ -269,8 +269,8 @@ export function spreadable(context: CallContext): CallContext {
 }
 
 /**
- * The batches of a stream with each item changed, for interceptors. `change` returns `undefined` to drop an item; its error ends the stream.
- * Closing it closes the stream immediately, even while a read waits, unlike a generator.
+ * Changes each item in the batches of a stream, for interceptors. `change` returns `undefined` to drop an item; an error of `change` ends the stream.
+ * Unlike a generator, closing the result closes the stream immediately, even while a read waits.
  *
  * @example
  * ```ts

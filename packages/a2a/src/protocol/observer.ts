@@ -87,7 +87,7 @@ export interface Observer {
   /** Records were stored in the log of a task. */
   append?(append: ObservedAppend): void;
   /**
-   * A client sends a request to an agent; at a server see `call`. Each retry is a request: see `observeRequests`. The request of a stream
+   * A client sends a request to an agent. For servers, see `call`. Each retry is a separate request: see `observeRequests`. The request of a stream
    * ends with the stream.
    */
   request?(request: ObservedRequest): Begun;
@@ -132,7 +132,7 @@ export interface ProcessGauges {
 
 /** Waiting work in a store. Counts are capped: at 10,000 for `queuedTasks`, and at 1,000 for the others. */
 export interface StoreGauges {
-  /** Tasks that wait for a process with room. */
+  /** Tasks that wait for a process with free capacity. */
   readonly queuedTasks: number;
   /** How long the first queued task has waited, in milliseconds. 0: none waits. */
   readonly queueAgeMs: number;
@@ -184,7 +184,7 @@ export interface ObservedTurn {
   readonly contextId: string;
   /** Number of the turn in its task, from 1. */
   readonly turn: number;
-  /** Which attempt of the turn, from 1. A higher number resumes a run that was lost. */
+  /** Number of the attempt of the turn, from 1. A higher number resumes a run that was lost. */
   readonly attempt: number;
   /** W3C `traceparent` of the call that the turn answers. */
   readonly trace: string | undefined;
@@ -262,7 +262,7 @@ export interface ObservedDelivery {
   readonly origin: string;
   /** Number of the event in the log of the task, from 1. */
   readonly seq: number;
-  /** Which attempt for this event, from 1. */
+  /** Number of the attempt for this event, from 1. */
   readonly attempt: number;
   /** W3C `traceparent` that is sent with it. */
   readonly trace: string | undefined;

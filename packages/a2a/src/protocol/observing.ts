@@ -27,7 +27,7 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
     throw invalidParams([{ field: "observer", description: "must be an object, such as { call() {} }" }]);
   const told = toldOf(observer);
   const failed = (cause: unknown): void => {
-    // Once for each error: an exporter that fails would otherwise fill the log, with each span.
+    // Log each error only once: a failing exporter would otherwise fill the log with each span.
     const text = String(cause).slice(0, 200);
     if (told.size >= maxErrors || told.has(text)) return;
     told.add(text);
@@ -120,7 +120,7 @@ function safeObservation<End extends readonly unknown[]>(
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Does the work within `run`, and once, whether `run` calls it never, twice or later. */
+/** Runs the work within `run`, and exactly once, even if `run` calls it never, twice or later. */
 function runOnce<T>(work: () => T, run: (once: () => void) => void): T {
   let result: (() => T) | undefined;
   const once = (): (() => T) => (result ??= resultOf(work));
@@ -229,7 +229,7 @@ function within(context: CallContext, begun: Begun): CallContext {
     : new ContextWithin(context, given);
 }
 
-/** The context of a server's call, changed. A class, because getters on an object literal cost each call 3 µs. */
+/** The changed context of a server's call. A class, because getters on an object literal cost each call 3 µs. */
 class ContextWithin implements CallContext {
   declare readonly principal: Principal;
   declare readonly version: string;
@@ -322,9 +322,8 @@ export function turnObserver(
 }
 
 /**
- * An interceptor for clients: reports each request that goes to the agent, over whatever binding, to `observer.request`. A
- * repeated request is reported once for each try. Requests for the card are reported by
- * `connect()` to its `observer`.
+ * An interceptor for clients: reports each request to the agent, over any binding, to `observer.request`. A retried request is reported once for each
+ * attempt. `connect()` reports requests for the card to its own `observer`.
  *
  * @param logger - Logs errors of the observer.
  *

@@ -4,8 +4,8 @@ import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperati
 import { writtenValue } from "../base/json-text.ts";
 
 /**
- * A response or an event, as a value and as JSON text; each is made from the other when first read, so stored text is sent
- * without being parsed. The value of a `TextPayload` is frozen. To change a payload, create another one with `map`.
+ * A response or an event, as a value and as JSON text. Each form is derived from the other on first read, so stored text is sent without being
+ * parsed. The value of a `TextPayload` is frozen. To change a payload, create another one with `map`.
  *
  * @example
  * ```ts
@@ -197,7 +197,7 @@ export interface Reply<T> {
 
 /** The timeline of a task in the 1.1 draft (§3.2.8): its messages and statuses in order, and the times of its artifacts. */
 export interface TaskTimeline {
-  /** The answer of the timeline. A replaced answer has none, because the interceptor may have removed something. */
+  /** The payload of the timeline. If an interceptor replaces it, the timeline is omitted, because the interceptor may have removed something. */
   readonly payload: Payload<unknown>;
   /** Its `TimelineEntry` members as JSON text, oldest first. */
   readonly entries: readonly string[];
@@ -256,7 +256,7 @@ export interface AgentService {
 
 /**
  * URI of the extension for streams that resume: event ids are numbers in the log of the task, and a `SubscribeToTask` with `Last-Event-ID`
- * continues after that event, without the task first.
+ * continues after that event, without sending the task first.
  */
 export const resumeExtension = "urn:parley:extension:stream-resume:v1";
 

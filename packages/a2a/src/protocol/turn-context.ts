@@ -7,7 +7,7 @@ import type { CallContext, Principal } from "./service.ts";
 import type { TurnMemory } from "./steps.ts";
 import type { TurnSignal } from "./turn-errors.ts";
 
-/* Members that executors of a turn and the functions of agents share. */
+/* Members of a turn that executors and the functions of agents share. */
 
 /** Facts about a message, except for data that the agent stored. */
 export interface TurnFacts {
@@ -21,9 +21,9 @@ export interface TurnFacts {
   readonly contextId: string;
   /** The task at the start of this turn. `undefined` if this message begins it. */
   readonly task: Task | undefined;
-  /** Which turn of its task this is, from 1. */
+  /** Number of this turn in its task, from 1. */
   readonly number: number;
-  /** Which attempt of this turn, from 1. A higher number means that this run resumes an earlier run, which was lost. */
+  /** Number of this attempt of the turn, from 1. A higher number means that this run resumes an earlier run, which was lost. */
   readonly attempt: number;
   /**
    * Who sent the message. Turns that begin with their request have all `claims`; other turns only those in `keepClaims`.
@@ -104,7 +104,7 @@ export type Storable<Types, Name extends string, Value> = Types extends { readon
   ? Own
   : JsonLike<Value>;
 
-/** The argument of a setter. Its own type is named, so that a wrong value is compared with it. */
+/** The argument of a setter. It names the declared type, so that the compiler compares a wrong value with that type. */
 export type Given<Types, Name extends string, Value> = Types extends { readonly [K in Name]: infer Own } ? Own : Value;
 
 /** The stored values of an agent, with their types (`Types`). */
@@ -148,9 +148,9 @@ export interface TurnContext<Types = object> {
 
 /** How much of a conversation to read: the newest entries within both limits. No more is read from the store. */
 export interface HistoryOptions {
-  /** Most entries, the message of this turn included. Default 100. */
+  /** Maximum number of entries, including the message of this turn. Default 100. */
   readonly limit?: number;
-  /** Most bytes of stored JSON, the message of this turn not counted. Default 256 KiB. */
+  /** Maximum bytes of stored JSON, not counting the message of this turn. Default 256 KiB. */
   readonly bytes?: number;
 }
 
@@ -165,7 +165,7 @@ export interface HistoryEntry {
   readonly text: string;
   /** The content. Files and data have the form of messages: `raw` is base64 text. */
   readonly parts: readonly Part[];
-  /** The time of the entry, in milliseconds since the Unix epoch. For an artifact: when its first chunk was. */
+  /** The time of the entry, in milliseconds since the Unix epoch. For an artifact: the time of its first chunk. */
   readonly time: number;
   /** The task that it belongs to. Absent for direct replies and the messages that they answer. */
   readonly taskId?: string;

@@ -19,8 +19,8 @@ import {
  * - `shutdown`: this server stops. A resumable task continues elsewhere, any other task has failed.
  * - `storeFailed`: the yielded events could not be stored.
  * - `failed`: the agent threw, or yielded something invalid. The task has failed.
- * - `waits`: the turn waits, or its question is open, and its function is called again. `turn.step()` throws this in a `finally`, where a step
- *   no longer begins; the signal is not aborted with it.
+ * - `waits`: the turn waits, or its question is open, and its function will be called again. `turn.step()` throws this in a `finally`, where no step
+ *   begins anymore; the signal is not aborted.
  * - `over`: the turn had already ended when the signal was first read.
  */
 export type TurnAbortKind =
@@ -63,8 +63,8 @@ export interface TurnSignal extends AbortSignal {
 }
 
 /**
- * Thrown by an agent that cannot use the message, as `turn.data()` does. The client gets `InvalidParams` if the message has no task, and
- * else a question (INPUT_REQUIRED).
+ * Thrown by an agent that cannot use the message, and by `turn.data()`. The client gets `InvalidParams` if the message has no task, or else a
+ * question (INPUT_REQUIRED).
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export class MessageRefused extends A2AError {
   readonly ask: readonly Part[] | undefined;
 
   /**
-   * `fields`: the problems, for the client. Do not repeat values, which may be secrets. `ask`: a question, also for a message
+   * `fields`: the problems, for the client. Do not repeat values, which may be secrets. `ask`: a question, even for a message
    * without a task.
    */
   constructor(fields: readonly FieldViolation[], options: { readonly ask?: Content | undefined } = {}) {
@@ -113,8 +113,8 @@ export class DelegationFailed extends A2AError {
   /** The task of the other agent, if it created one. */
   readonly task: Task | undefined;
   /**
-   * Whether the other agent certainly did no work: unreachable, an error before any work, or rejected at once. Asking another agent is then
-   * safe.
+   * Whether the other agent certainly did no work: it was unreachable, failed before any work, or rejected the message immediately. It is then safe
+   * to ask another agent.
    */
   readonly untaken: boolean;
 
