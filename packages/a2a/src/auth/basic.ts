@@ -35,7 +35,7 @@ export type VerifyPassword = (
 ) => Promise<Principal | undefined> | Principal | undefined;
 
 /**
- * Authenticates callers by HTTP Basic (RFC 7617). Use it over TLS only, as the password is in every request. Pages of other origins
+ * Authenticates callers by HTTP Basic (RFC 7617). Use it over TLS only, because the password is in every request. Pages of other origins
  * cannot use it.
  *
  * @param users - The users by their names, with the hashes of their passwords; or a function that checks a password.
@@ -101,7 +101,7 @@ function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword 
   const known = new Map(Object.entries(users).map(([name, user]) => [name, knownUser(name, user)]));
   const iterations = [...known.values()].map(({ hash }) => hash.iterations);
   const nobody = nobodysHash(Math.max(...iterations, 1));
-  // Hashes may have different iterations, as after a raise of the default. Timing must not reveal which users exist or have old hashes.
+  // Hashes may have different iterations, for example after the default was raised. Timing must not reveal which users exist or have old hashes.
   const isPassword = passwordCheck(iterations);
   const digest = secretDigest();
   const turns = new Turns(
@@ -200,7 +200,7 @@ function passwordCheck(all: readonly number[]): (password: string, hash: Passwor
   const areEqual = all.every((one) => one === highest);
   return async (password, { iterations, salt, hash }) => {
     const derived = new Uint8Array(await derive(password, salt, iterations));
-    // Adds the iterations that the slowest hash needs more. At least one, so that there are always two derivations.
+    // Adds the iterations that this hash lacks compared to the slowest one. At least one, so that there are always two derivations.
     if (!areEqual) await derive(password, salt, highest - iterations + 1);
     // Compares all bytes, so that timing does not reveal how many match.
     return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] ?? 0)), 0) === 0;

@@ -33,8 +33,8 @@ export interface HostUserOptions {
 
 /**
  * Accepts callers that the surrounding web framework has authenticated, by Passport, a session, or a token that middleware has checked.
- * The option `principal` of `expressMount`, `fastifyMount`, `fetchMount` and `nodeListener` returns the caller of a request; headers do
- * not name it. If `principal` returns no caller, the answer is 401; if it throws, 500.
+ * The option `principal` of `expressMount`, `fastifyMount`, `fetchMount` and `nodeListener` returns the caller of a request; headers cannot name it.
+ * If `principal` returns no caller, the answer is 401; if it throws, 500.
  *
  * A browser sends a cookie with the requests of any page. So a request without a header of the scheme is rejected if the browser says
  * that the page is of another origin. `serve()` has no surrounding framework, and rejects this authenticator.

@@ -42,8 +42,8 @@ export interface Authenticator {
    */
   readonly needsMount?: boolean;
   /**
-   * Whether a request has credentials for it, valid or not, in its headers or its connection. With it, `anyOf()` and `allOf()` distinguish
-   * invalid credentials from missing ones. Absent: they call `authenticate`, and treat `Unauthenticated` as missing credentials.
+   * Whether a request has credentials for it, valid or not, in its headers or its connection. `anyOf()` and `allOf()` use it to distinguish invalid
+   * credentials from missing ones. Absent: they call `authenticate`, and treat `Unauthenticated` as missing credentials.
    */
   hasCredentials?(request: UniversalRequest): boolean;
   /** The challenges of its schemes (RFC 9110 §11.6.1), by the names of the schemes. Absent: only its errors have challenges. */
@@ -72,8 +72,8 @@ export interface AuthenticationPlace {
   /** The URL of this request for clients: the URL of the server with the path of the request. For proofs (RFC 9449 §4.3). */
   readonly url: string;
   /**
-   * Names of schemes that skills demand, or cards with their own requirements. `anyOf()` also checks credentials of these schemes if another
-   * one has already authenticated the caller. Absent: none.
+   * Names of schemes that skills demand, or cards with their own requirements. `anyOf()` also checks credentials of these schemes if another scheme
+   * has already authenticated the caller. Absent: none.
    */
   readonly demanded?: readonly string[];
 }
@@ -132,7 +132,7 @@ export type Access = "allow" | "deny" | "hide";
  * owners, whatever an authorizer allows.
  *
  * Only `"allow"` permits the call. For results other than `"allow"` and `"hide"`, the caller gets `PermissionDenied`. An authorizer may
- * throw an `A2AError` to say more; for any other error, the caller gets an `InternalError`.
+ * throw an `A2AError` with more details; for any other error, the caller gets an `InternalError`.
  *
  * @example
  * ```ts

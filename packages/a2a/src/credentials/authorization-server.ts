@@ -36,7 +36,7 @@ const maxRequestMs = 30_000;
 
 /**
  * A `fetch` for an authorization server over TLS, or on this machine if `home` is on this machine, too. An address from the user (`named`)
- * may be private, an address from a card must not.
+ * may be private, an address from a card must not be.
  */
 function serverFetch(home: string, named: boolean, { dialer, clock = systemClock }: OAuthOptions): GuardedFetch {
   const host = URL.canParse(home) ? new URL(home).hostname : "";

@@ -139,7 +139,7 @@ export class TokenProvider implements CredentialProvider {
     return this.#refuse(request, agent, agent.sent);
   }
 
-  /** Forgets a token. Returns whether another can be had. */
+  /** Forgets a token. Returns whether the provider may get another one. */
   async #refuse(request: SchemeRequest, agent: AgentState, token: string): Promise<boolean> {
     agent.refused = token;
     const server = await this.#find(request);
@@ -168,7 +168,7 @@ export class TokenProvider implements CredentialProvider {
     return made;
   }
 
-  /** The authorization server of an agent. A provider without an issuer is for the first server that a card names. */
+  /** The authorization server of an agent. A provider without an issuer is bound to the first server that a card names. */
   async #find(request: SchemeRequest): Promise<FoundServer | undefined> {
     const agent = this.#agentOf(request);
     const of = JSON.stringify(request.scheme);

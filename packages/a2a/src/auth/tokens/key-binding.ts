@@ -8,7 +8,7 @@ import { checkedAlgorithms, type DpopOptions } from "./options.ts";
 
 /* Tokens that are bound to a key of their caller: with DPoP (RFC 9449) or with a certificate (RFC 8705). */
 
-/** Checks that a caller has the key that its token is bound to. Throws a `WrongToken` if it has not. */
+/** Checks that a caller has the key that its token is bound to. Throws a `WrongToken` if it does not. */
 export type CheckBinding = (
   presented: PresentedToken,
   confirmation: Confirmation | undefined,

@@ -10,12 +10,12 @@ export type TokenClaims = Readonly<Record<string, unknown>>;
 export interface DpopOptions {
   /** The algorithms of proofs that are accepted. Default: all asymmetric ones. */
   readonly algorithms?: readonly string[];
-  /** Maximum age of a proof, in milliseconds. Because clocks differ, it may also be from the future by as much. Default 60 s. */
+  /** Maximum age of a proof, in milliseconds. Because clocks differ, it may also be that far in the future. Default 60 s. */
   readonly maxAge?: number;
   /**
    * Whether proofs need a nonce of this server (RFC 9449 §9), which prevents proofs made in advance. The nonce changes every five
-   * minutes, and each change costs a client one repeated request. A text is the secret of the nonces, which processes with the same
-   * callers must share. Default false.
+   * minutes, and each change costs a client one repeated request. A string is the secret of the nonces; processes with the same callers must share
+   * it. Default false.
    */
   readonly nonce?: boolean | string;
   /**
@@ -73,8 +73,8 @@ export interface TokenOptions {
   /** How far clocks may differ, in milliseconds. Default 30 s. */
   readonly tolerance?: number;
   /**
-   * How long a verified token is cached, in milliseconds, so that it is not verified for each message. A revoked token is accepted until
-   * then. An expired token never is. Default 5 min; 30 s for introspection.
+   * How long a verified token is cached, in milliseconds, so that it is not verified for each message. Until then a revoked token is still accepted,
+   * but never an expired one. Default 5 min; 30 s for introspection.
    */
   readonly remember?: number;
   /** Calls the authorization server. Default: `guardedFetch()`, which may call the host of the issuer, and public addresses. */
