@@ -10,7 +10,7 @@ export interface ClientBinding {
   readonly name: string;
   /** Versions that it speaks, as `Major.Minor`. The preferred version is the first. */
   readonly versions: readonly string[];
-  /** Says why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
+  /** Returns why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
   unusable?(url: string): string | undefined;
   /** The origin that receives the requests, if the URL of the interface is not an HTTP URL. */
   origin?(url: string, card: AgentCard): string | undefined;

@@ -195,7 +195,7 @@ interface Lasting {
   readonly services: Map<string | undefined, AgentService>;
 }
 
-/** Inserts the current services, and removes former bases. */
+/** Inserts the current services, and removes bases that no longer exist. */
 function refill(lasting: LastingServices, { claimed }: Pick<Table, "claimed">): void {
   for (const [key, { base, tenant, services }] of lasting) {
     services.clear();
@@ -256,7 +256,7 @@ function sameMounts(some: readonly ServiceMount[], others: readonly ServiceMount
   return some.length === others.length && some.every((mount, at) => mount === others[at]);
 }
 
-/** The route that a path is at or below, the longest first, and the path below it. */
+/** The longest route that a path is at or below, and the rest of the path. */
 function routeAt(routes: ReadonlyMap<string, HttpEndpoint>, path: string) {
   for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {
     const endpoint = routes.get(path.slice(0, end));
@@ -359,7 +359,7 @@ function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base:
   };
 }
 
-/** Answers requests by the any-path endpoint that claims them, and all others by `handle`. */
+/** Answers a request with the any-path endpoint that claims it, or else with `handle`. */
 export function beforeRouter(endpoints: readonly AnyPathEndpoint[], handle: UniversalHandler): UniversalHandler {
   const [only, ...more] = endpoints;
   if (only === undefined) return handle;

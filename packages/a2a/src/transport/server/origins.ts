@@ -30,7 +30,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
   );
   const pages = new Set(origins === "*" ? [] : origins);
   const isOurs = (host: string | undefined): boolean => host !== undefined && (isLoopback(host) || names.has(host));
-  // The last host name that was allowed: most requests name the same one.
+  // Caches the last allowed host name, because most requests name the same one.
   let known: string | undefined;
   return (request) => {
     const host = request.header("host");

@@ -188,7 +188,7 @@ export function writeDocument(value: unknown, headers: Headers): Promise<Documen
   return tagged(JSON.stringify(value), headers);
 }
 
-/** As `documentResponse`, for a serialized document. */
+/** Like `writeDocument`, for a serialized document. */
 export async function tagged(text: string, headers: Headers): Promise<Document> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   const etag = Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
