@@ -135,7 +135,7 @@ export function adaptClient(service: AgentService): AgentService {
       context: CallContext,
     ) {
       const reply = await service.stream(operation, request, context);
-      // With a cursor the card promises that the stream continues after it.
+      // With a cursor, the card promises that the stream continues after the cursor.
       if (!("id" in request) || context.after !== undefined) return reply;
       return { ...reply, batches: fromTheTask(reply.batches, () => taskOf(service, request.id, context)) };
     },
@@ -198,7 +198,7 @@ interface Rewritten {
   readonly ends: boolean;
 }
 
-/** The batches that `rewrite` returns. Not a generator: a reader that stops must end the source even while a read waits. */
+/** The batches that `rewrite` returns. Not a generator, because a reader that stops must end the source even while a read waits. */
 function rewritten(batches: Batches, rewrite: (batch: Batch) => Rewritten | Promise<Rewritten>): Batches {
   return {
     [Symbol.asyncIterator]() {

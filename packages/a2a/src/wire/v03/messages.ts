@@ -73,7 +73,7 @@ export function toFilePart(file: File03, metadata: JsonObject | undefined): Part
   return raw === undefined ? { url: uri ?? fileWithUri ?? "", ...more } : { raw, ...more };
 }
 
-/** Metadata of a data part whose `data` is `{ value }`: in 0.3 data is an object (§6.5.3). The official Python SDK uses the same name. */
+/** Metadata of a data part whose `data` is `{ value }`, because data in 0.3 is an object (§6.5.3). The official Python SDK uses the same name. */
 const wrappedData = "data_part_compat";
 
 export function toDataPart(data: JsonObject, metadata: JsonObject | undefined): Part {
