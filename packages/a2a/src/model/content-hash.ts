@@ -125,7 +125,7 @@ function hashOfBase64(raw: string): { readonly hash: string; readonly size: numb
   const hash = new ByteHash();
   for (let at = 0; at < raw.length; at += step) {
     const piece = raw.slice(at, at + step);
-    // A member of metadata can have the name too, and be anything.
+    // A member of metadata may have the same name, and any value.
     if (piece.length % 4 !== 0 || !base64.test(piece)) return { hash: jsonHash(raw), size: -1 };
     hash.add(fromBase64(piece));
   }
@@ -162,7 +162,7 @@ function digit(bits: number): number {
   return value < 10 ? 0x30 + value : 0x57 + value;
 }
 
-/** `Array.isArray` does not tell readonly arrays apart. */
+/** `Array.isArray` does not narrow readonly arrays. */
 function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
 }

@@ -231,7 +231,7 @@ function isPlainText({ text, mediaType: _, ...rest }: Part): boolean {
   return text !== undefined && Object.values(rest).every((value) => value === undefined);
 }
 
-/** Adds a part. With `mergeTextParts`, plain text after plain text of the same media type becomes one part with it. */
+/** Adds a part. With `mergeTextParts`, plain text is appended to preceding plain text of the same media type. */
 export function addPart(parts: Part[], part: Part, mergeTextParts: boolean): void {
   const last = mergeTextParts && parts.at(-1);
   const merges = last && last.mediaType === part.mediaType && isPlainText(last) && isPlainText(part);
@@ -239,12 +239,12 @@ export function addPart(parts: Part[], part: Part, mergeTextParts: boolean): voi
   else parts.push(part);
 }
 
-/** How much content there is: the characters of texts, and 1 for each other part. It does not depend on how texts are divided into parts. */
+/** The amount of content: the characters of texts, and 1 for each other part. It does not depend on how texts are divided into parts. */
 export function contentLength(parts: readonly Part[]): number {
   return parts.reduce((sum, { text }) => sum + (text?.length ?? 1), 0);
 }
 
-/** The content after the first `length` of it, as `contentLength` counts. A text in which it begins is cut. */
+/** The content after the first `length`, as `contentLength` counts it. Cuts a text if it begins inside that text. */
 export function contentAfter(parts: readonly Part[], length: number): readonly Part[] {
   let left = length;
   const at = parts.findIndex((part) => {
