@@ -82,7 +82,7 @@ function unsupported(missing: readonly string[]): A2AError {
   });
 }
 
-/** How a card declares an extension. The first one counts. */
+/** The declaration of an extension on a card; the first, if there are several. */
 export function declarationOf(uri: string, card: AgentCard): AgentExtension | undefined {
   return card.capabilities.extensions?.find((each) => each.uri === uri);
 }

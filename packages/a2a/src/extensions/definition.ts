@@ -33,7 +33,7 @@ const places: readonly MetadataPlace[] = [
 const kinds: readonly ExtensionKind[] = ["data", "profile", "method", "state"];
 const mediaTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/;
 const restPath = /^(?:\/(?:[\w\-.~!$&'()*+,;=:@%]+|\{\w+\}(?::\w+)?))+$/;
-/** The full name of a service, and the name of a method, as .proto files have them: gRPC reflection describes them so. */
+/** The full name of a service, and the name of a method, in the form of .proto files, because gRPC reflection describes them. */
 const grpcPath = /^\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*$/;
 
 const optional =
@@ -277,7 +277,7 @@ class Checker {
   }
 }
 
-/** Keys must be names of members, and each belongs to one field of its place. */
+/** Keys must be names of members, and no two fields of a place may share a key. */
 function keyProblems({ metadata }: ExtensionFields): Problems {
   return [...metadata].flatMap(([place, entries]) => {
     const owners = new Map<string, string>();
@@ -309,7 +309,7 @@ function isReservedName(name: string): boolean {
   return name === "" || name === "__proto__";
 }
 
-/** Whether a card can carry it. */
+/** Whether a card can contain the value. */
 function isJsonObject(value: unknown): boolean {
   try {
     return isObject(value) && JSON.stringify(value) !== undefined;

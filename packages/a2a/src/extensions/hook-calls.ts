@@ -3,7 +3,7 @@ import { A2AError } from "../model/index.ts";
 import type { AnyExtension } from "../protocol/index.ts";
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 
-/* How hooks run: the effect of a failing one, time limits, and logs. */
+/* Runs hooks: failures, time limits, and logs. */
 
 /** Whether failures of an extension are only logged, and never fail a call. */
 export function isHarmless({ kind }: AnyExtension): boolean {
@@ -53,7 +53,7 @@ export function copyFor<T extends object>(value: T): T {
   try {
     return structuredClone(value);
   } catch {
-    // The program's value is not JSON, and fails when it is stored or sent.
+    // The value is not JSON, so it fails later, when it is stored or sent.
     return value;
   }
 }

@@ -24,7 +24,7 @@ import {
 } from "../model/index.ts";
 
 /**
- * Where a method of an extension is on the wire. A client passes it as `outgoing.method` of the context of the call.
+ * The names and paths of an extension's method on the wire. A client passes them as `outgoing.method` of the context of the call.
  *
  * @param name - Its name in `methods`.
  */
@@ -35,7 +35,7 @@ export function methodRoute(
   return { name, jsonrpc, rest, grpc, idempotent };
 }
 
-/** A method with the extension that it is of. */
+/** A method, and the extension that defines it. */
 export interface OwnedMethod {
   /** The URI of the extension. */
   readonly uri: string;

@@ -150,7 +150,7 @@ export function checkEvent(reader: ExtensionReader, event: AppendedEvent, logger
   }
 }
 
-/** Whether an event has the parts that it must have. Another one fails when it becomes a record, with a better error. */
+/** Whether an event has the parts that it must have. Any other event fails later, when it becomes a record, with a better error. */
 function isWhole(event: AppendedEvent): boolean {
   const { message, artifact }: Readonly<Record<string, unknown>> = { ...event };
   return [message, artifact].every((each) => {
@@ -173,7 +173,7 @@ export function eventOf(returned: unknown, member: string): object {
 /** A change of a row of an extension, under the extension's URI. */
 type RowChange = {
   readonly feature: string;
-  /** The expected row: the change fails if the stored row differs. Absent: however it is. */
+  /** The expected row: the change fails if the stored row differs. Absent: the stored row does not matter. */
   readonly if?: Pick<ExtensionRow, "value" | "due"> | null;
 } & (
   | { readonly op: "set"; readonly key: string; readonly value: string; readonly due?: number }

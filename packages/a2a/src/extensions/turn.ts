@@ -94,7 +94,7 @@ export class ExtensionsOfTurn {
     return metadata;
   }
 
-  /** Tells the extensions of a delegation. `undefined` if no extension has `onDelegate`. */
+  /** Notifies the extensions of a delegation. `undefined` if no extension has `onDelegate`. */
   delegating(call: DelegatingCall): DelegationWatch | undefined {
     const watches = this.#begun.flatMap(({ extension }) => {
       if (this.#left.has(extension.uri)) return [];
