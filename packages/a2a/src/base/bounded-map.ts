@@ -54,7 +54,7 @@ export class BoundedMap<Value> {
 
   /** Drops the keys that begin with this text. */
   drop(prefix: string): void {
-    // Their bytes count until the next turn.
+    // Their bytes still count until the next `#turn()`.
     for (const map of [this.#young, this.#old]) {
       for (const key of map.keys()) if (key.startsWith(prefix)) map.delete(key);
     }

@@ -8,13 +8,13 @@ export function isLoopback(host: string): boolean {
   return loopback.test(host);
 }
 
-/** A path without its query, which may have an API key: logs have paths only. */
+/** A path without its query, which may contain an API key. Logs contain only paths. */
 export function withoutQuery(path: string): string {
   const mark = path.indexOf("?");
   return mark < 0 ? path : path.slice(0, mark);
 }
 
-/** A URL without the slashes at its end. No pattern, because `/\/+$/` is quadratic in a long run of slashes. */
+/** A URL without the slashes at its end. Not a regular expression, because `/\/+$/` is quadratic in a long run of slashes. */
 export function withoutSlashes(url: string): string {
   let end = url.length;
   while (url[end - 1] === "/") end--;

@@ -16,7 +16,7 @@ export function notJson(value: unknown): string | undefined {
   return fault && `${fault[0]}${fault[1]}`;
 }
 
-/** JSON, or a circle. */
+/** Too deeply nested: either JSON, or circular. */
 const tooDeep: Fault = ["", ""];
 
 function faultIn(value: unknown, depth: number): Fault | undefined {
