@@ -42,8 +42,8 @@ export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clo
 }
 
 /**
- * Why a URL must not be called; `undefined`: it may be called. For a URL that is called later: `guardedFetch` checks it again then. Accepts
- * a name without an address, because it may get one later.
+ * Why a URL must not be called; `undefined`: it may be called. Use it for a URL that is called later; `guardedFetch` then checks it again. Accepts a
+ * name without an address, because it may get one later.
  *
  * @param text - The URL.
  * @param policy - Which addresses may be called. `timeout` limits the resolution of the name.

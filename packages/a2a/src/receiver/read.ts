@@ -6,7 +6,7 @@ import type { WebhookReceiverOptions } from "./port.ts";
 
 /** The two forms of bodies, and the versions that have them. */
 export interface BodyForms {
-  /** A StreamResponse, as since 1.0 (§4.3.3). */
+  /** A StreamResponse, as in 1.0 and later (§4.3.3). */
   readonly streamResponse: Codec;
   /** An object with a discriminator `kind`, most often a task, as in 0.3. */
   readonly kind: Codec;

@@ -185,7 +185,7 @@ function tokenCheck({ authentication }: TrustToken, field: string, { hasToken }:
 /** Longest id of a sender that is not verified. */
 const maxId = 256;
 
-/** The name of a scheme has no case (RFC 9110 §11.1). */
+/** Scheme names are case-insensitive (RFC 9110 §11.1). */
 function sameCase(authorization: string): string {
   return authorization.replace(/^[\w-]+/, (scheme) => scheme.toLowerCase());
 }

@@ -248,7 +248,7 @@ function kindHint(kind: Field["kind"], format: JsonValue | undefined): string {
   return kind === "boolean" ? "yes or no" : kind === "integer" ? "whole number" : kind;
 }
 
-/** Schema libraries limit every integer to the safe ones, which is not a hint. */
+/** Omits the bounds of safe integers, which schema libraries set for every integer. */
 function boundHint(what: string, bound: JsonValue | undefined): string {
   return typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER ? `${what} ${bound}` : "";
 }

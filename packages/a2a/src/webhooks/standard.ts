@@ -9,7 +9,7 @@ import { webhookHeaders } from "./names.ts";
 export interface WebhookKey {
   /** The form of its signatures. */
   readonly form: "v1" | "v1a";
-  /** For `v1` it signs and verifies; for `v1a` it does either. */
+  /** A `v1` key signs and verifies; a `v1a` key does one or the other. */
   readonly key: WebKey;
 }
 
