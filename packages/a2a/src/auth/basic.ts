@@ -140,7 +140,7 @@ function knownUser(name: string, user: BasicUser): KnownUser {
 
 /* Hashes of passwords: PBKDF2 with HMAC-SHA-256 (RFC 8018 §5.2), the only password hash of WebCrypto. */
 
-/** How a password is hashed. */
+/** Options of `hashPassword()`. */
 export interface PasswordHashOptions {
   /** Number of iterations. More cost more time, for the server and for attackers. Default 600,000. */
   readonly iterations?: number;
@@ -159,7 +159,7 @@ interface PasswordHash {
 /**
  * The hash of a password, for `basic()`: `pbkdf2-sha256$`, the iterations, the salt and the hash. Takes a fraction of a second.
  *
- * @throws A2AError `InvalidParams` if there is no password.
+ * @throws A2AError `InvalidParams` if the password is missing.
  *
  * @example
  * ```ts

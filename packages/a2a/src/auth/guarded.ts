@@ -24,7 +24,7 @@ interface Guard {
   /** Whether the card has the authenticator's own requirements, which every accepted caller satisfies. */
   readonly byAuthenticator: boolean;
   readonly authenticator: Authenticator;
-  /** Where the caller authenticates. `resources` has the URLs of the agent and the server. */
+  /** The URLs and schemes for authentication. `resources` has the URLs of the agent and the server. */
   readonly place: AuthenticationPlace;
   readonly skillOf: SkillOf;
 }

@@ -60,7 +60,7 @@ export interface ChallengeProblem {
   readonly scope?: string;
 }
 
-/** Where a caller authenticates. */
+/** The URLs and schemes for the authentication of a caller. */
 export interface AuthenticationPlace {
   /**
    * URLs that a token may have as its audience: the URLs of the agents that the request may be for, and of the server. Some

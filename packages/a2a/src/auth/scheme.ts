@@ -108,7 +108,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
   };
 }
 
-/** Where the credentials of a scheme are in a request. `undefined`: the credentials are certificates, which cannot be guessed. */
+/** The place of a scheme's credentials in a request. `undefined`: the credentials are certificates, which cannot be guessed. */
 function sourceOf({ apiKeySecurityScheme: key, mtlsSecurityScheme }: SecurityScheme): string | undefined {
   if (mtlsSecurityScheme !== undefined) return undefined;
   return key === undefined ? "authorization" : `${key.location} ${key.name.toLowerCase()}`;

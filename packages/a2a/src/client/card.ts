@@ -44,7 +44,7 @@ export interface CardSource {
   /** Makes the cache key from the card's URL, the request headers and the redirect mode. Absent: the key is the URL. */
   readonly keyOf: CardKey | undefined;
   readonly version: string;
-  /** Largest card in bytes. */
+  /** Maximum size of a card in bytes. */
   readonly maxBytes: number;
   decode(value: unknown): AgentCard;
   /** Notified of each request for a card. */

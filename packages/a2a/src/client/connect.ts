@@ -74,23 +74,23 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   readonly observer?: Observer;
   /** Aborts `connect()` itself. It has no effect on calls. Default: none. */
   readonly signal?: AbortSignal;
-  /** Longest wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. Default 60 s. */
+  /** Maximum wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. Default 60 s. */
   readonly connectTimeout?: number | false;
-  /** Longest pause within a response, in milliseconds. After a longer pause, a stream is reconnected. Default 2 minutes. */
+  /** Maximum pause within a response, in milliseconds. After a longer pause, a stream is reconnected. Default 2 minutes. */
   readonly idleTimeout?: number | false;
   /** Maximum duration of a call, and of `connect()`, in milliseconds. Default: no limit. */
   readonly timeout?: number | false;
-  /** Largest response in bytes. Default 64 MiB. */
+  /** Maximum size of a response in bytes. Default 64 MiB. */
   readonly maxResponseBytes?: number;
-  /** Largest event of a stream in bytes. Default 64 MiB. */
+  /** Maximum size of a stream's event in bytes. Default 64 MiB. */
   readonly maxEventBytes?: number;
-  /** Largest card in bytes. Default 1 MiB. Only the first 100 interfaces of a card are read. */
+  /** Maximum size of a card in bytes. Default 1 MiB. Only the first 100 interfaces of a card are read. */
   readonly maxCardBytes?: number;
   /**
-   * How calls that are safe to repeat, and `connect()` itself, are retried. `false`: never. Default: for 30 s, with delays from 0.2 s to 5 s.
+   * Retries of `connect()` itself, and of calls that are safe to repeat. `false`: none. Default: for 30 s, with delays from 0.2 s to 5 s.
    */
   readonly retry?: Partial<RetryPolicy> | false;
-  /** How a broken stream is reconnected. `false`: never. Default: for 2 minutes without a new event, with delays from 0.25 s to 10 s. */
+  /** Reconnections of a broken stream. `false`: none. Default: for 2 minutes without a new event, with delays from 0.25 s to 10 s. */
   readonly reconnect?: Partial<RetryPolicy> | false;
   /** Logs retries, reconnections, and interfaces that do not answer. Default: no log. */
   readonly logger?: Logger;

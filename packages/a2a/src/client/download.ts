@@ -17,7 +17,7 @@ import { filesOf, Splitter, stepsOf, type Step } from "./downloaded-file.ts";
 import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import type { EventStream } from "./stream.ts";
 
-/** What to download: a received artifact, or one or all artifacts of a task or of a stream. */
+/** The content to download: a received artifact, or one or all artifacts of a task or of a stream. */
 export type Downloadable =
   | Artifact
   | {

@@ -22,7 +22,7 @@ export interface ClientParts {
   readonly clock: Clock;
   /** Makes the ids of messages. */
   readonly ids: Ids;
-  /** Longest call in milliseconds. `false`: no limit. */
+  /** Maximum duration of a call in milliseconds. `false`: no limit. */
   readonly timeout: number | false;
   /** URIs of extensions that every call requests. */
   readonly extensions: readonly string[];

@@ -26,7 +26,7 @@ export interface WithExtensions<E extends AnyExtension> {
    * The extension's values in this object, or the result of the extension's `onEvent` if it has one.
    *
    * @returns `undefined` if the server did not activate the extension in this call. If the server does not report activated
-   * extensions, those of kind `data` count as active.
+   * extensions, the requested ones of kind `data` count as active.
    */
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }

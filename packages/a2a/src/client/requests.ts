@@ -40,7 +40,7 @@ export type SendInput = Content | MessageInit | SendInit;
 export interface SendInit extends Omit<SendMessageRequest, "message" | "tenant" | "configuration"> {
   /** The message. */
   readonly message: Content | MessageInit;
-  /** How the agent answers: accepted media types, history length, webhook, immediate return. */
+  /** Options for the answer: accepted media types, history length, webhook, immediate return. */
   readonly configuration?: SendMessageConfiguration | SendMessageConfigurationDraft;
 }
 

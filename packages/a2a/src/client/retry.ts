@@ -12,7 +12,7 @@ import {
 } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
 
-/** When a client retries, how long it waits, and the text of its error when it gives up. */
+/** Decides when a client retries, how long it waits, and the text of its error when it gives up. */
 
 /** How long and how often a client retries. The delay doubles with each attempt; half of it is random. */
 export interface RetryPolicy {
@@ -43,9 +43,9 @@ interface RetryDeps {
 
 /** Options of `resilient()`. */
 export interface ResilientOptions extends RetryDeps {
-  /** How calls are retried. */
+  /** Retries of calls. */
   readonly calls: RetryPolicy;
-  /** How streams are reconnected. */
+  /** Reconnections of streams. */
   readonly streams: RetryPolicy;
   /** Whether the server continues a subscription after `Last-Event-ID` (`resumeExtension`). */
   readonly canReplay: boolean;
@@ -67,7 +67,7 @@ export class Backoff {
   readonly #policy: RetryPolicy;
   readonly #operation: ObservedRetry["operation"];
   #attempt = 0;
-  /** When the first of the failures happened. */
+  /** Time of the first failure. */
   #since = 0;
   #last: A2AError | undefined;
 

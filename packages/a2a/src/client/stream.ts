@@ -41,7 +41,7 @@ export class EventStream<E extends AnyExtension = never>
   /** Events that arrived together. Events from index `#at` on are unread. */
   #batch: readonly StreamItem[] = [];
   #at = 0;
-  /** How many reads wait, and the last of them. */
+  /** The number of pending reads, and the last of them. */
   #waiting = 0;
   #last: Promise<Result<E>> | undefined;
   readonly #readText: typeof readText | undefined;
@@ -76,7 +76,7 @@ export class EventStream<E extends AnyExtension = never>
     return this.#seq;
   }
 
-  /** How many events have arrived and are unread. */
+  /** Number of events that have arrived and are unread. */
   get buffered(): number {
     return this.#batch.length - this.#at;
   }

@@ -175,7 +175,7 @@ class TaskWatcher {
   }
 }
 
-/** Replaces equal members of `next` by those of `before`, so that unchanged objects keep their identity. */
+/** Replaces members of `next` with equal ones of `before`, so that unchanged objects keep their identity. */
 function shared<T>(before: T, next: T): T {
   if (before === next || !isNode(before) || !isNode(next) || next instanceof Error) return next;
   const entries = Object.entries(next).map(

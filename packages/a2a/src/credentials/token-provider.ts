@@ -34,7 +34,7 @@ import {
 import { isBearer } from "./simple.ts";
 import { aborted, follow } from "../transport/client/signals.ts";
 
-/** How a provider gets its first tokens. Providers share everything else. */
+/** The way in which a provider gets its first tokens. Providers share everything else. */
 interface Grant {
   /** The card's flows that it supports. */
   readonly flows: readonly ("authorizationCode" | "clientCredentials" | "deviceCode")[];
@@ -311,7 +311,7 @@ function covers({ scopes: has }: StoredTokens, scopes: readonly string[]): boole
   return scopes.every((scope) => has.includes(scope));
 }
 
-/** Renews tokens with a refresh token (RFC 6749 §6); `undefined` if that is no longer valid. */
+/** Renews tokens with a refresh token (RFC 6749 §6); `undefined` if the refresh token is no longer valid. */
 async function refresh(call: GrantCall, token: string): Promise<TokenEndpointResponse | undefined> {
   const { oauth, server, resource } = call;
   const at = server.refreshUrl ? { ...serverOf(call), token_endpoint: server.refreshUrl } : serverOf(call);

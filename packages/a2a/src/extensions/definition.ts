@@ -378,7 +378,7 @@ export function cycleIn(extensions: readonly AnyExtension[]): readonly string[] 
   return undefined;
 }
 
-/** Longest URI of an extension, in bytes. A request's header must fit several. */
+/** Maximum length of an extension's URI, in bytes. A request's header must fit several. */
 const maxUriBytes = 2048;
 /** An absolute URI (RFC 3986), in a form that fits into a list of URIs in a header: without commas and spaces. */
 const absoluteUri = /^[a-z][a-z\d+.-]*:(?:[\w\-.~:/?#[\]@!$&'()*+;=]|%[\da-f]{2})+$/i;

@@ -17,9 +17,9 @@ export interface ExtensionErrorDefinition {
   readonly jsonrpc: number;
   /** The protocol error for code that does not know the extension: `error.code` on both sides. */
   readonly code: WireErrorCode;
-  /** Its HTTP status over REST, from 400 to 599. Default: that of `code`. */
+  /** Its HTTP status over REST, from 400 to 599. Default: the status of `code`. */
   readonly http?: number;
-  /** Its status over gRPC, such as `NOT_FOUND`. Default: that of `code`. */
+  /** Its status over gRPC, such as `NOT_FOUND`. Default: the status of `code`. */
   readonly grpc?: string;
   /** Default message, which the client may read. The throwing code can replace it. */
   readonly message: string;

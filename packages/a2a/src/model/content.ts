@@ -185,7 +185,7 @@ export function isDataPart(part: Part): part is DataPart {
 
 /**
  * The text parts of a message or an artifact as one text. Parts of a message are paragraphs and joined by line breaks. Parts
- * of an artifact are joined without a separator, because they are chunks of one text. Other parts are left out.
+ * of an artifact are joined without a separator, because they are chunks of one text. Other parts are omitted.
  *
  * @example
  * ```ts

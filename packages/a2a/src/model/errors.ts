@@ -48,7 +48,7 @@ function outside(jsonrpc: number, http: number, message: string): ErrorRow {
 }
 
 /**
- * How each code is sent: its JSON-RPC code, its HTTP status and its default message (A2A 1.0 §5.4).
+ * The JSON-RPC code, the HTTP status and the default message of each code (A2A 1.0 §5.4).
  * docs/errors.md is generated from the comments of the codes: what happened, then the cure. Links are relative to docs/.
  */
 export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
@@ -273,7 +273,7 @@ export interface FieldViolation {
   readonly description: string;
 }
 
-/** How an error is sent, if it differs from the default of its code. */
+/** Wire codes of an error that differ from the defaults of its code. */
 export interface SentAs {
   /** Code of JSON-RPC. */
   readonly jsonrpc?: number;

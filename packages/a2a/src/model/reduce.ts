@@ -36,7 +36,7 @@ export interface ApplyOptions {
   readonly keep?: boolean;
 }
 
-/** How much of a task a snapshot contains. */
+/** The parts of a task that a snapshot contains. */
 export interface SnapshotOptions {
   /** Number of the newest messages (A2A 1.0 §3.2.4). 0: no `history`. Default: all. */
   readonly history?: number;
@@ -44,7 +44,7 @@ export interface SnapshotOptions {
   readonly artifacts?: boolean;
 }
 
-/** How a fold builds a task. */
+/** Options for building a task. */
 export interface FoldOptions {
   /** Whether adjacent text parts of an artifact with the same media type and nothing else become one part. Default false. */
   readonly mergeTextParts?: boolean;

@@ -9,7 +9,7 @@ import type { FieldViolation } from "./errors.ts";
 export const maxViolations = 32;
 
 /**
- * How strict a check is, and whether it changes the value.
+ * The strictness of a check, and whether it changes the value.
  *
  * - `request`: strict. Changes the value in place and drops unknown members.
  * - `copy`: equally strict, but returns a new value. It shares free JSON (`metadata`, `data`) with the old one.
@@ -126,7 +126,7 @@ export const filled: Schema<string> = (value, state) =>
 /** Text where empty means absent, as in protobuf. */
 export const blank: Schema<string> = (value, state) => (value === "" ? undefined : string(value, state));
 
-/** Longest identifier of a request, in characters. Identifiers become keys of stores and indexes. */
+/** Maximum length of an identifier in a request, in characters. Identifiers become keys of stores and indexes. */
 const maxIdLength = 1024;
 const unfit = /\0|[\uD800-\uDFFF]/u;
 

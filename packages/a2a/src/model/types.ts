@@ -191,7 +191,7 @@ export type StreamResponse =
       readonly statusUpdate?: never;
     };
 
-/** How a server authenticates to a webhook (A2A 1.0 §4.3.2). */
+/** The server's authentication at a webhook (A2A 1.0 §4.3.2). */
 export interface AuthenticationInfo {
   /** HTTP authentication scheme, such as `Bearer`. Upper and lower case do not matter. */
   readonly scheme: string;
@@ -211,7 +211,7 @@ export interface TaskPushNotificationConfig {
   readonly url: string;
   /** A secret of the receiver. The server sends it with each event, so that the receiver can verify the sender. */
   readonly token?: string;
-  /** How the server authenticates to the receiver. */
+  /** The server's authentication at the receiver. */
   readonly authentication?: AuthenticationInfo;
 }
 
@@ -230,7 +230,7 @@ export type SendMessageResponse =
       readonly task?: never;
     };
 
-/** How a message is to be answered (A2A 1.0 §3.2.2). */
+/** Options for the answer to a message (A2A 1.0 §3.2.2). */
 export interface SendMessageConfiguration {
   /** Media types that the client can read. Default: any. */
   readonly acceptedOutputModes?: readonly string[];

@@ -52,9 +52,9 @@ export interface NetPolicy {
   readonly allowLoopback?: boolean;
   /** Host names or addresses, with or without a port (`host:8080`), that may be called whatever they resolve to. Default: none. */
   readonly allow?: readonly string[];
-  /** Largest response in bytes. Default 10 MiB. */
+  /** Maximum size of a response in bytes. Default 10 MiB. */
   readonly maxBytes?: number;
-  /** Longest call, the body included, in milliseconds. Default 10 s. */
+  /** Maximum duration of a call, including its body, in milliseconds. Default 10 s. */
   readonly timeout?: number;
 }
 

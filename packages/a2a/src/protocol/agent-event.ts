@@ -7,7 +7,7 @@ export type AgentEvent =
   | StatusEvent
   | ArtifactEvent
   | {
-      /** An answer. As the first event it is a direct reply, and there is no task. Later it completes the task. */
+      /** An answer. As the first event, it is a direct reply without a task. Later it completes the task. */
       readonly kind: "reply";
       /** The answer. */
       readonly message: AgentMessage;
@@ -176,7 +176,7 @@ export interface WriterOptions<Metadata extends JsonObjectLike<Metadata> = JsonO
   readonly mediaType?: string;
   /** Maximum characters of a chunk, which is sent when it is full. Default 4096. */
   readonly maxChars?: number;
-  /** Longest time in milliseconds that text waits for a chunk to fill. Default 50. */
+  /** Maximum time in milliseconds that text waits for its chunk to fill. Default 50. */
   readonly maxDelay?: number;
 }
 

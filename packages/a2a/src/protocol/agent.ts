@@ -21,7 +21,7 @@ export interface AgentDescription {
   readonly version: string;
   /** The skills of the agent. May be empty. */
   readonly skills: readonly AgentSkill[];
-  /** Who offers it. */
+  /** The organization that offers it. */
   readonly provider?: AgentProvider;
   /** Address of its documentation. */
   readonly documentationUrl?: string;
@@ -45,7 +45,7 @@ export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotificati
   readonly pushNotifications?: false;
 }
 
-/** How an agent is run. */
+/** Settings for running an agent. */
 export interface AgentBehaviour {
   /** Whether it may answer with a direct reply, without a task. A task is then only created with the agent's first event. Default true. */
   readonly mayReplyDirectly?: boolean;

@@ -91,7 +91,7 @@ export function safeAudit(audit: Audit, logger: Logger): Audit {
   };
 }
 
-/** Who and what an audit record is about. */
+/** The caller and the task of an audit record. */
 interface AuditSubject {
   /** The caller. Absent: it is not known. */
   readonly principal?: Pick<Principal, "subject" | "organization"> | undefined;

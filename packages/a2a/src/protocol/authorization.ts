@@ -9,7 +9,7 @@ export const authorizationMember = "urn:parley:extension:in-task-authorization:v
 
 /** Options of every authorization request. */
 interface AnyAuthorizationInit {
-  /** What is requested and why, for a person: shown in the status message and on the page of the link. At most 2000 characters. */
+  /** The request and its reason, for a person: shown in the status message and on the page of the link. At most 2000 characters. */
   readonly reason: string;
   /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. It also ends with the turn. */
   readonly lifetime?: number;

@@ -4,7 +4,7 @@ import type { Clock } from "../base/index.ts";
 /** Requests below this size in bytes pass while large ones wait, until the budget is exceeded by half. */
 const small = 64 << 10;
 const smallShare = 1.5;
-/** How long a request waits for room, in milliseconds, and how many may wait at the same time. */
+/** How long a request waits for room, in milliseconds, and how many requests may wait at the same time. */
 const waitTimeout = 10_000;
 const maxWaiting = 100;
 /** A reader counts as slow if it has not taken the next piece of an answer for this long, in milliseconds. */
@@ -37,19 +37,19 @@ export class ByteBudget {
   #waiting: Waiting[] = [];
   readonly #readers = new Set<Reader>();
 
-  /** `total`: the limit in bytes. `refusal`: message of the error when there is no room. */
+  /** `total`: the limit in bytes. `refusal`: message of the error if there is not enough room. */
   constructor(total: number, clock: Clock, refusal = "The server is busy with other large tasks") {
     this.#total = total;
     this.#clock = clock;
     this.#refusal = refusal;
   }
 
-  /** How many bytes are taken. */
+  /** Number of taken bytes. */
   get used(): number {
     return this.#used;
   }
 
-  /** How many requests wait for room. */
+  /** Number of requests that wait for room. */
   get waiting(): number {
     return this.#waiting.length;
   }

@@ -22,13 +22,13 @@ import type { DelegationFailed } from "./turn-errors.ts";
 export interface DelegateCallOptions {
   /** Ends the call when it is aborted. */
   readonly signal?: AbortSignal;
-  /** Longest call in milliseconds. `false`: no limit. */
+  /** Maximum duration of a call in milliseconds. `false`: no limit. */
   readonly timeout?: number | false;
   /** W3C `traceparent` to send. */
   readonly trace?: string;
   /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
-  /** For a subscription: continue after the event of this number, if the agent's card promises it. */
+  /** For a subscription: continue after the event with this number, if the agent's card promises it. */
   readonly after?: number;
 }
 

@@ -22,7 +22,7 @@ export type AcceptedInput = Pick<SendMessageRequest, "message" | "metadata">;
 
 /** Facts about a call, for hooks and methods. */
 interface CallFacts {
-  /** Who calls. */
+  /** The caller. */
   readonly principal: Principal;
   /** URIs of all extensions that are active in the call. */
   readonly extensions: readonly string[];
@@ -81,7 +81,7 @@ export interface ExtensionTurn
   readonly started: unknown;
 }
 
-/** How a turn ended. */
+/** The end of a turn. */
 export interface TurnEnd {
   /** The agent's error. */
   readonly error?: unknown;
@@ -148,7 +148,7 @@ export interface TaskTextQuery {
   readonly status?: TaskState;
   /** Maximum number of tasks. */
   readonly limit: number;
-  /** How many tasks to skip: the tasks of previous pages. Default 0. */
+  /** Number of tasks to skip: the tasks of previous pages. Default 0. */
   readonly skip?: number;
 }
 

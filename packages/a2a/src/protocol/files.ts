@@ -78,7 +78,7 @@ export interface FilesOptions {
 
 /** The sender of a message with large files, and the message's size if known. */
 export interface FileSender {
-  /** Who owns the files. */
+  /** The owner of the files. */
   readonly principal: Principal;
   /** The IP address of the client, which distinguishes anonymous callers. */
   readonly address: string | undefined;

@@ -154,7 +154,7 @@ export interface BodyPlace {
 /** Size in bytes up to which a body needs no room in the budget before it is read. */
 export const smallBody: number = 64 * 1024;
 
-/** Used if there is no budget. */
+/** Used without a budget. */
 const anyPlace: BodyPlace = {
   came() {},
   hold: () => true,
@@ -254,7 +254,7 @@ export class GrowingBytes {
     this.#most = most;
   }
 
-  /** How many bytes have arrived. */
+  /** Number of bytes that have arrived. */
   get length(): number {
     return this.#length;
   }

@@ -26,7 +26,7 @@ import {
  */
 export type Interceptor = (next: AgentService, target?: CallTarget) => AgentService;
 
-/** At a client: the agent that its requests go to. */
+/** At a client: the agent that receives its requests. */
 export interface CallTarget {
   /** The card that the client uses. */
   readonly card: AgentCard;

@@ -146,7 +146,7 @@ export interface StoreGauges {
   readonly suspendedTasks: number;
 }
 
-/** How an attempt to deliver an event ended. */
+/** Result of an attempt to deliver an event. */
 export interface DeliveryResult {
   /** The HTTP status of the answer. Absent: there was none. */
   readonly status?: number;
@@ -160,7 +160,7 @@ export interface ObservedCall extends CallFacts {
   readonly operation: OperationName;
   /** The id of the agent (`AgentMount.id`). */
   readonly agent: string;
-  /** Who calls. */
+  /** The caller. */
   readonly principal: Principal;
   /** Protocol version, `Major.Minor`. */
   readonly version: string;
@@ -192,13 +192,13 @@ export interface ObservedTurn {
   readonly card: ObservedAgent;
   /** The message that the turn answers. */
   readonly message: Message;
-  /** Who sent it. */
+  /** The sender of the message. */
   readonly principal: Principal;
 }
 
 /** A transaction of the store. */
 export interface ObservedCommit {
-  /** How many items it has, each for one task or conversation. */
+  /** Number of its items, each for one task or conversation. */
   readonly items: number;
 }
 
@@ -208,7 +208,7 @@ export interface ObservedAppend {
   readonly agent: string;
   /** The task. */
   readonly taskId: string;
-  /** How many records there were. */
+  /** Number of the records. */
   readonly records: number;
   /** Number of the last of them in the log of the task, from 1. */
   readonly seq: number;
@@ -240,7 +240,7 @@ export interface ObservedRetry {
   readonly operation: OperationName | "AgentCard";
   /** The task of a stream that is reconnected. */
   readonly taskId?: string;
-  /** How many attempts in a row have failed. */
+  /** Number of consecutive failed attempts. */
   readonly attempt: number;
   /** Time since the first failure, in milliseconds. */
   readonly elapsed: number;

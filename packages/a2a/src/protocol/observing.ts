@@ -77,7 +77,7 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
   });
 }
 
-/** How many different errors of an observer are logged. */
+/** Maximum number of different errors of an observer that are logged. */
 const maxErrors = 20;
 
 const toldBy = new WeakMap<Observer, Set<string>>();

@@ -109,7 +109,7 @@ export const anonymous: Principal = { subject: "anonymous" };
 
 /** The context of a call, in addition to its request. */
 export interface CallContext {
-  /** Who calls. */
+  /** The caller. */
   readonly principal: Principal;
   /** Protocol version of the call, `Major.Minor`. */
   readonly version: string;
@@ -130,11 +130,11 @@ export interface CallContext {
   readonly headers?: HeaderReader;
   /** At a server: IP address of the caller, if the host knows it. */
   readonly address?: string | undefined;
-  /** At a server: the authorizer hides the task and the context, so they look nonexistent. Interceptors must keep this member. */
+  /** At a server: the authorizer hides the task and the context, so they appear not to exist. Interceptors must keep this member. */
   readonly hidden?: true;
   /** At a server: the binding writes the files of `Reply.inline` into its answer piece by piece. */
   readonly streamsFiles?: true;
-  /** At a server: the large files of the message, stored while it was read. An interceptor that creates a context must pass them on. */
+  /** At a server: the large files of the message, stored while it was read. An interceptor that creates a context must copy this member. */
   readonly incoming?: IncomingFilesByUrl | undefined;
   /** At a client: how the request is sent. */
   readonly outgoing?: Outgoing;
@@ -146,9 +146,9 @@ export interface Outgoing {
   readonly method?: MethodRoute;
   /** Further headers of the request, or service parameters of another binding (A2A 1.0 §3.2.6). */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Longest wait for the headers of the response, in milliseconds. `false`: no limit. */
+  /** Maximum wait for the headers of the response, in milliseconds. `false`: no limit. */
   readonly connectTimeout?: number | false;
-  /** Longest pause within the response, in milliseconds. Keep-alive comments count as data. `false`: no limit. */
+  /** Maximum pause within the response, in milliseconds. Keep-alive comments count as data. `false`: no limit. */
   readonly idleTimeout?: number | false;
 }
 

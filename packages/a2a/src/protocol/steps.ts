@@ -94,7 +94,7 @@ export interface StepRetry {
 
 /** Options of `turn.step()`. */
 export interface StepOptions {
-  /** How long the result is remembered: for this `turn`, or for all later turns of the `task`. Default `turn`. */
+  /** How long the stored result applies: in this `turn`, or in all later turns of the `task` too. Default `turn`. */
   readonly scope?: "turn" | "task";
   /** Calls the function again when it throws. The process waits in between. Default: it is called once, and its error is thrown. */
   readonly retry?: StepRetry;
@@ -150,7 +150,7 @@ export const stepBounds: StepBounds = { name: 256, result: 256 << 10, results: 1
 
 /** An event that no turn has taken yet. */
 export interface WaitingEvent {
-  /** Its row. */
+  /** The key of its row. */
   readonly key: string;
   /** Its data. */
   readonly data: JsonValue;
@@ -166,7 +166,7 @@ export interface TurnMemory {
   readonly leaving: boolean;
   /** The result of a step as JSON text, empty if it has none; `undefined`: the step is not done. */
   find(scope: "turn" | "task", name: string): string | undefined;
-  /** How many bytes the result of a step may take. */
+  /** Maximum bytes of the result of a step. */
   room(name: string): number;
   /** An idempotency key. */
   keyOf(scope: "turn" | "task", name: string): Promise<string>;

@@ -146,7 +146,7 @@ export interface TurnContext<Types = object> {
   setState<Value extends Storable<Types, "context", Value>>(value: Given<Types, "context", Value> | undefined): void;
 }
 
-/** How much of a conversation to read: the newest entries within both limits. No more is read from the store. */
+/** The part of a conversation to read: the newest entries within both limits. Nothing else is read from the store. */
 export interface HistoryOptions {
   /** Maximum number of entries, including the message of this turn. Default 100. */
   readonly limit?: number;

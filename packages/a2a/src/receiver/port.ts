@@ -86,9 +86,9 @@ export interface WebhookReceiverOptions {
   readonly memory?: WebhookMemory;
   /** Returns whether a task is expected. Other deliveries get a 404. Default: all tasks of trusted senders. */
   readonly expects?: (taskId: string) => boolean | Promise<boolean>;
-  /** Largest difference between a delivery's time and the clock of this process, in milliseconds. Default 5 minutes. */
+  /** Maximum difference between a delivery's time and the clock of this process, in milliseconds. Default 5 minutes. */
   readonly tolerance?: number;
-  /** Largest body in bytes. Default 10 MiB. */
+  /** Maximum size of a body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
   /** Maximum total bytes of the bodies that wait for your code. Beyond that, senders get a 503. Default 64 MiB. */
   readonly pendingBytes?: number;
@@ -150,7 +150,7 @@ export interface WebhookClient {
   deleteTaskPushNotificationConfig(config: { readonly taskId: string; readonly id: string }): Promise<void>;
 }
 
-/** How a client reads tasks of webhooks. A client with extensions adds `ext` to the task. */
+/** The way in which a client reads tasks of webhooks. A client with extensions adds `ext` to the task. */
 export interface WebhookReading {
   /**
    * Called with each delivered task, before `until`. Its result replaces the task. `extensions`: URIs of the webhook's active

@@ -182,7 +182,7 @@ function tokenCheck({ authentication }: TrustToken, field: string, { hasToken }:
   };
 }
 
-/** Longest id of a sender that is not verified. */
+/** Maximum length of an id from an unverified sender. */
 const maxId = 256;
 
 /** Scheme names are case-insensitive (RFC 9110 §11.1). */

@@ -118,9 +118,9 @@ function isListOrAbsent(issues: unknown): boolean {
   return issues === undefined || Array.isArray(issues);
 }
 
-/** Longest description of a field, in characters. */
+/** Maximum length of a field's description, in characters. */
 const longest = 200;
-/** Longest path inside of a value. */
+/** Maximum number of steps in a path inside a value. */
 const deepest = 16;
 
 /** A schema's message about the value at `field`: shortened, cleaned, and without the value. */

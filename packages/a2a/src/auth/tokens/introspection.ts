@@ -7,11 +7,11 @@ import { checkedUrl, tokenHost, wrongOption, type TokenHost, type TokenOptions }
 import { tokenAuthenticator } from "./token-authenticator.ts";
 import { WrongToken, type CheckedToken, type CheckToken } from "./token.ts";
 
-/** How this server calls the introspection endpoint. */
+/** The client settings with which this server calls the introspection endpoint. */
 export interface IntrospectionClient {
   /** The client id of this server at the authorization server. */
   readonly clientId: string;
-  /** Its secret. */
+  /** The client's secret. */
   readonly clientSecret: string;
   /** Where the secret is sent: in the header `Authorization` (`basic`), or in the form (`post`). Default `basic`. */
   readonly clientAuthentication?: "basic" | "post";

@@ -124,7 +124,7 @@ function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   };
 }
 
-/** How long a nonce is current, in milliseconds. A nonce is also accepted in the next period. */
+/** How long a nonce is current, in milliseconds. It is still accepted in the next period. */
 const period = 5 * 60_000;
 
 /**

@@ -135,7 +135,7 @@ export function checkedUrl(field: string, text: string): URL {
   throw wrongOption(field, "must be an https URL, or an http URL of this machine");
 }
 
-/** Largest document of an authorization server, in bytes. */
+/** Maximum size of a document of an authorization server, in bytes. */
 const largest = 512 * 1024;
 
 /** Dependencies of the checks of tokens. */

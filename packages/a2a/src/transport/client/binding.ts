@@ -61,13 +61,13 @@ export interface RequestCredentialing {
 
 /** Limits of a client. */
 export interface ClientLimits {
-  /** Longest wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. */
+  /** Maximum wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. */
   readonly connectTimeout: number | false;
-  /** Longest pause within a response, in milliseconds. */
+  /** Maximum pause within a response, in milliseconds. */
   readonly idleTimeout: number | false;
-  /** Largest response, in bytes. */
+  /** Maximum size of a response, in bytes. */
   readonly maxResponseBytes: number;
-  /** Largest event of a stream, in bytes. */
+  /** Maximum size of a stream's event, in bytes. */
   readonly maxEventBytes: number;
 }
 

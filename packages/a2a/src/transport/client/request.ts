@@ -17,7 +17,7 @@ export interface ClientRequest {
   readonly body?: string | Bytes;
   /** Default: `manual`. */
   readonly redirect?: FetchInit["redirect"];
-  /** Longest wait for the headers of the response, in milliseconds. Default: the limit of the call, or else of the client. */
+  /** Maximum wait for the headers of the response, in milliseconds. Default: the limit of the call, or else of the client. */
   readonly timeout?: number | false;
 }
 

@@ -171,7 +171,7 @@ export function parseJson(response: ClientResponse, text: string): unknown {
   return /^$|[/+]json$|^text\/plain$/.test(response.mediaType) ? readJson(text) : undefined;
 }
 
-/** Deepest nesting of a response. Code that walks a deeper value could exceed the stack. */
+/** Maximum nesting of a response. Code that walks a deeper value could exceed the stack. */
 const maxDepth = 512;
 
 /** Parses JSON; `undefined` if it is not JSON. Throws `InvalidResponse` if it nests too deeply. */

@@ -284,7 +284,7 @@ export function idOf(value: unknown): JsonRpcId {
 
 /** Maximum bytes of a rejected request that are read to find its id. */
 const refusedBytes = 64 * 1024;
-/** How long to wait for them, in milliseconds. */
+/** How long to wait for these bytes, in milliseconds. */
 const refusedTime = 5_000;
 
 /** The id of a request with a rejected caller (JSON-RPC 2.0 §5); `null` if it cannot be read soon and in little memory. */

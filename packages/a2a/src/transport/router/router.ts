@@ -65,7 +65,7 @@ export interface Found {
   readonly target: Target;
 }
 
-/** Finds the endpoint of each request. URLs are those of `UniversalRequest`: a path and a query. */
+/** Finds the endpoint of each request. URLs have the form of `UniversalRequest.url`: a path and a query. */
 export interface Router {
   /** Answers a request through its endpoint. */
   readonly handle: UniversalHandler;

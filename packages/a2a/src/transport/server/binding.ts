@@ -50,7 +50,7 @@ export interface AgentAddress {
 /** One entry on a card. The server adds the name of the binding and the version. */
 export type InterfaceAddress = Pick<AgentInterface, "url" | "tenant">;
 
-/** How a binding answers HTTP requests below a base. */
+/** The HTTP interface of a binding, for requests below a base. */
 export interface HttpBinding {
   /**
    * The paths of a base that this binding claims. Called for each base while the server is created. The server compares the claims of all
@@ -187,9 +187,9 @@ export interface ServerHost {
 
 /** Limits of requests and answers. */
 export interface RequestLimits {
-  /** Largest request body in bytes. */
+  /** Maximum size of a request body in bytes. */
   readonly bodyBytes: number;
-  /** Deepest nesting of a request. */
+  /** Maximum nesting of a request. */
   readonly depth: number;
   /** The memory that all bodies share while they are received. Absent: no limit. */
   readonly unfinished?: BodyBudget;

@@ -3,7 +3,7 @@ import { A2AError } from "../../model/index.ts";
 import type { BodyPlace, BodyReader, ByteFlow, ByteReader, FileReceiver } from "../../protocol/index.ts";
 import type { RequestLimits } from "./binding.ts";
 
-/** Largest piece, in bytes. */
+/** Maximum size of a piece, in bytes. */
 const maxBytes = 64 << 10;
 /** Yields to other work after this many pieces that were already in memory. */
 const maxAtOnce = 8;
@@ -93,7 +93,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     this.#pieces.unshift(piece);
   }
 
-  /** How many bytes of the beginning are read again. */
+  /** Number of bytes of the beginning that are read again. */
   get again(): number {
     return this.#begun?.length ?? 0;
   }

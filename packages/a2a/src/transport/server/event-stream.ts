@@ -15,7 +15,7 @@ export const streamHeaders: Headers = {
 /** A comment and a blank line. Readers do not report it as an event, because no `id` precedes it. */
 const opening = ":\n\n";
 
-/** How a binding writes events. */
+/** The event format of a binding. */
 export interface EventFormat {
   /** The `data` of an event: one line. */
   event(item: StreamItem): string;
@@ -151,7 +151,7 @@ export class KeepAlive {
     this.#step = interval / slots;
   }
 
-  /** How many streams get comments. */
+  /** Number of streams that get comments. */
   get size(): number {
     return this.#size;
   }

@@ -135,7 +135,7 @@ export function adaptClient(service: AgentService): AgentService {
       context: CallContext,
     ) {
       const reply = await service.stream(operation, request, context);
-      // With a cursor, the card promises that the stream continues after the cursor.
+      // If the caller has a cursor, the card promises that the stream continues after it.
       if (!("id" in request) || context.after !== undefined) return reply;
       return { ...reply, batches: fromTheTask(reply.batches, () => taskOf(service, request.id, context)) };
     },
