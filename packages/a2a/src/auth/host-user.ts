@@ -39,7 +39,7 @@ export interface HostUserOptions {
  * A browser sends a cookie with the requests of any page. So a request without a header of the scheme is rejected if the browser says
  * that the page is of another origin. `serve()` has no surrounding framework, and rejects this authenticator.
  *
- * @throws A2AError `InvalidParams` if the scheme is not given.
+ * @throws A2AError `InvalidParams` if the scheme is missing.
  *
  * @example
  * ```ts

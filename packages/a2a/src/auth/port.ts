@@ -129,7 +129,7 @@ export type Access = "allow" | "deny" | "hide";
 
 /**
  * Decides whether a caller may make a call (A2A 1.0 §7.5). It need not check who owns a task: callers never see the tasks of other
- * owners, whatever an authorizer allows.
+ * owners, even if an authorizer allows the call.
  *
  * Only `"allow"` permits the call. For results other than `"allow"` and `"hide"`, the caller gets `PermissionDenied`. An authorizer may
  * throw an `A2AError` with more details; for any other error, the caller gets an `InternalError`.

@@ -21,7 +21,7 @@ export interface SchemeDefinition<Credentials> {
   /** Facts about its tokens for the metadata of the protected resource (RFC 9728). */
   readonly resource?: ProtectedResource | undefined;
   /**
-   * Whether browsers add the credentials to requests on their own, as with cookies, Basic and certificates. Requests from pages of other
+   * Whether browsers add the credentials to requests on their own, such as cookies, Basic and certificates. Requests from pages of other
    * origins are then rejected (CSRF). Default false.
    */
   readonly isAmbient?: boolean;

@@ -52,7 +52,7 @@ export class BoundedMap<Value> {
     if (this.#young.size >= this.#halfEntries) this.#turn();
   }
 
-  /** Drops the keys that begin with this text. */
+  /** Drops the keys that start with this text. */
   drop(prefix: string): void {
     // Their bytes still count until the next `#turn()`.
     for (const map of [this.#young, this.#old]) {

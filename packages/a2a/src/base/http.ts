@@ -32,7 +32,7 @@ export function retryAfterOf(value: string | null | undefined, now: number): num
 const unsentCodes =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket)$/;
 
-/** Whether an error or one of its causes says that no connection was made, so that nothing was sent. */
+/** Whether an error or one of its causes shows that no connection was made, so that nothing was sent. */
 export function wasNeverSent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ("code" in cause && unsentCodes.test(String(cause.code))) return true;

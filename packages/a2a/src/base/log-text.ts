@@ -59,7 +59,7 @@ function auditWords({ event, outcome, action, state, subject }: Readonly<Record<
   return { words: parts.filter((part) => typeof part === "string").join(" "), fields: [...fields, "action"] };
 }
 
-/** The end of an id, because ids that sort by time begin alike. */
+/** The end of an id, because ids that sort by time have equal starts. */
 export function shortId(id: string): string {
   return oneLine(id.length > shortIdLength + 4 ? id.slice(-shortIdLength) : id);
 }

@@ -57,7 +57,7 @@ export function signableForms({ signatures: _, ...card }: Json, version: CardFor
   return { specification, reduced, same, canonical };
 }
 
-/** The distinct forms of a card that a signature may cover: as received, as the specification demands, and reduced. */
+/** The distinct forms of a card that a signature may cover: the form as received, the form of the specification, and the reduced form. */
 export function verifiableForms(document: Json): readonly CardForm[] {
   const { signatures: _, ...card } = document;
   const versions = versionsOf(card);

@@ -22,7 +22,7 @@ interface DownloadedFiles {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One change of an artifact's files: a part begins a file, or continues the previous file. */
+/** One change of an artifact's files: a part starts a file, or continues the previous file. */
 export type Step = { readonly begins: Part; readonly name: string } | { readonly more: Part };
 
 /** The files of parts, in order. */

@@ -92,7 +92,7 @@ export class ClientExtensions {
   /** Records the extensions that each answer activates. The connections of a resumed stream may differ. */
   tagged(next: AgentService): AgentService {
     const note = (value: unknown, readers: readonly ExtensionReader[]): void => {
-      // A method of an extension may answer anything, which is checked later.
+      // A method of an extension may return any value, which is checked later.
       if (readers.length > 0 && isObject(value)) this.#active.set(value, readers);
     };
     return {

@@ -108,7 +108,7 @@ function isDead(error: A2AError): boolean {
 /**
  * Combines the candidates into one service. The first interface that answers stays in use. If an interface fails after it may have
  * processed a request, only requests that are safe to repeat go to the next interface. The error of the last interface lists
- * the errors of all. If a server rejects a request because the client withheld credentials, the error says so, and
+ * the errors of all. If a server rejects a request because the client withheld credentials, the error reports this, and
  * `metadata.withheldFrom` is the origin. `card` is the name of the card in errors.
  */
 export function firstAlive(

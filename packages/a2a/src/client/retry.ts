@@ -17,7 +17,7 @@ import { pause } from "../transport/client/signals.ts";
 /** How long and how often a client retries. The delay doubles with each attempt; half of it is random. */
 export interface RetryPolicy {
   /**
-   * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt begins after this time.
+   * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt starts after this time.
    * A `Retry-After` beyond it ends the retries immediately. For a stream, each new event restarts the budget.
    */
   readonly budget: number;
@@ -197,7 +197,7 @@ export class Calls {
     }
   }
 
-  /** The error of a message to a finished task is `UnsupportedOperation` (A2A 1.0 §3.1.1), whatever code the server uses. */
+  /** The error of a message to a finished task is `UnsupportedOperation` (A2A 1.0 §3.1.1), even if the server uses another code. */
   async meaning({ message }: Partial<SendMessageRequest>, error: unknown, context: CallContext): Promise<unknown> {
     const taskId = message?.taskId;
     if (!taskId || !refusesFinished(error) || error.fields.length > 0) return error;

@@ -15,7 +15,7 @@ import type { CallOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
 import type { readText, TextPiece } from "./text.ts";
 
-/** The events of a task, and ways to read them: one by one, as the task that they describe, or until a state. */
+/** The events of a task, and ways to read them: as single events, as the task that they describe, or until a state. */
 
 type Result<E extends AnyExtension> = IteratorResult<ReceivedEvent<E>, void>;
 
@@ -54,7 +54,7 @@ export class EventStream<E extends AnyExtension = never>
    * @param open - Sends the request.
    * @param observe - Called with each event just before the reader gets it.
    * @param read - `readText`, for `text()`. Passed by the caller, so that clients without it stay small.
-   * @param known - Whether the reader already has the task's content, as after an agent's question: `text()` then starts with new content.
+   * @param known - Whether the reader already has the task's content, for example after an agent's question: `text()` then starts with new content.
    */
   constructor(
     open: () => Promise<StreamReply>,

@@ -180,7 +180,7 @@ const schemeMembers = [
   "mtlsSecurityScheme",
 ];
 
-/** The card, with schemes from its older shapes if its own cannot be read, as in cards of the Go SDK that have both. */
+/** The card, with schemes from its older shapes if its own are unreadable, which happens in cards of the Go SDK with both. */
 function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard {
   const known = (scheme: Members): boolean => schemeMembers.some((member) => scheme[member] !== undefined);
   const entries = Object.entries(card.securitySchemes ?? {}).map(

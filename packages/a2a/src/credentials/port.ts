@@ -78,7 +78,7 @@ export interface OAuthOptions {
   /** Whether the client authenticates by the certificate that `dialer` shows (`tls_client_auth`, RFC 8705). Default false. */
   readonly clientCertificate?: boolean;
   /**
-   * The issuer of the authorization server. Secrets are sent only to this server, whatever a card says. Default: the server that
+   * The issuer of the authorization server. Secrets are sent only to this server, even if a card names another. Default: the server that
    * the card names, or else the metadata of the agent (RFC 9728). The provider then rejects cards that name another server.
    */
   readonly issuer?: string;

@@ -84,7 +84,7 @@ export function bare(mediaType: string | undefined): string | undefined {
   return mediaType?.split(";", 1)[0]?.trim().toLowerCase();
 }
 
-/** Called with the name of a field whose value is left out. `mistake`: its schema cannot be used. Absent: the value does not fit. */
+/** Called with the name of a field whose value is omitted. `mistake`: its schema cannot be used. Absent: the value does not match. */
 export type Misfit = (name: string, mistake?: TypeError) => void;
 
 /** The values of fields in a metadata map: for each field, the first one under any of its keys that fits. */

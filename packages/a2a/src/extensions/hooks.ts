@@ -73,7 +73,7 @@ export class ExtensionHooks {
   }
 
   /**
-   * Checks a message that comes in, and applies `onAccept`. Returns a promise only if a hook does.
+   * Checks an incoming message, and applies `onAccept`. Returns a promise only if a hook does.
    *
    * @throws A2AError `InvalidParams` if a value does not fit the schema of an active extension.
    */

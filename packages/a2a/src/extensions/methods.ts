@@ -74,7 +74,7 @@ export async function callMethod(
     if (thrown instanceof A2AError && !hasCode(thrown, "InvalidResponse")) throw thrown;
     throw badAnswer(own, `failed: ${String(thrown)}`, thrown);
   }
-  // Checks the serialized answer: `toJSON` has run, and members that are not JSON are gone.
+  // Checks the serialized answer, because `toJSON` has then run, and members that are not JSON have been dropped.
   const text = textOf(own, answer);
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) throw badAnswer(own, "must answer a JSON object");

@@ -192,11 +192,11 @@ interface HookRows {
   readonly changes: Omit<TaskRows, "read">;
   /** The hook has ended: a later change throws, because no record would store it. */
   readonly end: () => void;
-  /** Applies the changes that were held back. Throws as `set` does. */
+  /** Applies the deferred changes. Throws as `set` does. */
   readonly commit: () => void;
 }
 
-/** `held`: only `commit` applies the changes, so that a failed hook changes nothing. */
+/** `held`: changes are deferred until `commit`, so that a failed hook changes nothing. */
 function rowsOf(feature: string, { keep }: Pick<RowStore, "keep">, held: boolean): HookRows {
   let over = false;
   const waiting: RowChange[] = [];

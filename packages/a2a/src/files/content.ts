@@ -56,7 +56,7 @@ export function continues(before: Part, part: Part): boolean {
 }
 
 /**
- * The name of the file that begins with a part: the file name of the part, the last segment of its URL, or the name of its artifact with
+ * The name of the file that starts with a part: the file name of the part, the last segment of its URL, or the name of its artifact with
  * an extension.
  *
  * @param extensionOf - The extension of a media type, without its dot, if it is known.

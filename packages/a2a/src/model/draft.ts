@@ -56,7 +56,7 @@ export function generationOf(value: Task | StreamResponse): number | undefined {
 export interface TimelineEntry {
   /** A message of the user. */
   readonly message?: Message;
-  /** An earlier status of the task, as in its `TaskStatusUpdateEvent`. */
+  /** An earlier status of the task, with the content of its `TaskStatusUpdateEvent`. */
   readonly status?: TaskStatus;
 }
 

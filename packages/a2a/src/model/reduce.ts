@@ -13,7 +13,7 @@ import type {
   TaskStatusUpdateEvent,
 } from "./types.ts";
 
-/** The fold of a log into the task that a client reads. The cost of an event does not depend on how many came before. */
+/** The fold of a log into the task that a client reads. The cost of an event does not depend on the number of earlier events. */
 
 /** Why an event cannot follow the ones before it. The last two are mistakes of the agent that yielded the event. */
 export type FoldProblem =

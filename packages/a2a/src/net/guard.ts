@@ -150,7 +150,7 @@ function refused(reason: string, cause?: unknown, hint?: string): RefusedAddress
 const localHint = "; for local work, pass { allowLoopback: true } to guardedFetch()";
 
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
-/** Tabs and visible characters. A line break would begin another header (RFC 9110 §5.5). */
+/** Tabs and visible characters. A line break would start another header (RFC 9110 §5.5). */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Headers that the connection sets: framing and routing. */
 const reservedHeaders: readonly string[] = [

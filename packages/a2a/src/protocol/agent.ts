@@ -49,10 +49,10 @@ export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotificati
 export interface AgentBehaviour {
   /** Whether it may answer with a direct reply, without a task. A task is then only created with the agent's first event. Default true. */
   readonly mayReplyDirectly?: boolean;
-  /** Whether the server restarts a lost run, as after a crash, with its checkpoint. Default false: the task fails. */
+  /** Whether the server restarts a lost run with its checkpoint, such as after a crash. Default false: the task fails. */
   readonly resumable?: boolean;
   /**
-   * Claims of the principal that are stored in clear with its messages, for turns that begin without their request (queued or resumed).
+   * Claims of the principal that are stored in clear with its messages, for turns that start without their request (queued or resumed).
    * Default: none. Subject, organization and scopes are always stored.
    */
   readonly keepClaims?: readonly string[];

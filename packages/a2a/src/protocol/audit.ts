@@ -51,7 +51,7 @@ export interface AuditRecord {
   readonly code?: A2AErrorCode;
   /** The exact action, as a fixed name: `push.retry`, `authorize.callback`. */
   readonly action?: string;
-  /** Facts about an action of an agent, as the agent gave them. */
+  /** Facts about an action of an agent, as reported by the agent. */
   readonly details?: AuditDetails;
 }
 

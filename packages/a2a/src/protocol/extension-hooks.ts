@@ -154,7 +154,7 @@ export interface TaskTextQuery {
 
 /** The tasks that match a text query, best match first. */
 export interface FoundTasks {
-  /** The tasks, except those that were deleted meanwhile. */
+  /** The tasks, except those that were deleted during the search. */
   readonly tasks: readonly FoundTask[];
   /** Number of matching tasks on all pages. */
   readonly total: number;

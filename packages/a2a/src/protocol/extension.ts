@@ -59,7 +59,7 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
    * not change ids and role.
    */
   onAccept?(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput>;
-  /** A turn begins. `turn.ext()` returns its result. Absent: the values of the message (`reads`). */
+  /** A turn starts. `turn.ext()` returns its result. Absent: the values of the message (`reads`). */
   onTurnStart?(turn: ExtensionTurn, reads: TurnReads<Types>): unknown;
   /**
    * An agent's event is about to be stored or sent as a reply. A resumed run repeats events, so return the same result for the same

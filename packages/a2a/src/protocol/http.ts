@@ -26,9 +26,9 @@ export interface UniversalRequest {
   readonly signal: AbortSignal;
   /** Facts about the client, for authenticators. Absent: unknown. */
   readonly facts?: RequestFacts | undefined;
-  /** The connection that this request shares with others, as with HTTP/2. */
+  /** The connection that this request shares with other requests, for example over HTTP/2. */
   readonly connection?: object | undefined;
-  /** Whether the response may have `trailers`, as with HTTP/2. Default false. */
+  /** Whether the response may have `trailers`, for example over HTTP/2. Default false. */
   readonly takesTrailers?: boolean;
 }
 
@@ -85,7 +85,7 @@ export interface UniversalResponse {
 /** Answers requests. Unknown routes get a 404 whose body is an error of the protocol. */
 export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalResponse> | UniversalResponse;
 
-/** Facts about the sender of a request, for authenticators. Facts are looked up when they are read. */
+/** Facts about the sender of a request, for authenticators. Each fact is looked up on access. */
 export interface RequestFacts {
   /** IP address of the client, or of the nearest proxy that the host does not trust. */
   readonly remoteAddress?: string | undefined;
@@ -132,7 +132,7 @@ export interface BodyReader {
 
 /** Limits the memory of all bodies that are being received. */
 export interface BodyBudget {
-  /** Registers a body. `connection`: the connection that it shares with other bodies, as with HTTP/2. */
+  /** Registers a body. `connection`: the connection that it shares with other bodies, for example over HTTP/2. */
   enter(reader: BodyReader, connection?: object): BodyPlace;
 }
 
@@ -180,7 +180,7 @@ export class BodyBytes {
   }
 
   /**
-   * Whether reading may begin; if not, wait for `resume()` or `refuse()`. Throws `RequestTooLarge` if more than `limit` is announced, and
+   * Whether reading may start; if not, wait for `resume()` or `refuse()`. Throws `RequestTooLarge` if more than `limit` is announced, and
    * `Unavailable`.
    */
   begin(): boolean {

@@ -45,7 +45,7 @@ export interface ObservedStep {
   readonly name: string;
 }
 
-/** A delegation (`turn.delegate()`) that begins, or continues after a restart or a question. */
+/** A delegation (`turn.delegate()`) that starts, or continues after a restart or a question. */
 export interface ObservedDelegation {
   /** The id of the agent that delegates. */
   readonly agent: string;

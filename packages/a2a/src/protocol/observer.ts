@@ -17,7 +17,7 @@ export type Ended = (error?: A2AError) => void;
 /** Opened around a call, a turn or a request, such as a span. */
 export interface Observation {
   /**
-   * Calls `work` once, synchronously, and returns its result. A context that the observer activates meanwhile is active in all observed
+   * Calls `work` once, synchronously, and returns its result. A context that the observer activates during the call is active in all observed
    * work: for a turn, in the agent's code, its steps, its delegations and its other calls.
    *
    * @example
@@ -80,9 +80,9 @@ export interface Observer {
    * Requests that are rejected before are not reported.
    */
   call?(call: ObservedCall): Begun;
-  /** An agent begins a turn. */
+  /** An agent starts a turn. */
   turn?(turn: ObservedTurn): Begun;
-  /** The store begins a transaction, which may store the records of several tasks. */
+  /** The store starts a transaction, which may store the records of several tasks. */
   commit?(commit: ObservedCommit): Begun;
   /** Records were stored in the log of a task. */
   append?(append: ObservedAppend): void;
@@ -100,9 +100,9 @@ export interface Observer {
    * the end of the attempt.
    */
   delivery?(delivery: ObservedDelivery): BegunDelivery;
-  /** An agent begins a step (`turn.step()`). */
+  /** An agent starts a step (`turn.step()`). */
   step?(step: ObservedStep): Begun;
-  /** An agent begins to delegate (`turn.delegate()`), or continues to. */
+  /** An agent starts or continues a delegation (`turn.delegate()`). */
   delegation?(delegation: ObservedDelegation): Begun;
   /** A run was taken over, has lost its lease, or is suspended. */
   lease?(lease: ObservedLease): void;

@@ -170,7 +170,7 @@ export interface TurnMemory {
   room(name: string): number;
   /** An idempotency key. */
   keyOf(scope: "turn" | "task", name: string): Promise<string>;
-  /** Stores that a step begins, and creates the task if necessary. Resolves, once stored, to true if an earlier call may have had its effect. */
+  /** Stores the start of a step, and creates the task if necessary. Once stored, resolves to true if an earlier call may have had its effect. */
   begin(scope: "turn" | "task", name: string): Promise<boolean>;
   /** Stores the result of a step. Resolves once it is stored, with all that was yielded before. */
   remember(scope: "turn" | "task", name: string, json: string): Promise<void>;

@@ -19,14 +19,14 @@ export interface TurnFacts {
   readonly taskId: string;
   /** Identifier of the conversation. */
   readonly contextId: string;
-  /** The task at the start of this turn. `undefined` if this message begins it. */
+  /** The task at the start of this turn. `undefined` if this message starts the task. */
   readonly task: Task | undefined;
   /** Number of this turn in its task, from 1. */
   readonly number: number;
   /** Number of this attempt of the turn, from 1. A higher number means that this run resumes an earlier run, which was lost. */
   readonly attempt: number;
   /**
-   * Who sent the message. Turns that begin with their request have all `claims`; other turns only those in `keepClaims`.
+   * Who sent the message. Turns that start with their request have all `claims`; other turns only those in `keepClaims`.
    */
   readonly principal: Principal;
   /**
@@ -137,7 +137,7 @@ export interface TurnContext<Types = object> {
    * message of this turn, and is the same in every attempt. Throws `Unavailable`.
    */
   history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
-  /** A small value that all turns of this context share, as the last turn stored it, or `undefined`. */
+  /** A small value that all turns of this context share, as stored by the last turn, or `undefined`. */
   state<Value = Stored<Types, "context">>(): Value | undefined;
   /**
    * Sets the state, or deletes it with `undefined`. Stored with the next events of this turn, or at its end. Throws `InvalidAgentResponse`

@@ -51,7 +51,7 @@ export interface TrustJwt {
 }
 
 /**
- * No signature: anyone who knows the token is trusted. Other SDKs use this. The body is not protected, and recorded
+ * No signature: anyone who knows the token is trusted. Other SDKs work in this way. The body is not protected, and recorded
  * deliveries can be replayed. Use it over HTTPS only.
  */
 export interface TrustToken {

@@ -34,7 +34,7 @@ export interface Form {
 /** Maximum characters of a name or a value that is shown. */
 const maxName = 200;
 
-/** A form with more fields is better filled in as a file. */
+/** A form with more fields is easier to answer with a file. */
 const maxFields = 50;
 
 /** Whether a part is a form: Parley's `turn.data()` marks it by media type, other agents send it as a member of data. */
@@ -64,7 +64,7 @@ function fieldsOf(schema: JsonObject): readonly Field[] | undefined {
   for (const name of names) {
     const isRequired = Array.isArray(required) && required.includes(name);
     const field = fieldOf(name, properties[name], isRequired);
-    // An optional field with an unsupported schema is left out.
+    // Omits an optional field with an unsupported schema.
     if (field === undefined && isRequired) return undefined;
     if (field !== undefined) fields.push(field);
   }

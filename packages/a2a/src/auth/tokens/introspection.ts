@@ -66,7 +66,7 @@ export function introspectionAuthenticator(
   return tokenAuthenticator({ schemes, options: { ...options, remember }, host, issuer, check });
 }
 
-/** Maximum concurrent requests: anyone can make up tokens. */
+/** Maximum concurrent requests, because anyone can make up tokens. */
 const maxRequests = 64;
 
 function introspectionCheck(options: IntrospectionOptions, host: TokenHost): CheckToken {

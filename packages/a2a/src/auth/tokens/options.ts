@@ -45,8 +45,8 @@ export interface TokenOptions {
   readonly audience?: string | readonly string[];
   /**
    * Returns the caller for verified claims; `undefined` rejects it. Called when a token is verified, not for each message: see
-   * `remember`. `usual` is the caller without this option: `sub` as the subject (or else `client_id`), `scope` or `scp` as the
-   * scopes, no organization.
+   * `remember`. `usual` is the caller without this option: `sub` (or else `client_id`) as the subject, `scope` or `scp` as the scopes, no
+   * organization.
    *
    * A subject is unique only within its issuer. If a server accepts tokens of several issuers, give each its own organization:
    * otherwise `anyOf()` rejects them.

@@ -121,7 +121,7 @@ class Connection {
     this.#release = onAbort(signal, (error) => this.#abort(error));
   }
 
-  /** Sends the request. Throws `ConnectionFailed` if no response comes. */
+  /** Sends the request. Throws `ConnectionFailed` if no response arrives. */
   async open(fetch: ClientHost["fetch"], request: ClientRequest, timeout: number | false): Promise<Response> {
     const { signal } = this.#controller;
     const what = `No answer from ${this.#url}`;

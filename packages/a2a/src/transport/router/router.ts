@@ -344,7 +344,7 @@ function pathsBeside(claimed: readonly ClaimedBase[], bases: ReadonlyMap<string,
   return paths;
 }
 
-/** Returns a function that finds the longest base that a path begins with, and the rest of the path after it. */
+/** Returns a function that finds the longest base at the start of a path, and the rest of the path. */
 function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base: T; rest: string } | undefined {
   let longest = 0;
   for (const path of bases.keys()) longest = Math.max(longest, path.length);

@@ -60,7 +60,7 @@ export interface HttpBinding {
    */
   claim(base: BaseAddress, codecs: readonly Codec[]): HttpClaim;
   /**
-   * Begins to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with only that
+   * Starts to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with only that
    * tenant, which also serves requests without a tenant.
    */
   open(host: ServerHost): HttpEndpoint;
@@ -123,7 +123,7 @@ export interface Target {
  * A binding that recognizes its requests by their headers at any path, as gRPC does. Opened once; `host.services` has all agents by label.
  */
 export interface AnyPathBinding extends ServerBinding {
-  /** Begins to serve. Called once for a server. */
+  /** Starts to serve. Called once per server. */
   openAnyPath(host: ServerHost): AnyPathEndpoint;
 }
 
@@ -225,7 +225,7 @@ export function pathBelow(path: string, outer: string): string | undefined {
   return path === outer || path.startsWith(`${outer}/`) ? path.slice(outer.length) : undefined;
 }
 
-/** Begins to serve a binding without paths. */
+/** Starts to serve a binding without paths. */
 export function openAnyPath(binding: AnyPathBinding, host: ServerHost): AnyPathEndpoint {
   return returned(
     binding.name,
@@ -236,7 +236,7 @@ export function openAnyPath(binding: AnyPathBinding, host: ServerHost): AnyPathE
   );
 }
 
-/** Begins to serve a base with a binding. */
+/** Starts to serve a base with a binding. */
 export function openHttp(name: string, http: HttpBinding, host: ServerHost): HttpEndpoint {
   const isEndpoint = (endpoint: unknown): boolean => isObject(endpoint) && hasFunction(endpoint, "answer");
   return returned(name, "open", () => http.open(host), isEndpoint, "an endpoint, which has the function answer()");
@@ -250,7 +250,7 @@ export function hasFunction(value: object, name: string): boolean {
 /**
  * Calls a function of a binding while a server is created, and checks its result.
  *
- * @param isValid - Called with anything, because a binding may be written in JavaScript.
+ * @param isValid - Called with any value, because a binding may be written in JavaScript.
  * @param wanted - The description of the required result, for the error.
  * @throws A2AError `InvalidParams` that names the binding, if the function throws or returns anything else. An `A2AError` of the
  * function itself is passed on.

@@ -156,7 +156,7 @@ export class KeepAlive {
     return this.#size;
   }
 
-  /** Begins to send comments to a stream. */
+  /** Starts to send comments to a stream. */
   add(sink: Sink): Beat {
     const beat: Beat = { sink, slot: (this.#next + this.#size) % slots, behind: false };
     this.#slot(beat.slot).add(beat);

@@ -31,7 +31,7 @@ interface WithFiles {
   files?: IncomingFiles;
 }
 
-/** A larger body, in bytes, is never read whole if large files can be extracted from it, whatever `limits.bodyBytes` is. */
+/** A larger body, in bytes, is never read whole if large files can be extracted from it, even within `limits.bodyBytes`. */
 const wholeBytes = 10 << 20;
 
 /** The text of the body of a call. While reading, stores large files of a message for `principal` (`blobs`), and sets `call.files`. */

@@ -153,7 +153,7 @@ async function taskOf(service: AgentService, id: string, context: CallContext): 
 }
 
 /**
- * A stream that begins with the task, which is read if the server did not send it. The task may or may not include the first events, so at
+ * A stream that starts with the task, which is read if the server did not send it. The task may or may not include the first events, so at
  * the end, the task replaces the last event and corrects the state.
  */
 function fromTheTask(batches: Batches, get: () => Promise<Task | undefined>): Batches {
