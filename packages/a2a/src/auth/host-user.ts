@@ -58,7 +58,7 @@ export function hostUser({ scheme: given, name, scopes = [] }: HostUserOptions):
     needsMount: true,
     securitySchemes: { [called]: scheme },
     securityRequirements: [{ schemes: { [called]: { list: scopes } } }],
-    // A cookie proves nothing: its session may have no user.
+    // A cookie proves nothing, because its session may have no user.
     ...(shown !== undefined && { hasCredentials: carries }),
     challenges: (_place, problem) => ({ [called]: challengeWith(problemParams(problem)) }),
     async authenticate(request, place) {

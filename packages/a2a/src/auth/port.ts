@@ -63,8 +63,8 @@ export interface ChallengeProblem {
 /** The URLs and schemes for the authentication of a caller. */
 export interface AuthenticationPlace {
   /**
-   * URLs that a token may have as its audience: the URLs of the agents that the request may be for, and of the server. Some
-   * requests name their agent only in the body, which is read after authentication.
+   * URLs that a token may have as its audience: the URLs of the server and of all agents that the request may be for. Some requests name their agent
+   * only in the body, which is read after authentication.
    */
   readonly resources: readonly string[];
   /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: no metadata. */

@@ -10,7 +10,7 @@ import { unauthenticated } from "./challenge.ts";
 import { checkSubject } from "./guarded.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
 
-/** One scheme of a card: its declaration, where its credentials are in a request, and how to check them. */
+/** One scheme of a card: its declaration, the place of its credentials in a request, and their check. */
 export interface SchemeDefinition<Credentials> {
   /** Its name on the card. */
   readonly name: string;

@@ -45,7 +45,7 @@ export function wasNeverSent(error: unknown): boolean {
 /** Codes of Node for permanent errors: certificates, a port without TLS, malformed addresses and headers. */
 const permanentCodes = /CERT|VERIFY_LEAF|WRONG_VERSION|INVALID/;
 
-/** Whether an error or one of its causes is permanent: a later attempt to connect would fail, too. */
+/** Whether an error or one of its causes is permanent, so that a later attempt to connect would fail, too. */
 export function cannotConnect(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     // `fetch` rejects ports of some old services, without a code.

@@ -156,8 +156,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * Follows a task (A2A 1.0 §3.1.6): the first event is the task, then its events follow. For a finished task the task is the
-   * only event.
+   * Follows a task (A2A 1.0 §3.1.6): the first event is the task, then its events follow. For a finished task, the stream has only the first event.
    */
   subscribeToTask(task: string | SubscribeToTaskRequest, options: SubscribeOptions = {}): EventStream<E> {
     return this.#stream("SubscribeToTask", byId(task), options);

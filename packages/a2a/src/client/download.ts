@@ -84,7 +84,7 @@ export async function* download(
   }
   const { artifactId } = what;
   const had = new Set<string>();
-  // Artifacts may grow concurrently: each pass over the task's events reads those that do not overlap.
+  // Artifacts may grow concurrently, so each pass over the task's events reads those that do not overlap.
   for (let more = true; more;) {
     const events = "events" in what ? what.events : eventsOf(client, what.taskId, options);
     const pass = new Pass(events, artifactId, had);

@@ -163,7 +163,7 @@ export function fileFetching(
   return (other) => (url, init) => {
     if (own().some((each) => each !== undefined && isSameOrigin(each, url))) {
       const { signal = new AbortController().signal } = init;
-      // Without credentials: the link is a capability. A redirect could lead anywhere.
+      // Without credentials, because the link is a capability, and a redirect could lead anywhere.
       return fetch(url, { method: "GET", headers: {}, signal, redirect: "manual" });
     }
     if (other !== undefined) return other(url, init);
@@ -172,7 +172,7 @@ export function fileFetching(
   };
 }
 
-/** Whether both URLs have the same origin. All loopback names count as one origin: a card may have `localhost` where the user has `127.0.0.1`. */
+/** Whether both URLs have the same origin. Treats all loopback names as equal, because a card may have `localhost` for the user's `127.0.0.1`. */
 function isSameOrigin(one: string, other: string): boolean {
   if (!URL.canParse(one) || !URL.canParse(other)) return false;
   const [left, right] = [new URL(one), new URL(other)];

@@ -289,7 +289,7 @@ export class ClientExtensions {
 /** How long `onRequest` of the kind `data` may take, in milliseconds. */
 const dataTimeout = 30_000;
 
-/** The result of `onRequest`, unless the call ends first. Only kind `data` has a time limit: others may wait for a user, such as a wallet. */
+/** The result of `onRequest`, unless the call ends first. Only kind `data` has a time limit, because others may wait for a user, such as a wallet. */
 async function given(
   { kind }: AnyExtension,
   returned: PromiseLike<unknown>,

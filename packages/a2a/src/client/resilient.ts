@@ -188,7 +188,7 @@ class ResilientStream<Name extends StreamName> {
     return true;
   }
 
-  /** Whether a clean end means a lost connection: a server that can replay keeps the stream open at an interrupted task. */
+  /** Whether a clean end means a lost connection. A server that can replay keeps the stream open at an interrupted task. */
   #isBroken(): boolean {
     const { canReplay } = this.#options;
     return (

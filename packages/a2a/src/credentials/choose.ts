@@ -35,7 +35,7 @@ export function chooseSchemes(
   return open ? [] : undefined;
 }
 
-/** The requirements of a card. Many cards list schemes without requiring them: each scheme is then an alternative. */
+/** The requirements of a card. Many cards list schemes without requiring them; each scheme is then an alternative. */
 function requirementsOf({
   securityRequirements = [],
   securitySchemes = {},

@@ -96,7 +96,7 @@ function provider(
   };
 }
 
-/** Rejects values that result from an unset variable: the agent would only report wrong or missing credentials. */
+/** Rejects values that result from an unset variable, because the agent would only report wrong or missing credentials. */
 function checked(secret: unknown, mayBeEmpty: boolean): string {
   if (typeof secret === "string" && (secret !== "" || mayBeEmpty)) return secret;
   const what = secret === "" ? "empty" : secret === undefined ? "undefined" : `of type ${typeof secret}`;

@@ -121,7 +121,7 @@ export function requestedFrom(extensions: readonly AnyExtension[], card: AgentCa
     if (missing.length === 0) {
       for (const each of needed) uris.add(each);
     } else if (declared.has(uri)) {
-      // Not logged if the card does not declare the extension at all: a client may support more extensions than an agent.
+      // Not logged if the card does not declare the extension at all, because a client may support more extensions than an agent.
       logger.warn("Extension not requested: the card does not declare an extension that it requires", { uri, missing });
     }
   }

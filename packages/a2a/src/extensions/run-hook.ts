@@ -27,7 +27,7 @@ import { changedByAddition, changedIdentity, eventProblems, inputProblems, liste
 
 /* Runs one hook of one extension, and checks and applies its result. */
 
-/** Maximum bytes that an extension of kind `data` may add to a message: the task must have room for it. */
+/** Maximum bytes that an extension of kind `data` may add to a message, because the task must have room for it. */
 const maxAdded = 1 << 20;
 
 /** The message after `onAccept` of one extension. Returns a promise only if the hook does. */
@@ -190,7 +190,7 @@ export interface RowStore {
 
 interface HookRows {
   readonly changes: Omit<TaskRows, "read">;
-  /** The hook has ended: a later change throws, because no record would store it. */
+  /** Called when the hook has ended. A later change throws, because no record would store it. */
   readonly end: () => void;
   /** Applies the deferred changes. Throws as `set` does. */
   readonly commit: () => void;

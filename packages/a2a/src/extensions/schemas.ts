@@ -58,7 +58,7 @@ type Issues = readonly SchemaIssue[];
 export function fit(schema: StandardSchema, value: unknown, field?: string): Fit {
   let result: unknown;
   try {
-    // A copy: some libraries set defaults in the value itself, which is part of a message.
+    // A copy, because some libraries set defaults in the value itself, which is part of a message.
     result = schema["~standard"].validate(structuredClone(value));
   } catch {
     return refused([{ message: "the schema could not check it" }]);

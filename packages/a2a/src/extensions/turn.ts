@@ -130,7 +130,7 @@ export class ExtensionsOfTurn {
     }
   }
 
-  /** Logs the rejection of a promise that a hook returned and no code awaits: without a handler it would end the process. */
+  /** Logs the rejection of a promise that a hook returned and no code awaits. Without a handler, the rejection would end the process. */
   #watch(extension: AnyExtension, hook: string, returned: unknown): void {
     if (isPromise(returned)) returned.then(undefined, (thrown: unknown) => this.#warn(extension, hook, thrown));
   }

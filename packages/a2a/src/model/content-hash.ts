@@ -25,7 +25,7 @@ export function contentHash(message: Message, files?: FilesByUrl): string {
 }
 
 /**
- * A hash of a value, 16 hexadecimal digits, independent of the order of members. Fast and not cryptographic: it is compared
+ * A hash of a value, 16 hexadecimal digits, independent of the order of members. Fast and not cryptographic, because it is compared
  * with an earlier value of the same owner, so a forged collision harms only its author.
  */
 export function jsonHash(value: JsonValue): string {

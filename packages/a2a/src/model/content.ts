@@ -226,7 +226,7 @@ export function fromBase64(base64: string): Bytes {
 
 /* Parts of an artifact that grows. */
 
-/** Returns whether adjacent text can be merged into the part: it only has its text and a media type. */
+/** Whether a part has only its text and a media type, so that adjacent text can be merged into it. */
 function isPlainText({ text, mediaType: _, ...rest }: Part): boolean {
   return text !== undefined && Object.values(rest).every((value) => value === undefined);
 }

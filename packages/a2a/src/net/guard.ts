@@ -274,7 +274,7 @@ function tooLarge(maxBytes: number): A2AError {
 interface Limit {
   readonly signal: AbortSignal;
   explain(error: unknown): A2AError;
-  /** Stops the timer: the call is over. */
+  /** Stops the timer at the end of the call. */
   end(): void;
 }
 

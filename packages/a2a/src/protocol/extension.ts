@@ -77,7 +77,7 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   onFinish?(status: Pick<StatusEvent, "state">, turn: ExtensionTurn): JsonObject | undefined;
   /** The agent delegates (`turn.delegate()`). The returned object is notified of the delegation. Errors are only logged. */
   onDelegate?(call: DelegatingCall, turn: ExtensionTurn): DelegationWatch | undefined;
-  /** A turn is over: its agent has returned, thrown, or was aborted. It cannot add to the task. */
+  /** A turn is over, because its agent has returned, thrown, or was aborted. The hook cannot add to the task. */
   onTurnEnd?(turn: ExtensionTurn, end: TurnEnd): void | Promise<void>;
   /**
    * A client calls an operation with the extension. Its result is sent, and sent again by retries. It may change metadata of the request, and

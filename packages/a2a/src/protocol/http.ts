@@ -1,7 +1,7 @@
 import type { Principal } from "./service.ts";
 import { A2AError } from "../model/index.ts";
 
-/** HTTP as bindings see it, on every runtime. No `Request` or `Response` object is needed: these are expensive on Node. */
+/** HTTP as bindings see it, on every runtime. It needs no `Request` and `Response` objects, which are expensive on Node. */
 
 /** A request of any host. */
 export interface UniversalRequest {
@@ -44,7 +44,7 @@ export interface ByteReader {
 
 /** Controls how fast a body in pieces is received. */
 export interface ByteFlow {
-  /** Pauses the pieces: the sender has to wait. */
+  /** Pauses the pieces, so that the sender has to wait. */
   pause(): void;
   /** Resumes the pieces. None arrives before the first call. */
   resume(): void;
@@ -147,7 +147,7 @@ export interface BodyPlace {
   hold(held: number, most: number): boolean;
   /** Reduces the maximum memory of the body. */
   shrink(most: number): void;
-  /** Removes the body from the budget: it is complete, or no longer needed. */
+  /** Removes the body from the budget, when it is complete or no longer needed. */
   leave(): void;
 }
 

@@ -251,7 +251,7 @@ function typeName(value: unknown): string {
 }
 
 /**
- * A context that interceptors can spread: the getters of a server's context are on its class, since own getters would cost every request
+ * A context that interceptors can spread. A server's context has its getters on its class, because own getters would cost every request
  * 0.2 µs.
  */
 export function spreadable(context: CallContext): CallContext {

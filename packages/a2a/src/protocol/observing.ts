@@ -106,7 +106,7 @@ function safeObservation<End extends readonly unknown[]>(
 ): Opened<End> | undefined {
   if (typeof begun === "function") return { end: (...end) => attempt(() => begun(...end)) };
   if (typeof begun !== "object" || begun instanceof Promise) return undefined;
-  // No spreads, for speed: each message has two of these.
+  // No spreads, for speed, because each message has two of these.
   const { trace, headers, run, answered, yielded, end } = begun;
   const safe: Writable<Opened<End>> = {};
   if (typeof trace === "string") safe.trace = trace;
@@ -270,7 +270,7 @@ export function observeCalls(observer: Observer, agent: string, card?: ObservedA
   );
 }
 
-/** A class, because of its lazy getter: the address is looked up at the socket, and few observers read it. */
+/** A class, because of its lazy getter: the address is looked up at the socket, and few observers read the address. */
 class CallOfContext implements ObservedCall {
   readonly operation: OperationName;
   readonly agent: string;

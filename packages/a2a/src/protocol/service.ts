@@ -21,7 +21,7 @@ export class Payload<T> {
     this.#value = value;
   }
 
-  /** The value. Do not change it: a value that was parsed from text is frozen. */
+  /** The value. Do not change it, because a value that was parsed from text is frozen. */
   get value(): T {
     return this.#value;
   }

@@ -70,7 +70,7 @@ export type AgentTypes<Types> = {
       : never;
 };
 
-/** The argument of an agent's function: a message, and builders of events. Builders have no effect: yield or return their results. */
+/** The argument of an agent's function: a message, and builders of events. Builders have no effect on their own: yield or return their results. */
 export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, TurnSteps {
   /**
    * The API of an extension in this turn: the result of its `onTurnStart`, or its values in the message; `undefined` if it is not active.

@@ -47,8 +47,8 @@ export function taskOf({ task, message, statusUpdate, artifactUpdate }: StreamRe
 const longest = 1024;
 
 /**
- * The answer to a challenge, by which a server verifies that the receiver wants the events of a webhook. `undefined` if the
- * body is not a challenge: no event has this member.
+ * The answer to a challenge, by which a server verifies that the receiver wants the events of a webhook. `undefined` if the body is not a challenge.
+ * Events have no member `challenge`.
  */
 export function challengeOf(body: string): UniversalResponse | undefined {
   if (body.length > longest || !body.includes('"challenge"')) return undefined;

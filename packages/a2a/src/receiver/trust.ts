@@ -113,7 +113,7 @@ const publicKey = /^whpk_[A-Za-z\d+/]{43}=$/;
 function signedBy(text: string, nameOf: () => string | Promise<string>, host: TrustHost): Check {
   const key = webhookKey(text);
   let name: string | Promise<string> | undefined;
-  // Reported at the first delivery: some runtimes reject bytes that are not a point of the curve.
+  // Reported at the first delivery, because some runtimes reject bytes that are not a point of the curve.
   key.catch(() => undefined);
   return async (webhook) => signed([await key], webhook, await (name ??= nameOf()), host);
 }

@@ -75,7 +75,7 @@ const minSilence = 10_000;
 const maxSilence = 60_000;
 
 /**
- * Waits for a task with a dedicated webhook, which is removed at the end. Polls until a webhook arrives: the agent may be
+ * Waits for a task with a dedicated webhook, which is removed at the end. Polls until a webhook arrives, because the agent may be
  * unable to reach the receiver, or a restart of either may have lost the webhook.
  */
 export async function waitByWebhook(

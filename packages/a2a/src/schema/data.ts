@@ -101,7 +101,7 @@ export async function checkData<Output>(
       fields.push({ field, description: "is not JSON" });
       continue;
     }
-    // A copy: some libraries set defaults in the value itself, which is part of a stored message.
+    // A copy, because some libraries set defaults in the value itself, which is part of a stored message.
     const result: SchemaResult<Output> | undefined = await schema["~standard"].validate(structuredClone(rest.value));
     if (typeof result !== "object" || result === null || !isListOrAbsent(result.issues)) {
       throw new TypeError("A schema returned neither a value nor a list of issues");

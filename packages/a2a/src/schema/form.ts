@@ -149,7 +149,7 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * The only text that a field can have, such as the digest of what an answer approves: a person need not repeat it. A boolean that must be
+ * The only text that a field can have, such as the digest that an answer approves, so that a person need not repeat it. A boolean that must be
  * true is asked, because it is a consent.
  */
 export function onlyText({ choices = [], kind, required }: Field): string | undefined {
@@ -189,7 +189,7 @@ const parsers: Readonly<Record<Field["kind"], (text: string, schema: JsonObject)
   },
 };
 
-/** Does not check patterns: a hostile one could run forever. */
+/** Does not check patterns, because a hostile pattern could run forever. */
 function stringOf(text: string, { minLength, maxLength, format }: JsonObject): Answer {
   const { length } = Array.from(text);
   if (typeof minLength === "number" && length < minLength)

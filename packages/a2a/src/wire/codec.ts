@@ -141,7 +141,7 @@ export function byVersion<T extends ClientCodec>(codecs: readonly T[]): Readonly
   );
 }
 
-/** The codec of a version. Throws for an unknown version, which is a bug: clients are only opened with versions that they speak. */
+/** The codec of a version. Throws for an unknown version, which is a bug, because clients are only opened with versions that they speak. */
 export function codecFor<T>(codecs: ReadonlyMap<string, T>, version: string): T {
   const codec = codecs.get(version);
   if (codec === undefined) throw new A2AError("VersionNotSupported");

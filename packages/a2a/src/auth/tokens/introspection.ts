@@ -107,7 +107,7 @@ async function asked(
   const { allowInsecureRequests, customFetch, introspectionRequest, processIntrospectionResponse } =
     await import("oauth4webapi");
   const response = await introspectionRequest(server, client, authentication, token, {
-    // The options were checked: a URL without TLS is on this machine.
+    // The options were checked, so a URL without TLS is on this machine.
     [allowInsecureRequests]: true,
     [customFetch]: (url: string, { method, headers, body }: CustomFetchOptions<"POST", URLSearchParams>) =>
       host.fetch(url, { method, headers, body: body.toString() }),

@@ -148,7 +148,7 @@ export interface TokenHost {
 
 /**
  * Defaults of options. `named`: the URLs in the options, whose hosts may be called even in a private network. URLs in their
- * metadata must be public: an authorization server must not choose addresses of this network.
+ * metadata must be public, because an authorization server must not choose addresses of this network.
  */
 export function tokenHost(options: Omit<TokenOptions, "audience">, named: readonly (URL | undefined)[]): TokenHost {
   const { clock = systemClock, tolerance = 30_000 } = options;

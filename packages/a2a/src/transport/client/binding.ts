@@ -84,7 +84,7 @@ export interface FetchInit {
   readonly body?: string | Bytes;
   /** Ends the request when it is aborted. */
   readonly signal: AbortSignal;
-  /** `follow` only for a card without credentials: a redirect would send credentials and messages to another URL. */
+  /** `follow` only for a card without credentials, because a redirect would send credentials and messages to another URL. */
   readonly redirect: "manual" | "follow";
 }
 

@@ -56,7 +56,7 @@ export interface ServerCall<Body, Answer> {
 /** The reply of any operation without a stream. */
 export type AnyReply = Reply<UnaryOperations[UnaryName]["response"]>;
 
-/** Memory per byte of an answer whose text is sent unchanged: a string has one or two bytes for each character. */
+/** Memory per byte of an answer whose text is sent unchanged, because a string has one or two bytes for each character. */
 const asText = 2;
 
 /** Memory per byte of a converted answer: its text, its value, and the sent bytes. */

@@ -61,7 +61,7 @@ export function requestContext(
   return context;
 }
 
-/** A class, because of its getter: a getter in an object literal is defined again for each request, which costs thirty times as much. */
+/** A class, because a getter in an object literal is defined again for each request, which costs thirty times as much. */
 class RequestContext implements ServerContext {
   readonly principal: Principal;
   readonly version: string;

@@ -64,7 +64,7 @@ export function writeEvents(
         const large = inline !== undefined || context.reserved > 0 || next.value[0]?.payload.pieces !== undefined;
         if (large) await writeLarge(sink, beat, next.value, format, context, inline);
         const taken = large || sink.write(batchText(next.value, format));
-        // Cleared: each stream that waits here would otherwise keep its last events in memory.
+        // Cleared, because each stream that waits here would otherwise keep its last events in memory.
         next = undefined;
         if (!taken) await caughtUp(beat);
         if (large) context.release();

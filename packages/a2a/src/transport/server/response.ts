@@ -17,7 +17,7 @@ import { extensionsHeader, type ServerContext } from "./context.ts";
 /** Headers of a response. They are shared constants unless a response needs more. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** An error that may go to a client: its code is in the protocol's table. */
+/** An error that may go to a client, because its code is in the protocol's table. */
 export interface WireError extends A2AError {
   readonly code: WireErrorCode;
 }
@@ -136,7 +136,7 @@ function writePieces(pieces: readonly string[], context: ServerContext, inline?:
   };
 }
 
-/** Writes a text with the files that it refers to. Rejects if a file cannot be read: the written answer is then incomplete. */
+/** Writes a text with the files that it refers to. Rejects if a file cannot be read; the written answer is then incomplete. */
 export function writeWithFiles(
   sink: Sink,
   text: string,
@@ -208,7 +208,7 @@ function isKnown(request: UniversalRequest, headers: Headers): boolean {
   return since !== undefined && Date.parse(since) >= Date.parse(headers["last-modified"] ?? "");
 }
 
-/** Weak comparison (RFC 9110 §13.1.2): a cache between client and server may have marked the tag as weak. */
+/** Weak comparison (RFC 9110 §13.1.2), because a cache between client and server may have marked the tag as weak. */
 function matches(header: string, etag: string): boolean {
   return header.split(",").some((part) => {
     const tag = part.trim();

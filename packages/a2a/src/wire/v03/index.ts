@@ -94,7 +94,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
   const operations = new Map(Object.entries(methods).map(([operation, method]) => [method, operation as CoreName]));
   operations.delete(methods.ListTasks);
   const errors = { encodeError: encodeRestError, decodeError: decodeRestError };
-  /** The shapes of JSON-RPC with the errors of REST: for bindings that 0.3 does not define. */
+  /** The shapes of JSON-RPC with the errors of REST, for bindings that 0.3 does not define. */
   const shapes: OwnShapes = { ...jsonRpcShapes, ...errors };
   return {
     version: "0.3",
