@@ -39,7 +39,7 @@ export type VerifyPassword = (
  * cannot use it.
  *
  * @param users - The users by their names, with the hashes of their passwords; or a function that checks a password.
- * @throws A2AError `InvalidParams` if a hash is not a hash, or a name cannot be sent.
+ * @throws A2AError `InvalidParams` if a hash is malformed, or a name cannot be sent.
  *
  * @example
  * ```ts
@@ -142,7 +142,7 @@ function knownUser(name: string, user: BasicUser): KnownUser {
 
 /** Options of `hashPassword()`. */
 export interface PasswordHashOptions {
-  /** Number of iterations. More cost more time, for the server and for attackers. Default 600,000. */
+  /** Number of iterations. More iterations cost more time, for the server and for attackers. Default 600,000. */
   readonly iterations?: number;
 }
 

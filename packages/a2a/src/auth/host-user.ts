@@ -37,7 +37,7 @@ export interface HostUserOptions {
  * If `principal` returns no caller, the answer is 401; if it throws, 500.
  *
  * A browser sends a cookie with the requests of any page. So a request without a header of the scheme is rejected if the browser says
- * that the page is of another origin. `serve()` has no surrounding framework, and rejects this authenticator.
+ * that the page has another origin. `serve()` has no surrounding framework, and rejects this authenticator.
  *
  * @throws A2AError `InvalidParams` if the scheme is missing.
  *

@@ -5,7 +5,7 @@ export type Bytes = Uint8Array & {
 };
 
 /*
- * Strict base64 for texts that are compared or revoked as text, such as tokens and signatures (RFC 4648 §3.5, §4, §5). Bytes have exactly
+ * Strict base64 for texts that are compared or revoked as text, such as tokens and signatures (RFC 4648 §3.5, §4, §5). Any bytes have exactly
  * one spelling; other decoders ignore padding and unused bits.
  */
 

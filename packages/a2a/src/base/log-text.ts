@@ -1,7 +1,7 @@
 import { cut, escapeControls } from "./display.ts";
 import type { LogFields } from "./index.ts";
 
-/* Formats log records, and truncates their values: content of requests must neither control a terminal nor fill a disk. */
+/* Formats log records, and truncates their values, because content of requests must neither control a terminal nor fill a disk. */
 
 /** Colors a text, or returns it unchanged. */
 export type LogStyle = (format: "dim" | "cyan" | "yellow" | "red", text: string) => string;

@@ -123,7 +123,7 @@ export function membersIn(shape: Shape | undefined): Members | undefined {
 
 /**
  * Whether a value is the default of its type, such as an empty map. For objects with own members, callers check only required
- * members: any other empty object was set on purpose.
+ * members, because any other empty object was set on purpose.
  */
 function isEmpty(shape: Shape, value: unknown): boolean {
   if (shape === "flag") return value === false;

@@ -15,7 +15,7 @@ import { connectWith } from "./connect-with.ts";
 /**
  * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the agent's card if you pass a URL. Then it chooses an
  * interface that both sides support: the newest version, and among these the first on the card (A2A 1.0 §8.3.2). If that
- * interface does not answer, the client uses the next one. `Client.chosen` returns it. No connection stays open.
+ * interface does not answer, the client uses the next one. `Client.chosen` is the one in use. No connection stays open.
  *
  * @param agent - Base URL of the agent (`https://example.com/weather`), URL of its card, or the card, of any version.
  * @throws A2AError `InvalidParams` if the URL is not valid, `InvalidResponse` if the card cannot be used, `ConnectionFailed`,

@@ -23,7 +23,7 @@ import { Backoff, Calls, isTransient, neverProcessed, refusesFinished, type Resi
  * streams, whose readers get every event once and in order.
  *
  * If the server can replay, the new connection continues after the last event. Otherwise it begins with a `task` event with the
- * current task, which replaces the reader's state. For a task that ended meanwhile, this is the only event.
+ * current task, which replaces the reader's state. For a task that ended in the meantime, this is the only event.
  */
 export function resilient(next: AgentService, options: ResilientOptions): AgentService {
   const calls = new Calls(next, options);
@@ -67,7 +67,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
 type Batch = readonly StreamItem[];
 
 /**
- * One stream over any number of connections. If a connection is lost, it waits, subscribes again after the last event, and
+ * One stream over any number of connections. If a connection is lost, the stream waits, subscribes again after the last event, and
  * drops events that the reader already has.
  */
 class ResilientStream<Name extends StreamName> {
@@ -164,7 +164,7 @@ class ResilientStream<Name extends StreamName> {
     for (const item of batch) {
       if (!this.#isNew(item)) continue;
       unseen.push(item);
-      // The binding decides by the opening operation when a stream ends. After a reconnection that operation is a different one.
+      // The binding decides by the opening operation when a stream ends, but a reconnection uses a different operation.
       this.#over = this.#resumed && closesAfter(item.payload.value, this.#operation);
       if (this.#over) break;
     }

@@ -47,7 +47,7 @@ export function parametersOf({ scopes, resource }: GrantCall): Record<string, st
 }
 
 /**
- * Tokens that a login has stored, such as `parley login`. Renews them, but never asks the user to log in: without stored tokens, the call
+ * Tokens that a login, such as `parley login`, has stored. Renews them, but never asks the user to log in: without stored tokens, the call
  * throws `Unauthenticated`.
  *
  * @example

@@ -75,7 +75,7 @@ export interface OAuthOptions {
   readonly secretIn?: "header" | "body";
   /** The private key of the client as a JWK with `alg`, for `private_key_jwt` (RFC 7523). */
   readonly clientKey?: Readonly<Record<string, unknown>>;
-  /** Whether the client authenticates by the certificate that `dialer` shows (`tls_client_auth`, RFC 8705). Default false. */
+  /** Whether the client authenticates by the certificate that `dialer` presents (`tls_client_auth`, RFC 8705). Default false. */
   readonly clientCertificate?: boolean;
   /**
    * The issuer of the authorization server. Secrets are sent only to this server, even if a card names another. Default: the server that
@@ -93,7 +93,7 @@ export interface OAuthOptions {
   /** Name of the scheme on the card. Default: every scheme that the provider can satisfy. */
   readonly scheme?: string;
   /**
-   * Opens the connections to the authorization server: `nodeDialer()` of `@parley/node`, which pins addresses and may show a
+   * Opens the connections to the authorization server: `nodeDialer()` of `@parley/node`, which pins addresses and may present a
    * certificate. Default: the `fetch` of the runtime.
    */
   readonly dialer?: Dialer;

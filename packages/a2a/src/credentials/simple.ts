@@ -5,7 +5,7 @@ import type { CredentialProvider, RequestCredentials, SchemeRequest, Secret } fr
 
 /** Options of `bearerToken()`, `apiKeyCredential()` and the like. */
 export interface SimpleOptions {
-  /** Name of the scheme on the card. Default: every scheme of the kind of the credential. */
+  /** Name of the scheme on the card. Default: every scheme of the credential's kind. */
   readonly scheme?: string;
 }
 

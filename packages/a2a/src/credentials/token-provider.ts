@@ -38,7 +38,7 @@ import { aborted, follow } from "../transport/client/signals.ts";
 interface Grant {
   /** The card's flows that it supports. */
   readonly flows: readonly ("authorizationCode" | "clientCredentials" | "deviceCode")[];
-  /** Whether it needs a user. It is then not retried after the agent has rejected a new token. */
+  /** Whether it needs a user. If so, it is not retried after the agent has rejected a new token. */
   readonly interactive: boolean;
   /** Gets tokens. Its errors are converted to an `A2AError` without secrets. */
   obtain(call: GrantCall): Promise<TokenEndpointResponse>;

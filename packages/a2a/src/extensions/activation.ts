@@ -24,7 +24,7 @@ export class Activation {
    * The requested extensions that become active: those whose required extensions are active, and whose `onActivate` agrees.
    *
    * @param needed - URI of the extension whose method is called.
-   * @throws A2AError `ExtensionSupportRequired` for a required or needed extension that does not become active, or errors of it.
+   * @throws A2AError `ExtensionSupportRequired` for a required or needed extension that does not become active, or an error of that extension.
    */
   of(asked: readonly string[], call: ActivatingCall, needed?: string): readonly string[] {
     let active = this.#withDependencies(asked);

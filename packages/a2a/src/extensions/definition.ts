@@ -14,11 +14,11 @@ type Check = (value: unknown) => string | undefined | false;
 type Members = Readonly<Record<string, Check>>;
 type Json = Readonly<Record<string, unknown>>;
 
-/** Maximum URI of an extension that keeps rows, in bytes: it names the rows (`featureBounds.name`). */
+/** Maximum length of the URI of an extension that keeps rows, in bytes. The URI names the rows (`featureBounds.name`). */
 const maxFeatureBytes = 256;
-/** Maximum key of a metadata field, in bytes. */
+/** Maximum length of the key of a metadata field, in bytes. */
 const maxKeyBytes = 2048 + 256;
-/** Maximum name of a method, in characters. */
+/** Maximum length of the name of a method, in characters. */
 const maxMethodName = 200;
 
 const places: readonly MetadataPlace[] = [

@@ -25,7 +25,7 @@ export interface ExtensionErrorDefinition {
   readonly message: string;
 }
 
-/** An error of an extension: creates it at the agent, and recognizes it at the client. */
+/** An error of an extension. The agent creates it, and the client recognizes it. */
 export interface ExtensionError {
   /**
    * Makes the error, to be thrown by a hook or a method of the extension.

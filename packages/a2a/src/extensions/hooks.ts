@@ -166,7 +166,7 @@ export class ExtensionHooks {
     return stableMessage(message, activeKeys(this.#volatile, active));
   }
 
-  /** Returns a function that removes volatile values from a record: a resumed run repeats the rest. `undefined` if no active extension has any. */
+  /** Makes a function that removes volatile values from a record: a resumed run repeats only the rest. `undefined`: no active extension has any. */
   repeatable(active: readonly string[]): ((record: NewRecord) => NewRecord) | undefined {
     const keys = activeKeys(this.#volatile, active);
     return keys && ((record) => ({ ...record, json: stableJson(record, keys) }));

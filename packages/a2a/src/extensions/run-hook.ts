@@ -41,7 +41,7 @@ export function acceptedBy(
 ): AcceptedInput | Promise<AcceptedInput> {
   const { uri } = extension;
   let known: readonly ExtensionRow[] | undefined;
-  // A hook's decision is valid only while the rows that it read are unchanged: another message may be stored first.
+  // A hook's decision is valid only while the rows that it read are unchanged, because another message may be stored first.
   const keep = (change: RowChange): void =>
     store.keep(known === undefined ? change : { ...change, if: stateIn(known, change.key) });
   const { changes, end, commit } = rowsOf(uri, { keep }, isHarmless(extension));

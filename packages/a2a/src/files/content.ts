@@ -200,7 +200,7 @@ export async function* fetched(
 
 /* Untrusted file names. */
 
-/** Names that Windows reserves for devices, with any extension. It ignores spaces before the extension, and reads small raised digits as digits. */
+/** Names that Windows reserves for devices, with any extension, also with spaces before it or with superscript digits. */
 const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?:\.|$)/i;
 /** Maximum bytes of a name in UTF-8. Most file systems allow 255; programs may use the rest for a suffix. */
 const maxBytes = 200;

@@ -86,7 +86,7 @@ class Lanes {
     return true;
   }
 
-  /** Kind and length go first, so that two values that consist of the same characters differ. */
+  /** Kind and length go first, so that two values with the same characters differ. */
   #start(kind: number, length: number): void {
     this.#mix(kind);
     this.#mix(length);

@@ -192,7 +192,8 @@ export function codeOfStatus(status: number): WireErrorCode | undefined {
   return wireErrorCodes.find((code) => wireErrors[code].outside === true && wireErrors[code].http === status);
 }
 
-/**The gRPC status of each code, as `google.rpc.Status` spells it. Separate from the table above, so that JSON-RPC clients need not bundle it.
+/**
+ * The gRPC status of each code, as `google.rpc.Status` spells it. Separate from the table above, so that JSON-RPC clients need not bundle it.
  */
 export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
   TaskNotFound: "NOT_FOUND",
@@ -293,7 +294,7 @@ export interface A2AErrorOptions {
   readonly retryAfter?: number | undefined;
   /** For `Unauthenticated`: the value of the `WWW-Authenticate` header. */
   readonly challenge?: string | undefined;
-  /** Details of a server's error that are of an unknown type, unchanged. */
+  /** The wire codes of an error that an extension defines, set by `extensionError()`. Default: the codes of `code`. */
   readonly details?: readonly unknown[];
   /** Numbers of an error that an extension defines: `extensionError()` sets them. Default: the values of the code. */
   readonly sentAs?: SentAs | undefined;

@@ -5,7 +5,7 @@ import { addressKind, type AddressKind } from "./address.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
- * Makes a `fetch` for untrusted URLs, such as URLs of webhooks, cards and files. It calls only public addresses, none of
+ * Makes a `fetch` for untrusted URLs, such as URLs of webhooks, cards and files. It calls only public addresses, and none of
  * this machine or its network. With a dialer, it connects only to the addresses that it has checked. It never follows a
  * redirect, but returns it as the response.
  *

@@ -45,7 +45,7 @@ export interface DelegatedEvent {
   readonly key: string;
   /** The delegation's row after this event. */
   readonly row: OpenDelegation;
-  /** The event. Absent: only `row` is stored. A question ends the turn here, and the turn of its answer continues the delegation. */
+  /** The event. Absent: only `row` is stored. A question ends the turn here, and the turn with the answer continues the delegation. */
   readonly event?: StatusEvent | ArtifactEvent;
 }
 
@@ -72,7 +72,7 @@ export interface OpenWait {
 
 /** The stored state of an open delegation. It is small. */
 export interface OpenDelegation {
-  /** The number of the delegation in its task, from 1. Ids of its artifacts contain it. */
+  /** The number of the delegation in its task, from 1. It is part of the ids of its artifacts. */
   readonly number: number;
   /** Name of the other agent. */
   readonly agent: string;

@@ -52,13 +52,13 @@ export interface AgentBehaviour {
   /** Whether the server restarts a lost run with its checkpoint, such as after a crash. Default false: the task fails. */
   readonly resumable?: boolean;
   /**
-   * Claims of the principal that are stored in clear with its messages, for turns that start without their request (queued or resumed).
+   * Claims of the principal that are stored in plain text with its messages, for turns that start without their request (queued or resumed).
    * Default: none. Subject, organization and scopes are always stored.
    */
   readonly keepClaims?: readonly string[];
   /**
    * Request headers that turns read in `turn.headers`: `["x-request-id", { name: "accept-language", store: true }]`. Default:
-   * none. Headers with `store` are stored in clear with the message; queued or resumed turns have only these. Over gRPC they
+   * none. Headers with `store` are stored in plain text with the message; queued or resumed turns have only these. Over gRPC they
    * are metadata. Together their values may take 8 KiB. Names of credentials and of A2A itself are invalid.
    */
   readonly requestHeaders?: readonly (string | { readonly name: string; readonly store?: boolean })[];

@@ -11,10 +11,10 @@ export interface AuditRecord {
    *   also sent wrong credentials.
    * - `authorization`: an authenticated caller was rejected.
    * - `limit`: a caller was rejected because of a limit.
-   * - `task-created`, `task-state`: a task was created, or has changed its state.
+   * - `task-created`, `task-state`: a task was created, or changed its state.
    * - `credential`: an agent got or used a credential, or a server sent one.
-   * - `administration`: an operator has changed something.
-   * - `action`: an agent has recorded an action (`turn.audit()`).
+   * - `administration`: an operator changed something.
+   * - `action`: an agent recorded an action (`turn.audit()`).
    */
   readonly event:
     | "authentication"
@@ -101,7 +101,7 @@ interface AuditSubject {
   readonly taskId?: string | undefined;
   /** Its context. */
   readonly contextId?: string | undefined;
-  /** W3C `traceparent` of the call. It is not trusted: only the trace id is used. */
+  /** W3C `traceparent` of the call. It is not trusted, so only the trace id is used. */
   readonly trace?: string | undefined;
 }
 
@@ -126,11 +126,11 @@ interface LoggedTask {
   readonly agent?: string | undefined;
   readonly taskId?: string | undefined;
   readonly contextId?: string | undefined;
-  /** W3C `traceparent` of the call. It is not trusted: only the trace id is used. */
+  /** W3C `traceparent` of the call. It is not trusted, so only the trace id is used. */
   readonly trace?: string | undefined;
 }
 
-/** Maximum length of a name in a log line or an audit record, in characters. Callers choose the ids that they request. */
+/** Maximum length of a name in a log line or an audit record, in characters, because callers choose the ids that they request. */
 export const longestName = 256;
 
 /** The fields of every log line about a task. A line omits unknown ones. */

@@ -14,7 +14,7 @@ interface AnyAuthorizationInit {
   /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. It also ends with the turn. */
   readonly lifetime?: number;
   /**
-   * Allows the credential in a message to the task, which every agent in between can read (A2A 1.0 §7.6.3). Default false:
+   * Allows a message to the task to contain the credential, which every agent in between can read (A2A 1.0 §7.6.3). Default false:
    * the server rejects such a message.
    */
   readonly inMessage?: boolean;

@@ -1,7 +1,7 @@
 import { A2AError } from "../model/index.ts";
 import type { Clock } from "../base/index.ts";
 
-/** Requests below this size in bytes pass while large ones wait, until the budget is exceeded by half. */
+/** Smaller requests, in bytes, pass while large ones wait, until the budget is exceeded by half. */
 const small = 64 << 10;
 const smallShare = 1.5;
 /** How long a request waits for room, in milliseconds, and how many requests may wait at the same time. */
@@ -89,7 +89,7 @@ export class ByteBudget {
     });
   }
 
-  /** Changes the size of a reservation. It is never refused, because the task already runs. */
+  /** Changes the size of a reservation. It is never rejected, because the task already runs. */
   change(owner: string, from: number, to: number): void {
     this.#take(owner, to);
     this.give(owner, from);

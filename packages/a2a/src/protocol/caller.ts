@@ -6,7 +6,7 @@ import type { UniversalRequest } from "./http.ts";
 
 /** The missing part of a requirement. */
 export interface Unmet {
-  /** Names of the schemes that its credentials do not satisfy. Empty: only scopes are missing. */
+  /** Names of the schemes that the caller's credentials do not satisfy. Empty: only scopes are missing. */
   readonly schemes: readonly string[];
   /** The missing scopes, by the names of the schemes that must grant them. */
   readonly scopes: Readonly<Record<string, readonly string[]>>;

@@ -38,7 +38,7 @@ export interface DelegateEvents extends AsyncIterable<StreamResponse> {
   readonly seq?: number | undefined;
 }
 
-/** The part of a client that `turn.delegate()` needs. A `Client` of `@parley/a2a` has it. */
+/** The part of a client that `turn.delegate()` needs. A `Client` of `@parley/a2a` fits. */
 export interface DelegateClient {
   /** The card of the agent. Its name and first address identify the agent; its extensions declare its guarantees. */
   readonly card: Pick<AgentCard, "name" | "capabilities" | "supportedInterfaces">;
@@ -77,9 +77,9 @@ export interface DelegatingCall {
 export interface DelegationWatch {
   /** URIs of extensions to request in its calls, in addition to the client's. */
   readonly extensions?: readonly string[];
-  /** An event of the other agent. The delegation continues when the returned promise has settled, such as a change of rows. */
+  /** An event of the other agent. The delegation waits until the returned promise settles, for example for a change of rows. */
   onEvent?(event: StreamResponse): void | Promise<void>;
-  /** The delegation has ended or was suspended, such as when this task asks its question. `error`: its error, if it failed. */
+  /** The delegation has ended or was suspended, for example while this task asks its question. `error`: its error, if it failed. */
   onEnd?(end: { readonly error?: unknown }): void;
 }
 

@@ -75,7 +75,7 @@ export interface ExtensionTurn
   readonly resumable: boolean;
   /** The extension's rows for the task. */
   readonly rows: TurnRows;
-  /** In `onTurnStart`: delays the agent until this work settles, such as a read of rows. It must settle within `limits.hookTimeout`. */
+  /** In `onTurnStart`: delays the agent until this work, such as a read of rows, settles. It must settle within `limits.hookTimeout`. */
   waitFor(work: Promise<unknown>): void;
   /** The result of this extension's `onTurnStart`. `undefined` before that. */
   readonly started: unknown;
@@ -116,7 +116,7 @@ export interface ExtensionMethod<Request = unknown, Response = unknown> {
   /** Its path over gRPC, such as `/example.tasks.v1.Search/SearchTasks`. Request and response are `google.protobuf.Struct`. */
   readonly grpc: `/${string}/${string}`;
   /**
-   * Answers at the server, after authentication and authorization. Absent in a value for clients only. Throws an `A2AError` for the caller;
+   * Answers at the server, after authentication and authorization. Absent if the value is only for clients. Throws an `A2AError` for the caller;
    * any other error is logged and answered as `InternalError`.
    */
   onCall?(request: Request, call: ExtensionCall): Response | Promise<Response>;

@@ -55,7 +55,7 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   /** A call has requested the extension. `false` leaves it inactive, and fails the call if the extension is required. */
   onActivate?(call: ActivatingCall): boolean;
   /**
-   * A new message arrives. Not called for retries. Its result is stored and passed to the agent, so it can remove secrets. It must
+   * A new message has arrived. Not called for retries. Its result is stored and passed to the agent, so it can remove secrets. It must
    * not change ids and role.
    */
   onAccept?(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput>;

@@ -70,7 +70,7 @@ export type FileFetch = (url: string, init: { readonly signal?: AbortSignal }) =
 export interface FilesOptions {
   /** Fetches files that the sender passed as URLs. Default: such files cannot be read. */
   readonly fetch?: FileFetch;
-  /** Other parts of the task, such as an earlier message's or an artifact's. Default: the parts of the message. */
+  /** Other parts of the task, such as those of an earlier message or an artifact. Default: the parts of the message. */
   readonly parts?: readonly Part[];
 }
 
@@ -137,9 +137,9 @@ export interface IncomingFiles {
 export interface TurnFiles {
   /** Files up to this many bytes stay in the task. */
   readonly inlineBytes: number;
-  /**Stores a file. Once it is durable, resolves to the URL for its part. Throws `InvalidAgentResponse` if it is too large, `Unavailable`, and the
+  /**
+   * Stores a file. Once it is durable, resolves to the URL for its part. Throws `InvalidAgentResponse` if it is too large, `Unavailable`, and the
    * errors of `bytes`.
-   * `Unavailable`, and the errors of `bytes`.
    */
   store(
     bytes: AsyncIterable<Uint8Array>,

@@ -77,7 +77,7 @@ export type Begun = Ended | Observation | undefined | void;
 export interface Observer {
   /**
    * A server calls the service of an agent, after authentication and before authorization. The call of a stream ends with the stream.
-   * Requests that are rejected before are not reported.
+   * Requests that are rejected earlier are not reported.
    */
   call?(call: ObservedCall): Begun;
   /** An agent starts a turn. */

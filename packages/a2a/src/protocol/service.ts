@@ -170,7 +170,7 @@ export interface IncomingFile {
 export type IncomingFilesByUrl = ReadonlyMap<string, IncomingFile>;
 
 /**
- * Writes the files of an answer into its text, for bindings that stream it. Without this the text has references that clients cannot
+ * Writes the files of an answer into its text, for bindings that stream it. Without this, the text has references that clients cannot
  * resolve.
  */
 export interface InlineFiles {

@@ -111,7 +111,7 @@ export interface KeyedWait {
 
 /** Options of `turn.waitFor()`. */
 export interface WaitOptions extends KeyedWait {
-  /** The longest wait, in milliseconds, from the first time that the function reached this call. The result is then `undefined`. Default: no limit. */
+  /** Maximum wait, in milliseconds, from the first time that the function reaches this call. The result is then `undefined`. Default: no limit. */
   readonly timeout?: number;
 }
 
@@ -176,7 +176,7 @@ export interface TurnMemory {
   remember(scope: "turn" | "task", name: string, json: string): Promise<void>;
   /** The result of a wait as JSON text; `undefined`: it is not over. */
   ended(key: string): string | undefined;
-  /** A wait that has begun, in this attempt or an earlier one; `undefined`: it has not. */
+  /** A wait that has begun, in this attempt or an earlier one; `undefined` if it has not begun. */
   waiting(key: string): OpenWait | undefined;
   /** Begins a wait, and creates the task if necessary. */
   wait(key: string, wait: OpenWait): void;

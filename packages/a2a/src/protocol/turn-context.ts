@@ -30,7 +30,7 @@ export interface TurnFacts {
    */
   readonly principal: Principal;
   /**
-   * Whether the sender satisfies the `securityRequirements` of a skill on the card (A2A 1.0 §4.4.5); `false` if there is no such skill. For
+   * Whether the sender satisfies the `securityRequirements` of a skill on the card (A2A 1.0 §4.4.5); `false` without such a skill. For
    * agents that choose a skill themselves: `skillOf` of the server checks a skill that the message names.
    *
    * @example

@@ -107,7 +107,7 @@ export class DelegationFailed extends A2AError {
    * - `failed`, `rejected`, `canceled`: the final state of its task.
    * - `refused`: it rejected the message, or could not be reached; `cause` is the error.
    * - `uncertain`: after a crash it is not known whether the message arrived.
-   * - `loop`: the message has come through too many agents.
+   * - `loop`: the message passed through too many agents.
    */
   readonly kind: "failed" | "rejected" | "canceled" | "refused" | "uncertain" | "loop";
   /** The task of the other agent, if it created one. */
@@ -135,7 +135,7 @@ export class DelegationFailed extends A2AError {
   }
 }
 
-/** The error for readers of a run that the server gave up. The server logs it once, with the number of runs. */
+/** The error for readers of a run that the server has abandoned. The server logs it once, with the number of runs. */
 export class RunGivenUp extends A2AError {
   constructor(cause: unknown, retryAfter: number) {
     super("Unavailable", undefined, { cause, retryAfter });

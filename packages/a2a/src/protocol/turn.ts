@@ -34,7 +34,7 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   extension(uri: string): unknown;
   /** The rows of an extension, by its URI: `ExtensionTurn.rows`. */
   extensionRows(uri: string): TurnRows;
-  /** Notifies the active extensions of a delegation. `undefined`: no extension has the hook. */
+  /** Notifies the active extensions of a delegation. Absent: no extension has the hook. */
   watchDelegation?(call: DelegatingCall): DelegationWatch | undefined;
   /** Notifies the observer of steps and delegations. Absent: it has no such members. */
   readonly observed?: TurnObserver<Begun> | undefined;
@@ -113,7 +113,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
   ): AgentEvent;
   /**
    * Asks the user a question; return after it. The answer is the next turn. Later statuses of this turn are not stored and logged as
-   * errors, except `failed` and `rejected`.
+   * errors; `failed` and `rejected` are the exceptions.
    *
    * @example
    * ```ts

@@ -78,7 +78,7 @@ export interface WebhookReceiverOptions {
    */
   readonly onEvent?: WebhookListener;
   /**
-   * Reads tasks, for missing events and for events that were too large to send. A `Client` has it. Absent: your code gets
+   * Reads tasks, for missing events and for events that were too large to send. A `Client` can do it. Absent: your code gets
    * `WebhookDelivery.missed`, and events without their content.
    */
   readonly client?: TaskReader;
@@ -124,7 +124,7 @@ export interface WebhookDelivery {
   readonly extensions?: readonly string[];
   /**
    * The number of missing events before this event. With a client, the event is then the current task, which may include
-   * later deliveries. An emptied memory counts from 0.
+   * later deliveries. After the memory was emptied, the count starts from 0.
    */
   readonly missed?: number;
   /** Why `client` read the event from the agent. Absent: the delivery contained it. */

@@ -16,7 +16,7 @@ export interface BodyForms {
 const members = ["task", "message", "statusUpdate", "artifactUpdate", "status_update", "artifact_update"];
 
 /**
- * The event in a body. The body itself tells its form, because SDKs send both forms with the same media type, and not all name
+ * The event in a body. The body itself shows its form, because SDKs send both forms with the same media type, and not all name
  * the version.
  *
  * @throws A2AError `InvalidParams` with the wrong fields.

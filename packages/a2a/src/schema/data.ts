@@ -146,7 +146,7 @@ function memberPath(key: PropertyKey): string {
 /** Maximum members of a value that are searched for texts. */
 const maxMembers = 1000;
 
-/** A message of a schema without the texts of the value: some libraries repeat them, in quotes. */
+/** A message of a schema without the texts of the value, because some libraries repeat them in quotes. */
 function withoutValues(message: string, value: unknown): string {
   if (typeof value === "string") return value === "" ? message : hidden(message, value);
   const texts = new Set<string>();

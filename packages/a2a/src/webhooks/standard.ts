@@ -85,7 +85,7 @@ export async function webhookKey(text: string): Promise<WebhookKey> {
   );
 }
 
-/** Also checks the public half: every receiver would reject a signature by a mismatched pair. */
+/** Also checks the public half, because every receiver would reject a signature by a mismatched pair. */
 async function signingKey(pair: Uint8Array): Promise<WebKey> {
   const seed = pair.subarray(0, 32);
   if (pair.length === 64 && (await publicKeyOf(seed)) !== toBase64(pair.subarray(32))) {

@@ -115,7 +115,7 @@ function isSameTarget(htu: unknown, url: string): boolean {
 function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   const proofs = new BoundedMap<number>({ bytes: 16 << 20, bytesOf: (proof) => memoryOf(proof) });
   return (proof) => {
-    // In monotonic time: setting the clock back does not make a proof new. A proof is valid from `maxAge` before its `iat` until
+    // Uses monotonic time, so that setting the clock back does not make a proof new. A proof is valid from `maxAge` before its `iat` until
     // `maxAge` after it, so remembering it for twice `maxAge` is enough.
     const until = proofs.get(proof);
     if (until !== undefined && until > clock.elapsed()) return true;

@@ -31,7 +31,7 @@ export interface ClientResponse {
   readonly mediaType: string;
   /** The body as it arrives. */
   bytes(): AsyncGenerator<Uint8Array, void, void>;
-  /** The whole body. `limit` is its largest size in bytes, by default `maxResponseBytes`. */
+  /** The whole body. `limit`: its maximum size in bytes, by default `maxResponseBytes`. */
   text(limit?: number): Promise<string>;
   /** The events of an event stream, in batches as they arrive. */
   events(): AsyncGenerator<readonly ServerSentEvent[], void, void>;

@@ -204,7 +204,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
     const { http } = wireErrors[error.code];
     if (!this.#reads && (http === 401 || http === 403)) this.#id = await idOfRefused(this.#host, request);
-    // Answers notifications too, contrary to JSON-RPC 2.0 §4.1, because A2A has none, and a client that forgot the id needs the error.
+    // Answers notifications too, contrary to JSON-RPC 2.0 §4.1, because A2A has no notifications, and a client that forgot the id needs the error.
     const response = errorResponse(this.shapes, this.#id ?? null, error);
     return this.#readsEvents() ? inStream(response) : response;
   }
@@ -287,7 +287,7 @@ const refusedBytes = 64 * 1024;
 /** How long to wait for these bytes, in milliseconds. */
 const refusedTime = 5_000;
 
-/** The id of a request with a rejected caller (JSON-RPC 2.0 §5); `null` if it cannot be read soon and in little memory. */
+/** The id of a request with a rejected caller (JSON-RPC 2.0 §5); `null` if it cannot be read quickly within a small memory limit. */
 export async function idOfRefused({ clock, limits }: ServerHost, request: UniversalRequest): Promise<JsonRpcId> {
   // The client sends its body only after a `100 Continue` (RFC 9110 §10.1.1), which a rejection does not send.
   if (request.header("expect") !== undefined) return null;

@@ -31,7 +31,7 @@ export interface ServerBinding {
   readonly name: string;
   /** The entries of an agent on its card for one version; empty if the binding does not support it. Called while the server is created. */
   interfaces(agent: AgentAddress, codec: Codec): readonly InterfaceAddress[];
-  /** How it answers HTTP requests. Absent: a host that knows this binding serves it in another way. */
+  /** Answers HTTP requests. Absent: a host that knows this binding serves it in another way. */
   readonly http?: HttpBinding;
 }
 

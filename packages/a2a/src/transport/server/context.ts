@@ -168,7 +168,7 @@ const extensionsName = "a2a-extensions";
 /** The name of the extensions header before 1.0. */
 const formerExtensionsName = "x-a2a-extensions";
 
-/** Maximum length of the list of URIs, in characters. A longer one is rejected, not truncated: part of a URI could be another URI. */
+/** Maximum length of the list of URIs, in characters. A longer one is rejected, not truncated, because part of a URI could be another URI. */
 const maxExtensions = 1 << 16;
 
 const noExtensions: readonly string[] = [];

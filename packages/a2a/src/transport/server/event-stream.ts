@@ -129,7 +129,7 @@ const slots = 16;
 
 /**
  * A comment without a blank line, so it belongs to the next event (HTML Living Standard §9.2.6): after a blank line `httpx-sse`, of the
- * Python SDK of 0.3, reports an event without data that has the last `id`.
+ * Python SDK of 0.3, reports an event with the last `id` and without data.
  */
 const comment = ":\n";
 

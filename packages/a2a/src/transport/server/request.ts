@@ -31,7 +31,7 @@ interface WithFiles {
   files?: IncomingFiles;
 }
 
-/** A larger body, in bytes, is never read whole if large files can be extracted from it, even within `limits.bodyBytes`. */
+/** A larger body, in bytes, is never read as a whole if large files can be extracted from it, even within `limits.bodyBytes`. */
 const wholeBytes = 10 << 20;
 
 /** The text of the body of a call. While reading, stores large files of a message for `principal` (`blobs`), and sets `call.files`. */

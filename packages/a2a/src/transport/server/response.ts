@@ -58,7 +58,7 @@ function httpStatusOf({ code, sentAs }: WireError): number {
   return sentAs?.http ?? wireErrors[code].http;
 }
 
-/** `application/json`, not the protocol's own media type: some clients read errors only from `application/json`. */
+/** `application/json`, not the protocol's own media type, because some clients read errors only from `application/json`. */
 const jsonError: Headers = { "content-type": "application/json", "cache-control": "no-store" };
 
 /** An error with its HTTP status, in the form of the version (A2A 1.0 §11.6). `allow`: the methods of the URL, for the header `Allow`. */

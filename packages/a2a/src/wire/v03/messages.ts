@@ -282,7 +282,7 @@ export function fromArtifactUpdate(
 }
 
 /**
- * Always has `blocking`, because servers disagree on its default, and `acceptedOutputModes`, which 0.2.5 requires. An empty list accepts
+ * Always has `blocking`, because servers disagree on its default, and `acceptedOutputModes`, because 0.2.5 requires it. An empty list accepts
  * everything.
  */
 export function fromSend(writer: Writer, request: SendMessageRequest): Json {
