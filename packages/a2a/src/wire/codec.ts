@@ -230,8 +230,8 @@ export function restRoutes(
     route("GetTask", ["GET"], "/tasks/{id}", { historyLength: "integer" }),
     route("ListTasks", ["GET"], "/tasks", { ...filters, ...page }),
     route("CancelTask", ["POST"], "/tasks/{id}:cancel"),
-    // The texts of both specifications require POST (1.0 §5.3, §11.3.2), but the annotations of their protos require GET. Servers accept one or both.
-    // Clients send POST first, because the official clients do.
+    // The texts of both specifications require POST (1.0 §5.3, §11.3.2), but the annotations of their protos require GET. Servers accept one or
+    // both. Clients send POST first, because the official clients do.
     route("SubscribeToTask", ["POST", "GET"], "/tasks/{id}:subscribe"),
     route("CreateTaskPushNotificationConfig", ["POST"], ofTask),
     route("GetTaskPushNotificationConfig", ["GET"], `${ofTask}/{id}`),
