@@ -37,13 +37,13 @@ export interface Authenticator {
    */
   readonly subjectsOf?: string;
   /**
-   * Whether it needs a web framework to authenticate callers, by the option `principal` of `expressMount` and the other mounts. `serve()`
-   * has no such option, and rejects the authenticator. Default false.
+   * Whether the authenticator needs a web framework to authenticate callers, by the option `principal` of `expressMount` and the other mounts.
+   * `serve()` has no such option, and rejects the authenticator. Default false.
    */
   readonly needsMount?: boolean;
   /**
-   * Whether a request has credentials for it, valid or not, in its headers or its connection. `anyOf()` and `allOf()` use it to distinguish invalid
-   * credentials from missing ones. Absent: they call `authenticate`, and treat `Unauthenticated` as missing credentials.
+   * Whether a request has credentials for the authenticator, valid or not, in its headers or its connection. `anyOf()` and `allOf()` use it to tell
+   * invalid credentials from missing ones. Absent: they call `authenticate`, and treat `Unauthenticated` as missing credentials.
    */
   hasCredentials?(request: UniversalRequest): boolean;
   /** The challenges of its schemes (RFC 9110 §11.6.1), by the names of the schemes. Absent: only its errors have challenges. */
@@ -96,7 +96,7 @@ export interface ProtectedResource {
  */
 export type SkillOf = (request: Operations["SendMessage"]["request"], context: CallContext) => string | undefined;
 
-/** A call for an authorizer to decide about, before any work is done for it. */
+/** A call for an authorizer to decide about, before the server does any work for the call. */
 export interface AuthorizerRequest {
   /** The operation that is called. */
   readonly operation: OperationName;

@@ -158,7 +158,7 @@ function listed(requirements: unknown): unknown {
 
 /**
  * The SDK for JavaScript (1.3) serializes the unions of schemes in its in-memory form: `{ scheme: { $case: "…", value: … }
- * }`. An object with another member is not such a union: a signature that covers the other member does not cover it.
+ * }`. An object with a second member stays unchanged, because a signature that covers that member does not cover the union.
  */
 function withoutCases(value: unknown, depth = 0): unknown {
   if (!isObject(value) || depth > 4) return value;

@@ -151,7 +151,7 @@ export async function advertisedServer(
   return own && typeof issuer === "string" && URL.canParse(issuer) ? issuer : undefined;
 }
 
-/** Whether a URL is the other one, or below it. */
+/** Whether a URL equals `base`, or is below it. */
 function isWithin(url: string, base: string): boolean {
   const { href } = new URL(base);
   const folder = href.endsWith("/") ? href : `${href}/`;

@@ -58,7 +58,7 @@ export async function* sendFile(
 
 type Pieces = AsyncGenerator<FilePiece, void, void>;
 
-/** The pieces of a file that are stored in the task, and the rest of a file that is too large for the task. */
+/** The pieces of a file that the task stores, and the remaining pieces of a file that is too large for the task. */
 async function beginning(
   pieces: Pieces,
   inlineBytes: number,

@@ -226,7 +226,7 @@ export type ClientErrorCode =
    * No connection: the name does not resolve, nothing listens, or TLS failed. `cause` has the error of the system. The message says how
    * long the client retried; it does not retry certificate errors.
    * Cure: Check the address, and that the server runs. In a browser, pages also get this error if the server does not allow their origin: set its
-   * option `cors`. The server logs the origin that it refused.
+   * option `cors`. The server logs the rejected origin.
    */
   | "ConnectionFailed"
   /**
@@ -298,7 +298,7 @@ export interface A2AErrorOptions {
   readonly details?: readonly unknown[];
   /** Numbers of an error that an extension defines: `extensionError()` sets them. Default: the values of the code. */
   readonly sentAs?: SentAs | undefined;
-  /** The error behind this one, for the log. It is never sent. */
+  /** The cause of this error, for the log. It is never sent. */
   readonly cause?: unknown;
 }
 

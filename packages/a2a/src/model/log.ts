@@ -136,7 +136,7 @@ export function eventOf(record: NewRecord): LogEvent {
  * messages of the user, the messages of interrupted and terminal statuses, and progress messages that the agent asked to
  * keep. No other rule applies.
  *
- * A message enters the history together with its status and not when the next status replaces that one, so the history of a
+ * A message enters the history together with its status, not when the next status replaces it, so the history of a
  * finished task is complete (A2A 1.0 §3.7 leaves the choice to the agent). The current status message can therefore be in
  * `status.message` and in `history`, under one `messageId`. Within `history` no message appears twice.
  */
