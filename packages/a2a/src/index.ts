@@ -56,6 +56,6 @@ export {
   type WithExtensions,
 } from "./client/index.ts";
 
-// What is sent and received.
+// Content and errors.
 export { A2AError, data, file, hasCode, text } from "./model/index.ts";
 export type { AgentCard, Artifact, Message, Part, StreamResponse, Task } from "./model/index.ts";

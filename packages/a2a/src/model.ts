@@ -75,5 +75,5 @@ export {
   type FieldViolation,
 } from "./model/index.ts";
 
-// What the draft of 1.1 adds.
+// Additions of the 1.1 draft.
 export { generationOf, spanOf, timelineOf } from "./model/index.ts";

@@ -1,10 +1,9 @@
 /**
- * For those who build on the protocol: interceptors, bindings of servers and clients, requests to addresses that a stranger chose,
- * and text that a stranger chose.
+ * Building blocks for interceptors, for bindings of servers and clients, for requests to untrusted URLs, and for showing untrusted text.
  * @packageDocumentation
  */
 
-// Calls, and what wraps them.
+// Calls and interceptors.
 export {
   mapItems,
   observeRequests,
@@ -42,6 +41,6 @@ export { requestHeaders, sendRequest, type ClientResponse } from "./transport/cl
 export { clientService, readEvents, type ClientTransport, type EncodedCall } from "./transport/client/service.ts";
 export { abortError } from "./transport/client/signals.ts";
 
-// Requests to addresses that a stranger chose, and text that a stranger chose.
+// Requests to untrusted URLs, and safe forms of untrusted text.
 export { guardedFetch, type Dialer, type GuardedFetch, type NetPolicy } from "./net/index.ts";
 export { html, line, plain } from "./base/display.ts";

@@ -1,5 +1,5 @@
 /**
- * Receiving webhooks: `webhookReceiver()`, the memory of handled deliveries, and the signatures of Standard Webhooks. The option `push` of
+ * Receives webhooks: `webhookReceiver()`, the memory of handled deliveries, and the signatures of Standard Webhooks. The option `push` of
  * `@parley/server` sends them.
  * @packageDocumentation
  */

@@ -28,7 +28,7 @@ export type ProtocolVersion = "1.0" | "0.3";
 /** All versions, the preferred one first. */
 export const wires: Readonly<Record<ProtocolVersion, JsonRpcCodec & RestCodec>> = { "1.0": codecV1, "0.3": codecV03 };
 
-/** The draft of 1.1, for clients that ask for it. */
+/** The draft of 1.1, for clients that request it. */
 export const codecV11: JsonRpcCodec & RestCodec = /* @__PURE__ */ draftOf(codecV1);
 
 /** Drafts by the version that they extend. */

@@ -37,7 +37,7 @@ export function auditedAuthentication(
   return async (request) => {
     try {
       const principal = await limited(request);
-      // An authenticated caller may be guessing the credentials of another.
+      // An authenticated caller may be guessing the credentials of another caller.
       if (hasWrongCredentials(request)) record(request, "Unauthenticated");
       return principal;
     } catch (thrown) {

@@ -35,11 +35,11 @@ export type VerifyPassword = (
 ) => Promise<Principal | undefined> | Principal | undefined;
 
 /**
- * Authenticates callers by HTTP Basic (RFC 7617). Use it over TLS only, as the password is in every request. Pages of other origins
+ * Authenticates callers by HTTP Basic (RFC 7617). Use it over TLS only, because the password is in every request. Pages of other origins
  * cannot use it.
  *
  * @param users - The users by their names, with the hashes of their passwords; or a function that checks a password.
- * @throws A2AError `InvalidParams` if a hash is not a hash, or a name cannot be sent.
+ * @throws A2AError `InvalidParams` if a hash is malformed, or a name cannot be sent.
  *
  * @example
  * ```ts
@@ -101,7 +101,7 @@ function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword 
   const known = new Map(Object.entries(users).map(([name, user]) => [name, knownUser(name, user)]));
   const iterations = [...known.values()].map(({ hash }) => hash.iterations);
   const nobody = nobodysHash(Math.max(...iterations, 1));
-  // Hashes may have different iterations, as after a raise of the default. Timing must not reveal which users exist or have old hashes.
+  // Hashes may have different iterations, for example after the default was raised. Timing must not reveal which users exist or have old hashes.
   const isPassword = passwordCheck(iterations);
   const digest = secretDigest();
   const turns = new Turns(
@@ -140,9 +140,9 @@ function knownUser(name: string, user: BasicUser): KnownUser {
 
 /* Hashes of passwords: PBKDF2 with HMAC-SHA-256 (RFC 8018 §5.2), the only password hash of WebCrypto. */
 
-/** How a password is hashed. */
+/** Options of `hashPassword()`. */
 export interface PasswordHashOptions {
-  /** Number of iterations. More cost more time, for the server and for attackers. Default 600,000. */
+  /** Number of iterations. More iterations cost more time, for the server and for attackers. Default 600,000. */
   readonly iterations?: number;
 }
 
@@ -159,7 +159,7 @@ interface PasswordHash {
 /**
  * The hash of a password, for `basic()`: `pbkdf2-sha256$`, the iterations, the salt and the hash. Takes a fraction of a second.
  *
- * @throws A2AError `InvalidParams` if there is no password.
+ * @throws A2AError `InvalidParams` if the password is missing.
  *
  * @example
  * ```ts
@@ -200,7 +200,7 @@ function passwordCheck(all: readonly number[]): (password: string, hash: Passwor
   const areEqual = all.every((one) => one === highest);
   return async (password, { iterations, salt, hash }) => {
     const derived = new Uint8Array(await derive(password, salt, iterations));
-    // Adds the iterations that the slowest hash needs more. At least one, so that there are always two derivations.
+    // Adds the iterations that this hash lacks compared to the slowest one. At least one, so that there are always two derivations.
     if (!areEqual) await derive(password, salt, highest - iterations + 1);
     // Compares all bytes, so that timing does not reveal how many match.
     return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] ?? 0)), 0) === 0;

@@ -9,8 +9,8 @@ import { vouched } from "./guarded.ts";
 /**
  * Accepts a caller if one of the authenticators does. The card lists their requirements as alternatives.
  *
- * Invalid credentials are rejected even if `anyone()` is among them. Without credentials, the answer has the challenges
- * of all.
+ * Invalid credentials are rejected even if `anyone()` is one of the authenticators. Without credentials, the answer has the challenges of all of
+ * them.
  *
  * A skill, or a card with its own requirements, may demand the scheme of another authenticator. `anyOf()` then checks its
  * credentials, too. If they name the same subject and organization, it only adds their scheme to `Principal.schemes`.
@@ -182,8 +182,8 @@ function audienceOf({ audience }: Principal, { audience: other }: Principal): re
 }
 
 /**
- * Accepts callers without credentials, as `anonymous`: for agents of which only some skills need credentials. Put it last in
- * `anyOf()`. All callers without credentials share their tasks.
+ * Accepts callers without credentials, as `anonymous`: for agents that need credentials only for some skills. Put it last in `anyOf()`. All callers
+ * without credentials share their tasks.
  *
  * @example
  * ```ts

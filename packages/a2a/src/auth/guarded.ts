@@ -24,7 +24,7 @@ interface Guard {
   /** Whether the card has the authenticator's own requirements, which every accepted caller satisfies. */
   readonly byAuthenticator: boolean;
   readonly authenticator: Authenticator;
-  /** Where the caller authenticates. `resources` has the URLs of the agent and the server. */
+  /** The URLs and schemes for authentication. `resources` has the URLs of the agent and the server. */
   readonly place: AuthenticationPlace;
   readonly skillOf: SkillOf;
 }
@@ -86,7 +86,7 @@ export function isFor(audience: readonly string[], resources: readonly string[])
 }
 
 /**
- * A caller with its schemes. If an authenticator returns none and has a single requirement, the caller has satisfied that one: otherwise
+ * A caller with its schemes. If an authenticator returns none and has a single requirement, the caller has satisfied it, because otherwise
  * the authenticator would have rejected it.
  */
 export function vouched({ securityRequirements }: Authenticator, principal: Principal): Principal {
@@ -98,7 +98,7 @@ export function vouched({ securityRequirements }: Authenticator, principal: Prin
 }
 
 /**
- * Rejects a value without a subject, which JavaScript code can return: all such callers would share their tasks.
+ * Rejects a value without a subject, which JavaScript code can return, because all such callers would share their tasks.
  *
  * @throws TypeError. Remote callers get an `InternalError`.
  */

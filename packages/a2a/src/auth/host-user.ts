@@ -33,13 +33,13 @@ export interface HostUserOptions {
 
 /**
  * Accepts callers that the surrounding web framework has authenticated, by Passport, a session, or a token that middleware has checked.
- * The option `principal` of `expressMount`, `fastifyMount`, `fetchMount` and `nodeListener` returns the caller of a request; headers do
- * not name it. If `principal` returns no caller, the answer is 401; if it throws, 500.
+ * The option `principal` of `expressMount`, `fastifyMount`, `fetchMount` and `nodeListener` returns the caller of a request; headers cannot name it.
+ * If `principal` returns no caller, the answer is 401; if it throws, 500.
  *
  * A browser sends a cookie with the requests of any page. So a request without a header of the scheme is rejected if the browser says
- * that the page is of another origin. `serve()` has no surrounding framework, and rejects this authenticator.
+ * that the page has another origin. `serve()` has no surrounding framework, and rejects this authenticator.
  *
- * @throws A2AError `InvalidParams` if the scheme is not given.
+ * @throws A2AError `InvalidParams` if the scheme is missing.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export function hostUser({ scheme: given, name, scopes = [] }: HostUserOptions):
     needsMount: true,
     securitySchemes: { [called]: scheme },
     securityRequirements: [{ schemes: { [called]: { list: scopes } } }],
-    // A cookie proves nothing: its session may have no user.
+    // A cookie proves nothing, because its session may have no user.
     ...(shown !== undefined && { hasCredentials: carries }),
     challenges: (_place, problem) => ({ [called]: challengeWith(problemParams(problem)) }),
     async authenticate(request, place) {

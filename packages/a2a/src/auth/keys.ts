@@ -41,7 +41,7 @@ const tokenPattern = /^[\w!#$%&'*+\-.^`|~]+$/;
  *
  * @param keys - The owners by the hashes of their keys, as `hashKey()` and `parley key` make them, or by the keys themselves; or
  * a function that finds the owner of a key.
- * @throws A2AError `InvalidParams` if a key contains characters that cannot be sent, a hash is not a hash, or an option is wrong.
+ * @throws A2AError `InvalidParams` if a key contains characters that cannot be sent, a hash is malformed, or an option is wrong.
  *
  * @example
  * ```ts
@@ -153,7 +153,7 @@ const bearerPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
  *
  * @param tokens - The owners by token, or by the token's hash from `hashKey()` or `parley key`; or a function that finds the owner
  * of a token.
- * @throws A2AError `InvalidParams` if a token contains characters that cannot be sent, or a hash is not a hash.
+ * @throws A2AError `InvalidParams` if a token contains characters that cannot be sent, or a hash is malformed.
  *
  * @example
  * ```ts
@@ -236,7 +236,7 @@ type SecretLookup<T> = (secret: string) => Promise<T | undefined>;
  * @param owners - By secrets, or by their hashes as `hashKey()` returns them.
  * @param canBeSent - Whether a secret can be in a request.
  * @param what - Describes the secrets in errors, which never contain one: `a bearer token must have …`.
- * @throws A2AError `InvalidParams` if a hash is not a hash, a secret cannot be sent or was never set, or an owner has no subject.
+ * @throws A2AError `InvalidParams` if a hash is malformed, a secret cannot be sent or was never set, or an owner has no subject.
  */
 function secretLookup<T extends Principal>(
   owners: Readonly<Record<string, T>>,

@@ -37,12 +37,12 @@ export interface Authenticator {
    */
   readonly subjectsOf?: string;
   /**
-   * Whether it needs a web framework to authenticate callers, by the option `principal` of `expressMount` and the other mounts. `serve()`
-   * has no such option, and rejects the authenticator. Default false.
+   * Whether the authenticator needs a web framework to authenticate callers, by the option `principal` of `expressMount` and the other mounts.
+   * `serve()` has no such option, and rejects the authenticator. Default false.
    */
   readonly needsMount?: boolean;
   /**
-   * Whether a request has credentials for it, valid or not, in its headers or its connection. With it, `anyOf()` and `allOf()` distinguish
+   * Whether a request has credentials for the authenticator, valid or not, in its headers or its connection. `anyOf()` and `allOf()` use it to tell
    * invalid credentials from missing ones. Absent: they call `authenticate`, and treat `Unauthenticated` as missing credentials.
    */
   hasCredentials?(request: UniversalRequest): boolean;
@@ -60,11 +60,11 @@ export interface ChallengeProblem {
   readonly scope?: string;
 }
 
-/** Where a caller authenticates. */
+/** The URLs and schemes for the authentication of a caller. */
 export interface AuthenticationPlace {
   /**
-   * URLs that a token may have as its audience: the URLs of the agents that the request may be for, and of the server. Some
-   * requests name their agent only in the body, which is read after authentication.
+   * URLs that a token may have as its audience: the URLs of the server and of all agents that the request may be for. Some requests name their agent
+   * only in the body, which is read after authentication.
    */
   readonly resources: readonly string[];
   /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: no metadata. */
@@ -72,8 +72,8 @@ export interface AuthenticationPlace {
   /** The URL of this request for clients: the URL of the server with the path of the request. For proofs (RFC 9449 §4.3). */
   readonly url: string;
   /**
-   * Names of schemes that skills demand, or cards with their own requirements. `anyOf()` also checks credentials of these schemes if another
-   * one has already authenticated the caller. Absent: none.
+   * Names of schemes that skills demand, or cards with their own requirements. `anyOf()` also checks credentials of these schemes if another scheme
+   * has already authenticated the caller. Absent: none.
    */
   readonly demanded?: readonly string[];
 }
@@ -96,7 +96,7 @@ export interface ProtectedResource {
  */
 export type SkillOf = (request: Operations["SendMessage"]["request"], context: CallContext) => string | undefined;
 
-/** A call for an authorizer to decide about, before any work is done for it. */
+/** A call for an authorizer to decide about, before the server does any work for the call. */
 export interface AuthorizerRequest {
   /** The operation that is called. */
   readonly operation: OperationName;
@@ -129,10 +129,10 @@ export type Access = "allow" | "deny" | "hide";
 
 /**
  * Decides whether a caller may make a call (A2A 1.0 §7.5). It need not check who owns a task: callers never see the tasks of other
- * owners, whatever an authorizer allows.
+ * owners, even if an authorizer allows the call.
  *
  * Only `"allow"` permits the call. For results other than `"allow"` and `"hide"`, the caller gets `PermissionDenied`. An authorizer may
- * throw an `A2AError` to say more; for any other error, the caller gets an `InternalError`.
+ * throw an `A2AError` with more details; for any other error, the caller gets an `InternalError`.
  *
  * @example
  * ```ts

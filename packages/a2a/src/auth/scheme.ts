@@ -10,7 +10,7 @@ import { unauthenticated } from "./challenge.ts";
 import { checkSubject } from "./guarded.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
 
-/** One scheme of a card: its declaration, where its credentials are in a request, and how to check them. */
+/** One scheme of a card: its declaration, the place of its credentials in a request, and their check. */
 export interface SchemeDefinition<Credentials> {
   /** Its name on the card. */
   readonly name: string;
@@ -21,7 +21,7 @@ export interface SchemeDefinition<Credentials> {
   /** Facts about its tokens for the metadata of the protected resource (RFC 9728). */
   readonly resource?: ProtectedResource | undefined;
   /**
-   * Whether browsers add the credentials to requests on their own, as with cookies, Basic and certificates. Requests from pages of other
+   * Whether browsers add the credentials to requests on their own, such as cookies, Basic and certificates. Requests from pages of other
    * origins are then rejected (CSRF). Default false.
    */
   readonly isAmbient?: boolean;
@@ -108,7 +108,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
   };
 }
 
-/** Where the credentials of a scheme are in a request. `undefined`: the credentials are certificates, which cannot be guessed. */
+/** The place of a scheme's credentials in a request. `undefined`: the credentials are certificates, which cannot be guessed. */
 function sourceOf({ apiKeySecurityScheme: key, mtlsSecurityScheme }: SecurityScheme): string | undefined {
   if (mtlsSecurityScheme !== undefined) return undefined;
   return key === undefined ? "authorization" : `${key.location} ${key.name.toLowerCase()}`;

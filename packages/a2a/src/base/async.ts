@@ -52,8 +52,8 @@ export async function* once<T>(value: T): AsyncGenerator<T, void, void> {
 }
 
 /**
- * A generator that stops while it waits: `return()` and `throw()` of a plain one only take effect at its next `yield`. It is
- * a function, not a class that implements `AsyncGenerator`, because the members of that interface depend on the user's `lib`.
+ * A generator that can be stopped while it waits. For a plain one, `return()` and `throw()` only take effect at its next `yield`. It is a function,
+ * not a class that implements `AsyncGenerator`, because the members of that interface depend on the user's `lib`.
  *
  * @param make - Makes the generator. Its signal is aborted when the reader stops.
  */

@@ -52,9 +52,9 @@ export class BoundedMap<Value> {
     if (this.#young.size >= this.#halfEntries) this.#turn();
   }
 
-  /** Drops the keys that begin with this text. */
+  /** Drops the keys that start with this text. */
   drop(prefix: string): void {
-    // Their bytes count until the next turn.
+    // Their bytes still count until the next `#turn()`.
     for (const map of [this.#young, this.#old]) {
       for (const key of map.keys()) if (key.startsWith(prefix)) map.delete(key);
     }

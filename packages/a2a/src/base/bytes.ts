@@ -5,7 +5,7 @@ export type Bytes = Uint8Array & {
 };
 
 /*
- * Strict base64 for texts that are compared or revoked as text, such as tokens and signatures (RFC 4648 §3.5, §4, §5). Bytes have exactly
+ * Strict base64 for texts that are compared or revoked as text, such as tokens and signatures (RFC 4648 §3.5, §4, §5). Any bytes have exactly
  * one spelling; other decoders ignore padding and unused bits.
  */
 
@@ -156,7 +156,7 @@ function incompleteBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= 3; back++) {
     const byte = bytes.at(-back) ?? 0;
     if (byte < 0x80) return 0;
-    // The first byte of a character says how many bytes the character has.
+    // The first byte of a character determines the number of its bytes.
     if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
   }
   return 0;

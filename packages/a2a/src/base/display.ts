@@ -40,7 +40,7 @@ export function plain(text: string, limit: number = Number.POSITIVE_INFINITY): s
     .replace(unsafe, (character, flag?: string) => flag ?? picture(character));
 }
 
-/** As `plain`, on one line: with spaces for line breaks and tabs. `limit`: maximum characters of `text` that are shown. */
+/** Like `plain`, but on one line: with spaces for line breaks and tabs. `limit`: maximum characters of `text` that are shown. */
 export function line(text: string, limit = 1000): string {
   return plain(
     cut(text, limit)
@@ -49,7 +49,7 @@ export function line(text: string, limit = 1000): string {
   );
 }
 
-/** The text with each character that is not safe to show as a `\u` escape. JSON text still parses to the same value. */
+/** The text with each unsafe character as a `\u` escape. JSON text still parses to the same value. */
 export function escapeControls(text: string): string {
   return text.replace(unsafe, (character, flag?: string) => flag ?? escape(character));
 }

@@ -8,13 +8,13 @@ export function isLoopback(host: string): boolean {
   return loopback.test(host);
 }
 
-/** A path without its query, which may have an API key: logs have paths only. */
+/** A path without its query, which may contain an API key. Logs contain only paths. */
 export function withoutQuery(path: string): string {
   const mark = path.indexOf("?");
   return mark < 0 ? path : path.slice(0, mark);
 }
 
-/** A URL without the slashes at its end. No pattern, because `/\/+$/` is quadratic in a long run of slashes. */
+/** A URL without the slashes at its end. Not a regular expression, because `/\/+$/` is quadratic in a long run of slashes. */
 export function withoutSlashes(url: string): string {
   let end = url.length;
   while (url[end - 1] === "/") end--;
@@ -32,7 +32,7 @@ export function retryAfterOf(value: string | null | undefined, now: number): num
 const unsentCodes =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket)$/;
 
-/** Whether an error or one of its causes says that no connection was made, so that nothing was sent. */
+/** Whether an error or one of its causes shows that no connection was made, so that nothing was sent. */
 export function wasNeverSent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ("code" in cause && unsentCodes.test(String(cause.code))) return true;
@@ -45,7 +45,7 @@ export function wasNeverSent(error: unknown): boolean {
 /** Codes of Node for permanent errors: certificates, a port without TLS, malformed addresses and headers. */
 const permanentCodes = /CERT|VERIFY_LEAF|WRONG_VERSION|INVALID/;
 
-/** Whether an error or one of its causes is permanent: a later attempt to connect would fail, too. */
+/** Whether an error or one of its causes is permanent, so that a later attempt to connect would fail, too. */
 export function cannotConnect(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     // `fetch` rejects ports of some old services, without a code.

@@ -40,7 +40,7 @@ export function objectOf(members: Iterable<readonly [string, string]>): string {
   return `${openObjectOf(members)}}`;
 }
 
-/** As `objectOf`, without the closing brace, so that more members can follow. */
+/** Like `objectOf`, but without the closing brace, so that more members can follow. */
 export function openObjectOf(members: Iterable<readonly [string, string]>): string {
   const texts: string[] = [];
   for (const [name, value] of members) texts.push(`${JSON.stringify(name)}:${value}`);
@@ -55,7 +55,7 @@ export function wrapped(name: string, value: JsonText): JsonText {
   return typeof value === "string" ? `{"${name}":${value}}` : [`{"${name}":`, ...value, "}"];
 }
 
-/** Adds a first member to an object that has other members. `brace`: where the object begins in the text. */
+/** Adds a first member to an object that has other members. `brace`: the position of its opening brace in the text. */
 export function withFirstMember(json: string, brace: number, name: string, value: string): string {
   return `${json.slice(0, brace + 1)}"${name}":${value},${json.slice(brace + 1)}`;
 }

@@ -16,7 +16,7 @@ export function notJson(value: unknown): string | undefined {
   return fault && `${fault[0]}${fault[1]}`;
 }
 
-/** JSON, or a circle. */
+/** Too deeply nested: either JSON, or circular. */
 const tooDeep: Fault = ["", ""];
 
 function faultIn(value: unknown, depth: number): Fault | undefined {
@@ -58,7 +58,7 @@ function within(place: string, fault: Fault): Fault {
   return fault === tooDeep ? tooDeep : [place + fault[0], fault[1]];
 }
 
-/** Whether the JSON of an instance loses content: it has its own form, is a list, or has no members. */
+/** Whether the JSON of an instance loses content, because the instance has its own form, is a list, or has no members. */
 function losesContent(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   // The prototype of an object from another realm has no prototype of its own.
@@ -79,7 +79,7 @@ function memberPath(name: string): string {
   return plainName.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
 }
 
-/** The path at which a value contains itself. `undefined` if it only nests too deep. */
+/** The path at which a value contains itself. `undefined` if it is only nested too deeply. */
 function circleIn(value: unknown, around: readonly object[]): Fault | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (around.includes(value)) return ["", " contains itself"];

@@ -1,7 +1,7 @@
 import { cut, escapeControls } from "./display.ts";
 import type { LogFields } from "./index.ts";
 
-/* Formats log records, and truncates their values: content of requests must neither control a terminal nor fill a disk. */
+/* Formats log records, and truncates their values, because content of requests must neither control a terminal nor fill a disk. */
 
 /** Colors a text, or returns it unchanged. */
 export type LogStyle = (format: "dim" | "cyan" | "yellow" | "red", text: string) => string;
@@ -59,7 +59,7 @@ function auditWords({ event, outcome, action, state, subject }: Readonly<Record<
   return { words: parts.filter((part) => typeof part === "string").join(" "), fields: [...fields, "action"] };
 }
 
-/** The end of an id, because ids that sort by time begin alike. */
+/** The end of an id, because ids that sort by time have equal starts. */
 export function shortId(id: string): string {
   return oneLine(id.length > shortIdLength + 4 ? id.slice(-shortIdLength) : id);
 }

@@ -9,7 +9,7 @@ export function secretDigest(): (secret: string) => string {
     try {
       return (bytes ??= keyed()).digest(secret);
     } catch {
-      // The text has characters beyond bytes. Another key, so that its digest differs from the digests of byte texts.
+      // The text has characters beyond U+00FF. Uses another key, so that its digest differs from the digests of byte texts.
       return (others ??= keyed()).digest(binary(new TextEncoder().encode(secret)));
     }
   };

@@ -33,7 +33,7 @@ interface SignableForms {
   readonly canonical: Json;
 }
 
-/** The versions whose members a card has. A document may be a card of both. */
+/** The versions whose members a card has. A document may be a card of both versions. */
 export function versionsOf(card: Json): readonly CardForm["version"][] {
   return [
     ...(card["supportedInterfaces"] === undefined ? [] : (["1.0"] as const)),
@@ -41,7 +41,7 @@ export function versionsOf(card: Json): readonly CardForm["version"][] {
   ];
 }
 
-/** The forms of a card in one version. If the card is of both versions, members of the other one are omitted. */
+/** The forms of a card in one version. If the card has both versions, omits the members of the other version. */
 export function signableForms({ signatures: _, ...card }: Json, version: CardForm["version"]): SignableForms {
   const [own, other] = version === "1.0" ? [cardV1, cardV03] : [cardV03, cardV1];
   const left = versionsOf(card).length > 1 ? other : undefined;
@@ -57,7 +57,7 @@ export function signableForms({ signatures: _, ...card }: Json, version: CardFor
   return { specification, reduced, same, canonical };
 }
 
-/** The distinct forms of a card that a signature may cover: as received, as the specification demands, and reduced. */
+/** The distinct forms of a card that a signature may cover: the form as received, the form of the specification, and the reduced form. */
 export function verifiableForms(document: Json): readonly CardForm[] {
   const { signatures: _, ...card } = document;
   const versions = versionsOf(card);
@@ -113,7 +113,7 @@ function shaped(shape: Shape, otherShape: Shape | undefined, value: unknown, sho
   return isObject(value) ? mapValues(value, canonical) : value;
 }
 
-/** The members of the objects in a member: of itself, its elements, or its values. */
+/** The members of the objects in a shape: of the object itself, its elements, or its values. */
 export function membersIn(shape: Shape | undefined): Members | undefined {
   if (shape === undefined || typeof shape === "string") return undefined;
   if ("object" in shape) return shape.object;
@@ -123,7 +123,7 @@ export function membersIn(shape: Shape | undefined): Members | undefined {
 
 /**
  * Whether a value is the default of its type, such as an empty map. For objects with own members, callers check only required
- * members: any other empty object was set on purpose.
+ * members, because any other empty object was set on purpose.
  */
 function isEmpty(shape: Shape, value: unknown): boolean {
   if (shape === "flag") return value === false;
@@ -133,10 +133,10 @@ function isEmpty(shape: Shape, value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0;
 }
 
-/** Without empty texts, lists, objects and nulls at any depth, as the SDKs of JavaScript and Python do it. */
+/** Removes empty texts, lists, objects and nulls at any depth, as the JavaScript and Python SDKs do. */
 function reducedOf(value: unknown, depth = 0): unknown {
   if (value === "" || value === null || value === undefined) return undefined;
-  // `canonicalJson` rejects values that nest so deep.
+  // `canonicalJson` rejects values that are nested this deeply.
   if (typeof value !== "object" || depth > 200) return value;
   if (Array.isArray(value)) {
     const items = value.map((item) => reducedOf(item, depth + 1)).filter((item) => item !== undefined);
@@ -150,11 +150,11 @@ function reducedOf(value: unknown, depth = 0): unknown {
 }
 
 /*
- * The reduced form of a card of 0.3, as the SDK 0.3 of Python signs it: without the default values of its types, without empty values, and
+ * The reduced form of a 0.3 card, as version 0.3 of the Python SDK signs it: without the default values of its types, without empty values, and
  * in ASCII.
  */
 
-/** A card of 0.3 without the default values of the SDK's types. `drops`: also without the `type` of schemes. */
+/** A card of 0.3 without the default values of the SDK's types. `drops`: whether to omit the `type` of a scheme, too. */
 function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean): unknown {
   if (!isObject(card)) return card;
   const { protocolVersion, preferredTransport, securitySchemes, ...rest } = card;
@@ -249,7 +249,7 @@ function walk(value: unknown, path: string, { defined, readable }: Tables, found
         .map(membersIn)
         .filter((one) => one !== undefined);
     const inside = { defined: inner(defined), readable: inner(readable) };
-    // A member of free JSON in one version is free in all.
+    // If a member is free-form JSON in one version, it is free-form in all.
     if (inside.defined.length === 0) continue;
     const isMap = shapes(defined).some((shape) => typeof shape === "object" && "map" in shape);
     if (Array.isArray(member)) member.forEach((item, at) => walk(item, `${field}[${at}]`, inside, found));

@@ -4,8 +4,8 @@
  */
 
 /**
- * When a member is in the canonical form.
- * - `required`: always, also with a default value (`REQUIRED` in the proto).
+ * When the canonical form includes a member.
+ * - `required`: always, even with a default value (`REQUIRED` in the proto).
  * - `optional`: whenever it was set (`optional` in the proto).
  * - `implicit`: unless it has the default value.
  */

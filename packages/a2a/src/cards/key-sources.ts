@@ -15,7 +15,7 @@ export interface FoundKey {
   readonly named: boolean;
 }
 
-/** The hints to a key in a signature's header. */
+/** The hints in a signature's header that point to its key. */
 interface Hints {
   readonly kid?: string;
   readonly jku?: string;
@@ -83,7 +83,7 @@ export class KeySources {
     if (!this.#jku.has(url.origin) || !isSafe(url)) return [];
     url.hash = "";
     const known = this.#named.get(url.href) ?? this.#remote(url, this.#net);
-    // Keeps the newest ones.
+    // Move it to the end, so that the newest ones are kept.
     this.#named.delete(url.href);
     this.#named.set(url.href, known);
     const [oldest] = this.#named.keys();

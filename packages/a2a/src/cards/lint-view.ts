@@ -79,7 +79,7 @@ function interfacesOf(card: Json): readonly Found<Interface>[] {
       field,
       value: { url: text(value["url"]), binding: text(value["transport"]), version, tenant: "" },
     }))
-    // `additionalInterfaces` may list it again (0.3 §5.6).
+    // `additionalInterfaces` may list the main interface again (0.3 §5.6).
     .filter(({ value }) => value.url !== main.url || value.binding !== main.binding);
   return [...listed, { field: "url", value: main }, ...others];
 }

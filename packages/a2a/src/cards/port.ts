@@ -54,7 +54,7 @@ export interface CardCheck {
    *
    * @param documents - The card in each form that the signer may have signed.
    * @param address - The URL of the card. `undefined`: the card itself was passed.
-   * @param logger - Logs a card that is used without a valid signature.
+   * @param logger - Logs a warning if a card is used without a valid signature.
    * @throws A2AError `InvalidResponse` if the card is not trusted, `Unavailable` if the keys for it cannot be read now.
    */
   check(
@@ -91,8 +91,7 @@ export interface CardTrust {
  * Which bytes a signature covers.
  * - `exact`: the card as received, without its signatures.
  * - `specification`: the form of A2A 1.0 §8.4.1; for a card of 0.3 its known members.
- * - `reduced`: the form without empty values, as the SDKs of JavaScript and Python write it. It counts only if the omitted values mean
- *   nothing.
+ * - `reduced`: the form without empty values, as the SDKs of JavaScript and Python write it. Accepted only if the omitted values have no meaning.
  */
 export type CardReading = "exact" | "specification" | "reduced";
 

@@ -117,7 +117,7 @@ export function readHeader(value: unknown): SignatureHeader | undefined {
   }
 }
 
-/* Keys for cards. The library is loaded when the first one is used. */
+/* Keys for cards. The library is loaded on first use. */
 
 /**
  * Checks a private key without using it.

@@ -45,7 +45,7 @@ const scheme: Schema<unknown> = (value, state) => {
   return (kind ?? typed)(value, state);
 };
 
-/** Checks a card of 0.3. `protocolVersion` may be absent, as in cards of 0.2.5. */
+/** Checks a card of 0.3. `protocolVersion` may be absent, because cards of 0.2.5 lack it. */
 export const strictCardV03: Schema<unknown> = members({
   protocolVersion: s.optional(s.filled),
   name: s.required(s.filled),

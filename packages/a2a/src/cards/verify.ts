@@ -82,7 +82,7 @@ function formsOf(card: Json): Forms | string {
   try {
     const stray = strayMembers(card);
     const note = noteOn(stray);
-    // No signature is valid for a card that two readers can read differently.
+    // If two readers can read a card differently, no signature is valid for it.
     const isAmbiguous = stray.some(({ readAs }) => readAs !== undefined);
     return { forms: isAmbiguous ? [] : verifiableForms(card), note };
   } catch (thrown) {
@@ -230,7 +230,7 @@ async function formOf(
 }
 
 /**
- * Makes the option `trust` of `connect()`. Many clients can share it, and with it the cached key sets.
+ * Makes the option `trust` of `connect()`. Clients can share it, including its cached key sets.
  *
  * @throws A2AError `InvalidParams` if `trust` is not valid.
  *
@@ -260,7 +260,7 @@ export function trustCards(trust: CardTrust, clock?: Clock): CardCheck {
     const problem = `The card of ${JSON.stringify(name)} is not signed by a trusted key: ${reasonsOf(verdicts)}`;
     const forged = verdicts.every(isForged);
     if (forged) throw new A2AError("InvalidResponse", problem);
-    // Once its keys can be read, the card may be trusted.
+    // The card may become trusted once its keys can be read.
     const unread = verdicts.some(({ signatures }) => signatures.some(({ outcome }) => outcome === "unreadable-keys"));
     if (policy === "require") throw new A2AError(unread ? "Unavailable" : "InvalidResponse", problem);
     logger.warn(problem);

@@ -17,7 +17,7 @@ export interface CachedCard {
   readonly etag?: string | undefined;
   /** Its `Last-Modified` header. */
   readonly lastModified?: string | undefined;
-  /** Until when it may be used, in milliseconds since the Unix epoch. */
+  /** When it becomes stale, in milliseconds since the Unix epoch. */
   readonly freshUntil: number;
   /** The card as received, which its signatures cover. A client with `trust` does not use an entry without it. */
   readonly document?: object;
@@ -25,13 +25,13 @@ export interface CachedCard {
 
 /** Caches cards by URL: a `Map` suffices. Share it only among clients with the same credentials. */
 export interface CardCache {
-  /** The card of a URL. */
+  /** The cached card of a URL. */
   get(url: string): CachedCard | undefined;
-  /** Keeps a card. */
+  /** Stores a card. */
   set(url: string, entry: CachedCard): unknown;
 }
 
-/** Makes the key of a card in a shared cache. It includes credentials and the redirect mode, so that clients that differ in these do not share cards. */
+/** Makes the cache key of a card. It covers the credentials and the redirect mode, so that only clients with equal ones share a card. */
 export type CardKey = (
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -41,28 +41,28 @@ export type CardKey = (
 export interface CardSource {
   readonly host: ClientHost;
   cache: CardCache;
-  /** The key of a card in the cache, by its URL, the headers of its request and its redirects. Absent: its URL. */
+  /** Makes the cache key from the card's URL, the request headers and the redirect mode. Absent: the key is the URL. */
   readonly keyOf: CardKey | undefined;
   readonly version: string;
-  /** Largest card in bytes. */
+  /** Maximum size of a card in bytes. */
   readonly maxBytes: number;
   decode(value: unknown): AgentCard;
-  /** Sees each request for a card. */
+  /** Notified of each request for a card. */
   readonly observer: Observer | undefined;
   /** The last requested URL. After the search it is the URL of the card. */
   address: string;
 }
 
-/** Paths of the card. Servers of version 0.2 have it at the second one. */
+/** Paths of the card. Servers of version 0.2 use the second one. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Parses the URL of an agent. Throws `InvalidParams` if it is not valid. `localhost:4000` is one, of the scheme `localhost:`. */
+/** Parses the URL of an agent. Throws `InvalidParams` unless it is an HTTP URL: `localhost:4000` would parse with the scheme `localhost:`. */
 export function toUrl(given: string): URL {
   if (/^https?:/i.test(given) && URL.canParse(given)) return new URL(given);
   throw new A2AError("InvalidParams", `${JSON.stringify(given)} is not an HTTP URL, such as "http://localhost:4000"`);
 }
 
-/** URLs that the card of an agent may be at: below its base URL, or at the root of its host. */
+/** The URLs where an agent's card may be: below its base URL, or at the root of its host. */
 function addresses(given: URL): { readonly base: string; readonly urls: readonly string[] } {
   const url = new URL(given);
   url.hash = "";
@@ -81,7 +81,7 @@ export async function findCard(given: URL, source: CardSource, signal: AbortSign
     source.address = url;
     try {
       const card = await fetchCard(url, source, signal);
-      // The card at the root may belong to another agent. It only counts if it names the requested address.
+      // The card at the root may belong to another agent. Accept it only if it lists the requested address.
       const named = (one: string): boolean => one === base || one.startsWith(`${base}/`);
       if (named(url) || card.supportedInterfaces.some((one) => named(one.url))) return card;
     } catch (thrown) {
@@ -97,7 +97,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   const { host, version } = source;
   const headers = await requestHeaders(host, { url, operation: "AgentCard" }, { version, extensions: [] });
   headers["accept"] = "application/json";
-  // Follow redirects only without headers of the caller: credentials belong to the origin that the caller named.
+  // Follow redirects only if the caller passed no headers: credentials are only for the origin that the caller named.
   const redirect = host.headers === noHeaders ? "follow" : "manual";
   const key = (await source.keyOf?.(url, headers, redirect)) ?? url;
   const known = source.cache.get(key);
@@ -152,15 +152,15 @@ export function checkDeclared(card: AgentCard, operation: OperationName): void {
 }
 
 /*
- * The cache of cards that clients share unless their options say otherwise (A2A 1.0 §8.6.2).
+ * The card cache that clients share by default (A2A 1.0 §8.6.2).
  *
- * Cards are cached by the function that sends requests, by headers and by the redirect mode. So no client gets a card that was served to
- * other credentials, or from a URL that it would not have followed. On
- * loopback a card is revalidated at each use: ports are reused within seconds, and developers change their agents all the time.
+ * Its keys are the fetch function, the request headers and the redirect mode. So a client never gets a card that was served for other credentials, or
+ * from a URL that it would not have followed. On loopback, a card is revalidated on each use, because ports are reused within seconds and developers
+ * often change their agents.
  */
 
 interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
-  /** The document as received, as JSON: each client reads it by the versions that it speaks, and checks its signatures. */
+  /** The card as received, as JSON. Each client decodes it with the versions that it supports, and checks its signatures. */
   readonly json: string;
   readonly staleAt: number;
 }
@@ -168,7 +168,7 @@ interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
 /** Maximum time for which a card is used without a request, even if its server allows more. */
 const maxFreshMs = 86_400_000;
 
-/** By the function that sends requests, then by the clock. Weak, so that user functions can be collected. */
+/** Keyed by fetch function, then by clock. Weak, so that user functions can be garbage-collected. */
 const caches = new WeakMap<object, WeakMap<Clock, BoundedMap<Kept>>>();
 
 /** The cache of all clients with the same fetch function. `decode` reads a card in the versions that one client supports. */
@@ -179,7 +179,7 @@ export function sharedCards(
 ): CardCache {
   const byClock = caches.get(fetch) ?? new WeakMap<Clock, BoundedMap<Kept>>();
   caches.set(fetch, byClock);
-  // Maximum bytes of all cards, and the minimum number of newest cards that are kept.
+  // The maximum bytes of all cards, and how many of the newest cards to keep at least.
   const bounds = { bytes: 16 << 20, entries: 200, bytesOf: (key: string, { json }: Kept) => memoryOf(key, json) };
   const cards = byClock.get(clock) ?? new BoundedMap<Kept>(bounds);
   byClock.set(clock, cards);

@@ -86,8 +86,8 @@ export class Client<E extends AnyExtension = never> {
 
   /**
    * Sends a message (A2A 1.0 §3.1.1). It waits until the task is terminal or interrupted, unless
-   * `configuration.returnImmediately` is set. Runtimes limit this time, Node's `fetch` to 5 minutes: for longer tasks use
-   * `returnImmediately` with `waitFor()`, or a stream.
+   * `configuration.returnImmediately` is set. Runtimes limit this wait; Node's `fetch` allows 5 minutes. For longer tasks, use `returnImmediately`
+   * with `waitFor()`, or a stream.
    *
    * @example
    * ```ts
@@ -135,7 +135,7 @@ export class Client<E extends AnyExtension = never> {
     return this.#call("ListTasks", request, options);
   }
 
-  /** Every task of the list. Pages are read on demand. */
+  /** Yields all of the caller's tasks. Reads pages on demand. */
   async *tasks(request: ListTasksRequest = {}, options?: CallOptions): AsyncGenerator<ReceivedTask<E>, void, void> {
     for (let next = request; ;) {
       const { tasks, nextPageToken: pageToken } = await this.listTasks(next, options);
@@ -156,8 +156,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * Follows a task (A2A 1.0 §3.1.6): the first event is the task, then its events follow. For a finished task the task is the
-   * only event.
+   * Follows a task (A2A 1.0 §3.1.6): the first event is the task, then its events follow. For a finished task, the stream has only the first event.
    */
   subscribeToTask(task: string | SubscribeToTaskRequest, options: SubscribeOptions = {}): EventStream<E> {
     return this.#stream("SubscribeToTask", byId(task), options);
@@ -196,7 +195,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * Reads the card for authenticated callers, which replaces `card` (A2A 1.0 §3.1.11).
+   * Reads the extended card, for authenticated callers. It replaces `card` (A2A 1.0 §3.1.11).
    *
    * @throws A2AError `UnsupportedOperation` if the card does not declare it (A2A 1.0 §3.3.4), `ExtendedAgentCardNotConfigured`.
    */
@@ -261,8 +260,8 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * A fetch for files that the agent sends as a URL. It reads files at the agent's own origin, without credentials: the origin of the URL
-   * passed to `connect()`, and `credentialOrigins`. `other` reads all other files. `download()` uses it.
+   * A fetch function for files that the agent sends as URLs. It reads files at the agent's own origins without credentials: the origin of the URL
+   * passed to `connect()`, and `credentialOrigins`. `other` reads all other files. `download()` uses this function.
    */
   fileFetch(other?: FileFetch): FileFetch | undefined {
     const { fileFetch } = this.#parts;

@@ -36,7 +36,7 @@ import { watchTask } from "./watch.ts";
 import type { OlderCard } from "./versions.ts";
 import type { CardCheck } from "../cards/port.ts";
 
-/** Rejects former members of a policy, which JavaScript would ignore. */
+/** Rejects policy options of earlier releases, which would otherwise be ignored in JavaScript. */
 function checkPolicies({ retry, reconnect }: Pick<ConnectOptions, "retry" | "reconnect">): void {
   const wrong = Object.entries({ retry, reconnect }).flatMap(([name, policy]) =>
     ["attempts", "maxRetryAfter"]
@@ -47,7 +47,7 @@ function checkPolicies({ retry, reconnect }: Pick<ConnectOptions, "retry" | "rec
 }
 
 /**
- * `connect()` with the bindings that you pass, and no others: a bundle then contains only these.
+ * Like `connect()`, but only with the bindings that you pass, so a bundle contains no others.
  *
  * @example
  * ```ts
@@ -101,10 +101,10 @@ export async function connectWith<E extends string | AnyExtension = string>(
     ...(session !== undefined && { headers: options.headers ?? {} }),
   };
   const refused: CardHooks["refused"] = (error, named, source) => {
-    // If cards must be signed, a 401 for a card must not make the client send credentials, unless `credentialOrigins` has it.
+    // With `trust`, a 401 for the card must not make the client send credentials, unless `credentialOrigins` lists the origin.
     const isTwice = options.credentialOrigins?.some((url) => toUrl(url).origin === named.origin) === true;
     if ((trust && !isTwice) || !hasCode(error, "Unauthenticated") || !session?.refusedCard(error, named)) return false;
-    // Cards that were fetched with these credentials are not shared with other clients.
+    // Do not share cards that were fetched with these credentials.
     if (isShared) source.cache = new Map();
     return true;
   };
@@ -120,7 +120,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
   };
   const parts = await begin(cache).catch((thrown: unknown) => {
     if (!isShared || trust?.refusedCached !== true) throw thrown;
-    // The cached card is not trusted. The server may have another one.
+    // The cached card is not trusted. Fetch it again, because the server may have a newer one.
     return begin({ get: () => undefined, set: (...entry) => cache.set(...entry) });
   });
   const fileFetch = fileFetching(
@@ -169,7 +169,7 @@ class ClientTrust {
     return this.#refusedCached;
   }
 
-  /** Wraps the cache. A card without its document, put there by other code, is fetched again. */
+  /** Wraps the cache. Refetches a card that other code cached without its document. */
   cache(inner: CardCache): CardCache {
     this.#isCached = false;
     return {
@@ -218,7 +218,7 @@ class ClientTrust {
 
   async #approve(card: AgentCard): Promise<AgentCard> {
     const document = this.#documents.get(card) ?? this.#kit.documentOf?.(card);
-    // A binding without JSON has no document, so the card is written again, in the form of each version.
+    // A binding without JSON has no document, so encode the card again, in the form of each version.
     const [first = card, ...others] = document === undefined ? (this.#kit.encodeCard?.(card) ?? [card]) : [document];
     const used = await this.#trust.check([first, ...others], this.#address, this.#logger);
     return decoded(this.#kit, used);

@@ -31,21 +31,20 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   /** Further bindings, such as `grpcBinding()` of `@parley/grpc/client`. Default: JSON-RPC and REST. */
   readonly bindings?: readonly ClientBinding[];
   /**
-   * Headers of every request, including the one for the card: an object, or a function that is called for each request. These
-   * headers, those of single calls and those of interceptors are only sent to the origin of the agent's URL, even if its card
-   * names other addresses. Default: none.
+   * Headers of every request, including the one for the card: an object, or a function that is called for each request. Headers from this option,
+   * from calls and from interceptors are only sent to the origin of the agent's URL, even if its card lists other origins. Default: none.
    */
   readonly headers?: HeadersSource;
   /**
-   * Further origins that get the headers, such as `https://api.example.com`. Default: none. If you pass a card instead of a URL,
+   * Further origins that receive the headers, such as `https://api.example.com`. Default: none. If you pass a card instead of a URL,
    * only these origins get them; the default is then the origins of its interfaces. With `trust`, also list the origin of
    * the agent's URL if its server requires credentials for the card: `credentials` are then sent with the request for the card.
    */
   readonly credentialOrigins?: readonly string[];
   /**
    * Credentials for the security schemes of the card (A2A 1.0 §7.3), such as `clientCredentials()` of `@parley/a2a/credentials`. The
-   * first requirement of the card that they can satisfy is used. They are only sent over TLS or on loopback, and to the same
-   * origins as `headers`. Default: none.
+   * client uses the first requirement of the card that they can satisfy. It sends them only over TLS or on loopback, and only to the same origins as
+   * `headers`. Default: none.
    */
   readonly credentials?: readonly CredentialProvider[];
   /**
@@ -56,9 +55,8 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
   /**
-   * Extensions that every call requests (A2A 1.0 §4.6). A value from `defineExtension()` is requested if the card declares it and the
-   * extensions that it requires: its hooks run, its data is checked, and events have its values: `event.ext(extension)`. A URI is always
-   * requested. Default: none.
+   * Extensions that every call requests (A2A 1.0 §4.6). A value from `defineExtension()` is requested if the card declares it and all extensions that
+   * it requires. Its hooks then run, its data is checked, and `event.ext(extension)` returns its values. A URI is always requested. Default: none.
    */
   readonly extensions?: readonly E[];
   /** Wrap every request, including retries and reconnections. The first is the outermost. Default: none. */
@@ -70,29 +68,29 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
    */
   readonly cardCache?: CardCache | false;
   /**
-   * Sees the requests for the card (`Observer.card`), and each wait before a retry (`Observer.retry`). The interceptor
-   * `observeRequests` reports single requests. Default: none.
+   * Notified of requests for the card (`Observer.card`), and of each wait before a retry (`Observer.retry`). The interceptor `observeRequests`
+   * reports single requests. Default: none.
    */
   readonly observer?: Observer;
-  /** Ends `connect()` itself. It has no effect on calls. Default: none. */
+  /** Aborts `connect()` itself. It has no effect on calls. Default: none. */
   readonly signal?: AbortSignal;
-  /** Longest wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. Default 60 s. */
+  /** Maximum wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. Default 60 s. */
   readonly connectTimeout?: number | false;
-  /** Longest pause within a response, in milliseconds. A stream is then reconnected. Default 2 minutes. */
+  /** Maximum pause within a response, in milliseconds. After a longer pause, a stream is reconnected. Default 2 minutes. */
   readonly idleTimeout?: number | false;
-  /** Longest call, and longest `connect()`, in milliseconds. Default: no limit. */
+  /** Maximum duration of a call, and of `connect()`, in milliseconds. Default: no limit. */
   readonly timeout?: number | false;
-  /** Largest response in bytes. Default 64 MiB. */
+  /** Maximum size of a response in bytes. Default 64 MiB. */
   readonly maxResponseBytes?: number;
-  /** Largest event of a stream in bytes. Default 64 MiB. */
+  /** Maximum size of a stream's event in bytes. Default 64 MiB. */
   readonly maxEventBytes?: number;
-  /** Largest card in bytes. Default 1 MiB. Only the first 100 interfaces of a card are read. */
+  /** Maximum size of a card in bytes. Default 1 MiB. Only the first 100 interfaces of a card are read. */
   readonly maxCardBytes?: number;
   /**
-   * How calls that are safe to repeat, and `connect()` itself, are retried. `false`: never. Default: for 30 s, with delays from 0.2 s to 5 s.
+   * Retries of `connect()` itself, and of calls that are safe to repeat. `false`: none. Default: for 30 s, with delays from 0.2 s to 5 s.
    */
   readonly retry?: Partial<RetryPolicy> | false;
-  /** How a broken stream is reconnected. `false`: never. Default: for 2 minutes without a new event, with delays from 0.25 s to 10 s. */
+  /** Reconnections of a broken stream. `false`: none. Default: for 2 minutes without a new event, with delays from 0.25 s to 10 s. */
   readonly reconnect?: Partial<RetryPolicy> | false;
   /** Logs retries, reconnections, and interfaces that do not answer. Default: no log. */
   readonly logger?: Logger;
@@ -112,9 +110,9 @@ export interface ClientKit {
    * @throws A2AError `InvalidResponse` if it is not a card.
    */
   decodeCard(value: unknown): AgentCard;
-  /** The card as each version writes it, for signatures of extended cards. Default: the card itself. */
+  /** Encodes the card in the form of each version, for signatures of extended cards. Default: the card itself. */
   encodeCard?(card: AgentCard): readonly object[];
-  /** The document of an extended card, as received. Default: `encodeCard` writes the card again. */
+  /** The document of an extended card, as received. Default: the card that `encodeCard` returns. */
   documentOf?(card: AgentCard): object | undefined;
 }
 
@@ -239,7 +237,7 @@ function hostOf(options: ConnectOptions, credentials: RequestCredentialing | und
   };
 }
 
-/** A card in the shape of 1.0. Every failure becomes an `A2AError`, even if a card nests deeper than the stack allows. */
+/** Decodes a card into the form of 1.0. Every failure becomes an `A2AError`, even if a card nests deeper than the stack allows. */
 export function decoded(kit: ClientKit, value: unknown): AgentCard {
   try {
     return kit.decodeCard(structuredClone(value));
@@ -278,7 +276,7 @@ async function discover(
     }
   };
   try {
-    // The function that returns headers may hang as well, and it gets no signal.
+    // The user's headers function may hang as well, and it gets no signal.
     return await Promise.race([search(), aborted(signal)]);
   } finally {
     release();

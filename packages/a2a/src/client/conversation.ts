@@ -13,7 +13,7 @@ import type { ReceivedAnswer } from "./received.ts";
 import { type CallOptions, type SendInput, toSendRequest } from "./requests.ts";
 import type { EventStream } from "./stream.ts";
 
-/** The members of a client that a conversation uses. A `Client` has it. */
+/** The members of a client that a conversation uses. A `Client` has them. */
 export interface ConversationClient<E extends AnyExtension = never> {
   /** Makes the ids of messages. */
   readonly ids: Ids;
@@ -29,7 +29,7 @@ export interface ConversationClient<E extends AnyExtension = never> {
   ): EventStream<E>;
 }
 
-/** Where a conversation continues. */
+/** The context and task with which a conversation continues. */
 export interface ConversationInit {
   /** The context of an earlier conversation. Default: the agent creates one. */
   readonly contextId?: string;
@@ -38,9 +38,9 @@ export interface ConversationInit {
 }
 
 /**
- * Keeps the ids that make single messages a conversation (A2A 1.0 §3.4.3). Each message has the context that the agent chose.
- * While a task is active or interrupted, messages belong to it. After it has ended, the next message begins a new task and
- * names the old one in `referenceTaskIds`. Ids that you set in a message take precedence.
+ * Tracks the ids that join messages into a conversation (A2A 1.0 §3.4.3). Each message has the context that the agent chose. While a task is active
+ * or interrupted, messages belong to it. After it ends, the next message starts a new task and lists the old one in `referenceTaskIds`. Ids that you
+ * set in a message take precedence.
  *
  * Wait for the first answer, or the first event, before you send again: until then the client does not know the context.
  * `client.conversation()` returns a `Conversation`.
@@ -63,7 +63,7 @@ export class Conversation<E extends AnyExtension = never> {
     return this.#contextId;
   }
 
-  /** The task that the next message belongs to; `undefined` if it begins one. */
+  /** The task that the next message belongs to; `undefined` if it starts a new one. */
   get taskId(): string | undefined {
     return this.#taskId;
   }
@@ -81,9 +81,8 @@ export class Conversation<E extends AnyExtension = never> {
   }
 
   /**
-   * Reports the tasks of the conversation by webhook, in place of a stream. Each task that a later message begins or
-   * continues gets a webhook with that message, unless the message has its own. Send with `returnImmediately`; `listener`
-   * receives the events.
+   * Reports the conversation's tasks by webhook instead of a stream. Each later message registers a webhook for the task that it starts or continues,
+   * unless the message has its own. Send with `returnImmediately`; `listener` receives the events.
    *
    * @param webhook - A `webhookReceiver()` of `@parley/a2a/webhooks`.
    */
@@ -115,7 +114,7 @@ export class Conversation<E extends AnyExtension = never> {
       this.#taskId = over ? undefined : taskId;
       if (over) this.#finishedTaskId = taskId;
     }
-    // A direct reply ends the task of the conversation, unless it says that it belongs to that task.
+    // A direct reply ends the task of the conversation, unless it names that task.
     if (message && message.taskId !== this.#taskId) this.#taskId = undefined;
   }
 }
@@ -124,7 +123,7 @@ export class Conversation<E extends AnyExtension = never> {
 export interface WebhookInbox {
   /**
    * Wraps the client of a conversation: adds a webhook to each message whose task has none yet. `listener` receives the
-   * events of these tasks, and `note` those of the last message's task.
+   * events of these tasks, and `note` receives the events of the last message's task.
    */
   onUpdate(
     client: ConversationClient,
@@ -147,11 +146,11 @@ export type UpdateListener = (event: StreamResponse) => void | Promise<void>;
 
 /** Webhooks of a conversation. */
 export interface Updates {
-  /** Ends them: later messages get no updates, and later deliveries are rejected. */
+  /** Stops the updates: later messages get none, and later deliveries are rejected. */
   close(this: void): void;
 }
 
-/** The members of a client that `WebhookInbox.waitFor()` uses. A `Client` has it. */
+/** The members of a client that `WebhookInbox.waitFor()` uses. A `Client` has them. */
 export interface PushClient {
   /** Reads a task. */
   getTask(id: string, options?: CallOptions): Promise<Task>;

@@ -17,7 +17,7 @@ import { filesOf, Splitter, stepsOf, type Step } from "./downloaded-file.ts";
 import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import type { EventStream } from "./stream.ts";
 
-/** What to download: a received artifact, or one or all artifacts of a task or of a stream. */
+/** The content to download: a received artifact, or one or all artifacts of a task or of a stream. */
 export type Downloadable =
   | Artifact
   | {
@@ -35,7 +35,7 @@ export type Downloadable =
 
 /** Options of a download. */
 export interface DownloadOptions extends Omit<CallOptions, "timeout"> {
-  /** Most bytes of all files together. More ends the download with `InvalidResponse`. Default: no limit. */
+  /** Maximum total size of all files, in bytes. Beyond it, the download ends with `InvalidResponse`. Default: no limit. */
   readonly maxBytes?: number;
   /**
    * Reads files whose URL has another origin than the agent. The address is untrusted: pass `guardedFetch()` of
@@ -59,7 +59,7 @@ export interface DownloadClient {
 /**
  * The files of an artifact, or of all artifacts of a task. Chunks are joined: a file is a stream of bytes as they arrive, even while
  * the task still runs, and is never in memory as a whole. Broken connections are reopened, and no byte is lost or repeated.
- * Read a file before you request the next one: unread bytes are skipped. Text is one file, and so is each data part, as JSON.
+ * Read a file before you request the next one: unread bytes are skipped. Text is one file, and each data part is a JSON file.
  *
  * @throws A2AError while it is read: `InvalidParams` if the task has no such artifact, `InvalidResponse` if the task fails before
  * the file is complete, the agent replaces bytes that were read, or `maxBytes` is exceeded; `TaskNotFound`, and the errors of any call.
@@ -84,7 +84,7 @@ export async function* download(
   }
   const { artifactId } = what;
   const had = new Set<string>();
-  // Artifacts may grow concurrently: each pass over the task's events reads those that do not overlap.
+  // Artifacts may grow concurrently, so each pass over the task's events reads those that do not overlap.
   for (let more = true; more;) {
     const events = "events" in what ? what.events : eventsOf(client, what.taskId, options);
     const pass = new Pass(events, artifactId, had);
@@ -114,7 +114,7 @@ async function* eventsOf(
 class Pass {
   readonly #events: AsyncIterable<StreamResponse>;
   readonly #wanted: string | undefined;
-  /** Artifacts of this pass and of earlier ones. */
+  /** Artifacts that this pass or an earlier one has read. */
   readonly #had: Set<string>;
   /** Artifacts that began while another was being read. */
   readonly #overlapped = new Set<string>();
@@ -126,7 +126,7 @@ class Pass {
     this.#had = had;
   }
 
-  /** Whether artifacts are left that only another pass can read. */
+  /** Whether another pass is needed to read the remaining artifacts. */
   get hasMore(): boolean {
     return this.#overlapped.size > 0;
   }
@@ -184,7 +184,7 @@ function incomplete({ artifactId }: Open, state: TaskState | undefined): A2AErro
 class Open {
   readonly artifactId: string;
   readonly #splitter: Splitter;
-  /** How much content was read, and its hash, so that repeated content is recognized. */
+  /** Length and hash of the content read so far, to recognize repeated content. */
   #length = 0;
   #mark = 0x811c9dc5;
 
@@ -209,7 +209,7 @@ class Open {
   }
 }
 
-/** The mark of the first `length` of the content; `undefined` if there is less. */
+/** The hash of the first `length` of the content; `undefined` if there is less content. */
 function markOfFirst(parts: readonly Part[], length: number): number | undefined {
   let left = length;
   let mark = 0x811c9dc5;

@@ -13,7 +13,7 @@ import { A2AError, type Artifact, type Part } from "../model/index.ts";
 import type { ByteStream, FileContent, FileFetch } from "../protocol/index.ts";
 import type { FetchLike } from "../transport/client/binding.ts";
 
-/* The parts of artifacts as files that are read one after the other. */
+/* Presents the parts of artifacts as files that are read sequentially. */
 
 interface DownloadedFiles {
   readonly maxBytes?: number;
@@ -22,7 +22,7 @@ interface DownloadedFiles {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One change of an artifact's files: a part begins a file, or continues the file before it. */
+/** One change of an artifact's files: a part starts a file, or continues the previous file. */
 export type Step = { readonly begins: Part; readonly name: string } | { readonly more: Part };
 
 /** The files of parts, in order. */
@@ -153,7 +153,7 @@ class DownloadedFile extends ReadableFile {
 }
 
 /**
- * Makes `Client.fileFetch()`. `own` returns the URLs of the agent that the user has named. A link to one of these origins is
+ * Makes `Client.fileFetch()`. `own` returns the agent's URLs that the user named. A link to one of these origins is
  * fetched, because calls reach that origin anyway.
  */
 export function fileFetching(
@@ -163,7 +163,7 @@ export function fileFetching(
   return (other) => (url, init) => {
     if (own().some((each) => each !== undefined && isSameOrigin(each, url))) {
       const { signal = new AbortController().signal } = init;
-      // Without credentials: the link is a capability. A redirect could lead anywhere.
+      // Without credentials, because the link is a capability, and a redirect could lead anywhere.
       return fetch(url, { method: "GET", headers: {}, signal, redirect: "manual" });
     }
     if (other !== undefined) return other(url, init);
@@ -172,7 +172,7 @@ export function fileFetching(
   };
 }
 
-/** Whether both have one origin. All loopback names count as one origin: a card may have `localhost` where the user has `127.0.0.1`. */
+/** Whether both URLs have the same origin. Treats all loopback names as equal, because a card may have `localhost` for the user's `127.0.0.1`. */
 function isSameOrigin(one: string, other: string): boolean {
   if (!URL.canParse(one) || !URL.canParse(other)) return false;
   const [left, right] = [new URL(one), new URL(other)];

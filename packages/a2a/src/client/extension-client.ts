@@ -101,7 +101,7 @@ async function callMethod(
   }
 }
 
-/** Adds the extensions of a client: those passed as values, not as URIs. */
+/** Adds the client's extensions that were passed as values, not as URIs. */
 export class Extending {
   /** Extensions that were passed as URIs. */
   readonly uris: readonly string[];
@@ -142,7 +142,7 @@ export class Extending {
   }
 }
 
-/** Logs only the first dropped value of each field: an agent may send any number. */
+/** Logs only the first dropped value of each field, because an agent may send any number of them. */
 function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeError) => void {
   const told = new Set<string>();
   return (field, mistake) => {
@@ -157,7 +157,7 @@ function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeEr
 const description = "must be a URI, or an extension with a URI, such as defineExtension() makes";
 
 /**
- * Explains `ExtensionSupportRequired` with the extensions that the card requires (A2A 1.0 §4.6.1). The server decides: the card may be out
+ * Explains `ExtensionSupportRequired` with the extensions that the card requires (A2A 1.0 §4.6.1). The server decides, because the card may be out
  * of date, and some operations need no extension. Returns the service itself if the client requests all required extensions.
  *
  * @param requested - URIs that the client requests.

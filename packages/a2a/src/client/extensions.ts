@@ -92,7 +92,7 @@ export class ClientExtensions {
   /** Records the extensions that each answer activates. The connections of a resumed stream may differ. */
   tagged(next: AgentService): AgentService {
     const note = (value: unknown, readers: readonly ExtensionReader[]): void => {
-      // A method of an extension may answer anything, which is checked later.
+      // A method of an extension may return any value, which is checked later.
       if (readers.length > 0 && isObject(value)) this.#active.set(value, readers);
     };
     return {
@@ -139,8 +139,8 @@ export class ClientExtensions {
   }
 
   /**
-   * The extensions that the server has activated. Reporting them is only a SHOULD (A2A, topic "Extensions"): for servers that do not, the
-   * requested extensions of kind `data` count as active.
+   * The extensions that the server has activated. Servers only SHOULD report them (A2A, topic "Extensions"); if a server does not, the requested
+   * extensions of kind `data` count as active.
    */
   #activated(
     uris: readonly string[] | undefined,
@@ -228,7 +228,7 @@ export class ClientExtensions {
 
   #event(payload: Payload<StreamResponse>): Payload<StreamResponse> {
     const { value } = payload;
-    // After a lost stream end, the retry layer reads the task instead. The activation is then stored for the task, not for the event.
+    // If the end of a stream was lost, the retry layer reads the task instead. The activation is then stored for the task, not for the event.
     const active = this.#active.get(value) ?? (value.task && this.#active.get(value.task)) ?? [];
     const given = this.#received(value, active);
     return given === value ? payload : new Payload(given);
@@ -250,7 +250,7 @@ export class ClientExtensions {
     );
   }
 
-  /** A task from a webhook, with `ext`. `uris`: the active extensions, according to the sender. */
+  /** A task from a webhook, with `ext`. `uris`: the extensions that the sender reported as active. */
   delivered(task: Task, uris: readonly string[] | undefined): Task {
     return this.#received(task, this.#activated(uris, { extensions: this.#uris }));
   }
@@ -289,7 +289,7 @@ export class ClientExtensions {
 /** How long `onRequest` of the kind `data` may take, in milliseconds. */
 const dataTimeout = 30_000;
 
-/** The result of `onRequest`, unless the call ends first. Only kind `data` has a time limit: others may wait for a user, such as a wallet. */
+/** The result of `onRequest`, unless the call ends first. Only kind `data` has a time limit, because others may wait for a user, such as a wallet. */
 async function given(
   { kind }: AnyExtension,
   returned: PromiseLike<unknown>,

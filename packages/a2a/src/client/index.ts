@@ -1,5 +1,5 @@
 /**
- * Calling agents: `connect()`, resumable streams, conversations, and functions that fold the events of a stream into a task or a text.
+ * Calls agents: `connect()`, resumable streams, conversations, and functions that reduce the events of a stream to a task or a text.
  */
 
 import type { AgentCard } from "../model/index.ts";
@@ -14,8 +14,8 @@ import { connectWith } from "./connect-with.ts";
 
 /**
  * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the agent's card if you pass a URL. Then it chooses an
- * interface that both sides support: the newest version, and of several the first on the card (A2A 1.0 §8.3.2). If that
- * interface does not answer, the client uses the next one. `Client.chosen` returns it. No connection stays open.
+ * interface that both sides support: the newest version, and among these the first on the card (A2A 1.0 §8.3.2). If that
+ * interface does not answer, the client uses the next one. `Client.chosen` is the one in use. No connection stays open.
  *
  * @param agent - Base URL of the agent (`https://example.com/weather`), URL of its card, or the card, of any version.
  * @throws A2AError `InvalidParams` if the URL is not valid, `InvalidResponse` if the card cannot be used, `ConnectionFailed`,
@@ -97,7 +97,7 @@ export type { OlderCard } from "./versions.ts";
 export type { InterfaceChoice } from "./interfaces.ts";
 export type { ResilientOptions, RetryPolicy } from "./retry.ts";
 export { resilient } from "./resilient.ts";
-// Names of other modules that most callers of `connect()` need.
+// Re-exports that most callers of `connect()` need.
 export { A2AError, data, file, hasCode, text } from "../model/index.ts";
 export { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 export { restBinding } from "../transport/rest/client.ts";

@@ -22,8 +22,8 @@ interface Candidate {
   readonly target: AgentInterface;
   readonly service: AgentService;
   /**
-   * The origin of this interface, if it gets no credentials. They belong to the origin that the user named, and a card
-   * may name any other.
+   * The origin of this interface, if the client withholds credentials from it. They are only for the origin that the user named, and a card may name
+   * any other origin.
    */
   readonly withheldFrom: string | false;
   readonly place: string;
@@ -90,7 +90,7 @@ export function candidatesOf(
   throw new A2AError("InvalidResponse", `${what}: ${offer}`);
 }
 
-/** The request with the tenant of its interface, and no other (A2A 1.0 §8.3.2). */
+/** The request with only the tenant of its interface (A2A 1.0 §8.3.2). */
 function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }: AgentInterface): T {
   const { tenant: _, ...rest } = request;
   return (tenant ? { tenant, ...rest } : rest) as T;
@@ -106,9 +106,9 @@ function isDead(error: A2AError): boolean {
 }
 
 /**
- * One service over the candidates. The first interface that answers stays in use. If an interface fails after it may have
+ * Combines the candidates into one service. The first interface that answers stays in use. If an interface fails after it may have
  * processed a request, only requests that are safe to repeat go to the next interface. The error of the last interface lists
- * the errors of all. If a server rejects a request because the client withheld credentials, the error says so, and
+ * the errors of all. If a server rejects a request because the client withheld credentials, the error reports this, and
  * `metadata.withheldFrom` is the origin. `card` is the name of the card in errors.
  */
 export function firstAlive(
@@ -158,7 +158,7 @@ export function firstAlive(
         const last = next < 0;
         failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
         logger?.warn("An interface of the card failed", { url, cause: thrown });
-        // After the last interface, all have failed: the next request begins with the first one.
+        // If the last interface failed, all have failed: the next request starts again with the first one.
         if (current === mine) current = Math.max(next, 0);
         if (last) {
           silent = [];

@@ -22,7 +22,7 @@ export interface ClientParts {
   readonly clock: Clock;
   /** Makes the ids of messages. */
   readonly ids: Ids;
-  /** Longest call in milliseconds. `false`: no limit. */
+  /** Maximum duration of a call in milliseconds. `false`: no limit. */
   readonly timeout: number | false;
   /** URIs of extensions that every call requests. */
   readonly extensions: readonly string[];
@@ -42,7 +42,7 @@ export interface ClientParts {
 
 /** Options of `Client.waitFor()`. */
 export interface WaitOptions extends CallOptions {
-  /** Whether to stop waiting. Called with the task after each change of its status. Default: it is terminal or interrupted. */
+  /** Whether to stop waiting. Called with the task after each change of its status. Default: when the task is terminal or interrupted. */
   readonly until?: (task: Task) => boolean;
   /**
    * Waits for webhooks instead of a stream. No connection stays open, so this suits long tasks. The agent must support push
@@ -75,10 +75,10 @@ export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<Exte
   readonly declared: AgentExtension | undefined;
   /** Whether each call requests the extension: the card declares it and all extensions that it requires. */
   readonly requested: boolean;
-  /** `params` of the card, checked. `undefined` if they are absent or invalid, and without `paramsSchema`. */
+  /** The extension's `params` on the card, checked. `undefined` if they are absent or invalid, or if there is no `paramsSchema`. */
   readonly params: ParamsOf<Types>;
   /**
-   * Reads the extension's values in an event, a task, a message or an artifact, active or not: for example in stored tasks.
+   * Reads the extension's values in an event, a task, a message or an artifact, even if it is not active: for example in stored tasks.
    */
   read(from: Readable): Types["event"];
   /**

@@ -26,7 +26,7 @@ export interface WithExtensions<E extends AnyExtension> {
    * The extension's values in this object, or the result of the extension's `onEvent` if it has one.
    *
    * @returns `undefined` if the server did not activate the extension in this call. If the server does not report activated
-   * extensions, those of kind `data` count as active.
+   * extensions, the requested ones of kind `data` count as active.
    */
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }
@@ -89,7 +89,7 @@ export function activatedIn(active: readonly ExtensionReader[], read: (reader: E
   return readWhenAsked(active, read, found);
 }
 
-/** As `activatedIn`, but every extension reads only when `ext` is called. */
+/** Like `activatedIn`, but every extension reads only when `ext` is called. */
 export function readWhenAsked(
   active: readonly ExtensionReader[],
   read: (reader: ExtensionReader) => unknown,
@@ -109,7 +109,7 @@ type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
 /**
  * Adds `ext` to the value, its task, its message and its artifacts. Copies a frozen value, which an interceptor may have parsed.
  *
- * @param ofArtifact - Reads an artifact of a task. An artifact update has its own.
+ * @param ofArtifact - Reads an artifact of a task. `ext` reads the artifact of an update.
  */
 export function give<T extends object>(value: T, ext: Ext, ofArtifact: ReadArtifact): T {
   const { task, message, artifactUpdate } = value as Partial<StreamResponse>;
@@ -145,8 +145,7 @@ function defined<T extends object>(value: T, ext: Ext): T {
 }
 
 /**
- * The batches of a stream, with each event read. If reading one fails, the reader gets the events before it, then the error, and the
- * stream is closed.
+ * Reads each event of a stream's batches. If reading an event fails, the reader gets the events before it, then the error, and the stream is closed.
  */
 export function readingBatches(
   batches: StreamReply["batches"],

@@ -9,11 +9,11 @@ import type {
 } from "../model/index.ts";
 import type { Outgoing } from "../protocol/index.ts";
 
-/** Options of one call. An absent option has the value of the client. */
+/** Options of one call. If an option is absent, the client's value applies. */
 export interface CallOptions extends Outgoing {
-  /** Ends the call when it is aborted. The call then throws `Aborted`. */
+  /** Aborts the call, which then throws `Aborted`. */
   readonly signal?: AbortSignal | undefined;
-  /** Longest call, with its retries and the whole of a stream, in milliseconds. `false`: no limit. */
+  /** Maximum duration of the call in milliseconds, including its retries and the whole of a stream. `false`: no limit. */
   readonly timeout?: number | false;
   /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
@@ -23,7 +23,7 @@ export interface CallOptions extends Outgoing {
 
 /** Options of a subscription. */
 export interface SubscribeOptions extends CallOptions {
-  /** Continue after the event of this number (`EventStream.seq`). Works only if the agent's card declares resumable streams. */
+  /** Continue after the event with this number (`EventStream.seq`). Works only if the agent's card declares resumable streams. */
   readonly after?: number;
 }
 
@@ -40,7 +40,7 @@ export type SendInput = Content | MessageInit | SendInit;
 export interface SendInit extends Omit<SendMessageRequest, "message" | "tenant" | "configuration"> {
   /** The message. */
   readonly message: Content | MessageInit;
-  /** How the agent answers: accepted media types, history length, webhook, immediate return. */
+  /** Options for the answer: accepted media types, history length, webhook, immediate return. */
   readonly configuration?: SendMessageConfiguration | SendMessageConfigurationDraft;
 }
 

@@ -23,7 +23,7 @@ import { Backoff, Calls, isTransient, neverProcessed, refusesFinished, type Resi
  * streams, whose readers get every event once and in order.
  *
  * If the server can replay, the new connection continues after the last event. Otherwise it begins with a `task` event with the
- * current task, which replaces the reader's state. For a task that ended meanwhile, this is the only event.
+ * current task, which replaces the reader's state. For a task that ended in the meantime, this is the only event.
  */
 export function resilient(next: AgentService, options: ResilientOptions): AgentService {
   const calls = new Calls(next, options);
@@ -67,7 +67,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
 type Batch = readonly StreamItem[];
 
 /**
- * One stream over any number of connections. If a connection is lost, it waits, subscribes again after the last event, and
+ * One stream over any number of connections. If a connection is lost, the stream waits, subscribes again after the last event, and
  * drops events that the reader already has.
  */
 class ResilientStream<Name extends StreamName> {
@@ -81,7 +81,7 @@ class ResilientStream<Name extends StreamName> {
   #state: TaskState | undefined;
   /** Number of the last event, if the server can replay. */
   #cursor: number | undefined;
-  /** Connections in a row that brought no new event. */
+  /** Backoff over consecutive connections without a new event. */
   readonly #backoff: Backoff;
   #resumed = false;
   #over = false;
@@ -164,7 +164,7 @@ class ResilientStream<Name extends StreamName> {
     for (const item of batch) {
       if (!this.#isNew(item)) continue;
       unseen.push(item);
-      // The binding decides by the opening operation when a stream ends. After a reconnection that operation is a different one.
+      // The binding decides by the opening operation when a stream ends, but a reconnection uses a different operation.
       this.#over = this.#resumed && closesAfter(item.payload.value, this.#operation);
       if (this.#over) break;
     }
@@ -177,7 +177,7 @@ class ResilientStream<Name extends StreamName> {
     this.#opening = false;
     if (snapshot) this.#cursor = undefined;
     else if (seq !== undefined && this.#cursor !== undefined && seq <= this.#cursor) return false;
-    // Over gRPC events have no numbers: after one, the number that the caller gave would bring it again.
+    // Over gRPC, events have no numbers. After an event, forget the caller's number, because it would replay that event.
     if (this.#options.canReplay) this.#cursor = seq;
     const before = this.#snapshot;
     this.#snapshot = event.task && payload.json;
@@ -188,7 +188,7 @@ class ResilientStream<Name extends StreamName> {
     return true;
   }
 
-  /** Whether a clean end means a lost connection: a server that can replay keeps the stream open at an interrupted task. */
+  /** Whether a clean end means a lost connection. A server that can replay keeps the stream open at an interrupted task. */
   #isBroken(): boolean {
     const { canReplay } = this.#options;
     return (
@@ -201,8 +201,8 @@ class ResilientStream<Name extends StreamName> {
     // Streams are also reconnected after a timeout, because here it is the connection's, not the call's.
     if (!isTransient(error) && !hasCode(error, "Timeout")) return this.#insteadOf(error);
     if (this.#openSince === undefined || this.#taskId === undefined || this.#state !== undefined) return undefined;
-    // The stream closed without an event. The stream of a finished task does so too, if the reader has all of its events. A
-    // server that cannot replay may break off instead.
+    // The stream closed without an event, as it does for a finished task if the reader has all of its events. A server that cannot replay may break
+    // the connection instead.
     const closed = error.cause === undefined || !this.#options.canReplay;
     return closed ? this.#calls.finishedTask(this.#taskId, this.#context) : undefined;
   }
@@ -210,7 +210,7 @@ class ResilientStream<Name extends StreamName> {
   /** The last batch, if a subscription failed because the task is finished. Otherwise throws the error. */
   async #insteadOf(error: unknown): Promise<Batch> {
     const id = this.#taskId;
-    // Some servers refuse a message with the first event of its stream.
+    // Some servers reject a message with the first event of its stream.
     const subscribes = this.#resumed || !("message" in this.#request);
     if (id === undefined || !subscribes) throw await this.#calls.meaning(this.#request, error, this.#context);
     const batch = refusesFinished(error) && (await this.#calls.finishedTask(id, this.#context));

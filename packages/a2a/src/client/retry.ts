@@ -12,12 +12,12 @@ import {
 } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
 
-/** When a client retries, how long it waits, and the text of its error when it gives up. */
+/** Decides when a client retries, how long it waits, and the text of its error when it gives up. */
 
 /** How long and how often a client retries. The delay doubles with each attempt; half of it is random. */
 export interface RetryPolicy {
   /**
-   * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt begins after this time.
+   * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt starts after this time.
    * A `Retry-After` beyond it ends the retries immediately. For a stream, each new event restarts the budget.
    */
   readonly budget: number;
@@ -43,13 +43,13 @@ interface RetryDeps {
 
 /** Options of `resilient()`. */
 export interface ResilientOptions extends RetryDeps {
-  /** How calls are retried. */
+  /** Retries of calls. */
   readonly calls: RetryPolicy;
-  /** How streams are reconnected. */
+  /** Reconnections of streams. */
   readonly streams: RetryPolicy;
   /** Whether the server continues a subscription after `Last-Event-ID` (`resumeExtension`). */
   readonly canReplay: boolean;
-  /** Whether the server joins a repeated message with the first one (`idempotentSendExtension`). */
+  /** Whether the server deduplicates repeated messages (`idempotentSendExtension`). */
   readonly canResend: boolean;
 }
 
@@ -67,7 +67,7 @@ export class Backoff {
   readonly #policy: RetryPolicy;
   readonly #operation: ObservedRetry["operation"];
   #attempt = 0;
-  /** When the first of the failures happened. */
+  /** Time of the first failure. */
   #since = 0;
   #last: A2AError | undefined;
 
@@ -179,8 +179,7 @@ export class Calls {
       } catch (thrown) {
         if (!isTransient(thrown) || !(safe || neverProcessed(thrown))) throw backoff.ended(thrown);
         told = (neverProcessed(thrown) && told) || thrown;
-        // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
-        // fetch after 5 minutes).
+        // A call that took this long was a send that waited for its task, until a runtime or proxy ended it (Node's fetch after 5 minutes).
         if (clock.elapsed() - since >= longWait) backoff.reset();
         await backoff.wait(thrown, context.signal, undefined, told);
       }
@@ -198,7 +197,7 @@ export class Calls {
     }
   }
 
-  /** The error of a message to a finished task is `UnsupportedOperation` (A2A 1.0 §3.1.1), whatever code the server uses. */
+  /** The error of a message to a finished task is `UnsupportedOperation` (A2A 1.0 §3.1.1), even if the server uses another code. */
   async meaning({ message }: Partial<SendMessageRequest>, error: unknown, context: CallContext): Promise<unknown> {
     const taskId = message?.taskId;
     if (!taskId || !refusesFinished(error) || error.fields.length > 0) return error;

@@ -15,11 +15,11 @@ import type { CallOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
 import type { readText, TextPiece } from "./text.ts";
 
-/** The events of a task, and ways to read them: one by one, as the task that they describe, or until a state. */
+/** The events of a task, and ways to read them: as single events, as the task that they describe, or until a state. */
 
 type Result<E extends AnyExtension> = IteratorResult<ReceivedEvent<E>, void>;
 
-/** Stands for a method that a small client does without. */
+/** Replaces a method that a small client omits. */
 export function leftOut(..._: readonly unknown[]): never {
   throw new A2AError("UnsupportedOperation");
 }
@@ -41,7 +41,7 @@ export class EventStream<E extends AnyExtension = never>
   /** Events that arrived together. Events from index `#at` on are unread. */
   #batch: readonly StreamItem[] = [];
   #at = 0;
-  /** How many reads wait, and the last of them. */
+  /** The number of pending reads, and the last of them. */
   #waiting = 0;
   #last: Promise<Result<E>> | undefined;
   readonly #readText: typeof readText | undefined;
@@ -54,7 +54,7 @@ export class EventStream<E extends AnyExtension = never>
    * @param open - Sends the request.
    * @param observe - Called with each event just before the reader gets it.
    * @param read - `readText`, for `text()`. Passed by the caller, so that clients without it stay small.
-   * @param known - Whether the reader already has the task's content, as after an agent's question: `text()` then starts with new content.
+   * @param known - Whether the reader already has the task's content, for example after an agent's question: `text()` then starts with new content.
    */
   constructor(
     open: () => Promise<StreamReply>,
@@ -76,12 +76,12 @@ export class EventStream<E extends AnyExtension = never>
     return this.#seq;
   }
 
-  /** How many events have arrived and are unread. */
+  /** Number of events that have arrived and are unread. */
   get buffered(): number {
     return this.#batch.length - this.#at;
   }
 
-  /** The latest status of the task: after the stream, how it ended. `undefined` before the first, and for a direct reply. */
+  /** The latest status of the task; after the stream, its last one. `undefined` before the first, and for a direct reply. */
   get status(): TaskStatus | undefined {
     return this.#status;
   }
@@ -181,7 +181,7 @@ export class EventStream<E extends AnyExtension = never>
   }
 }
 
-/** As Parley servers return a task. */
+/** Merges text parts, as Parley servers do. */
 const asRead = { mergeTextParts: true } as const;
 
 /**
@@ -260,7 +260,7 @@ export interface TaskSource {
   subscribeToTask(id: string, options: CallOptions): AsyncIterable<StreamResponse>;
 }
 
-/** First and longest delay between two polls, in milliseconds. */
+/** Minimum and maximum delay between two polls, in milliseconds. */
 export const minPollMs = 500;
 export const maxPollMs = 10_000;
 
@@ -282,7 +282,7 @@ export async function waitForTask(
         if (task !== undefined && until(task)) return task;
       }
     } catch (thrown) {
-      // Some agents declare streaming without having it, and some cannot stream a task from before their last restart.
+      // Some agents declare streaming but do not support it, and some cannot stream a task from before their last restart.
       if (!refusesFinished(thrown)) throw thrown;
     }
   }

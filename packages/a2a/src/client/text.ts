@@ -26,7 +26,7 @@ export interface TextPiece {
  */
 export class GrowingText {
   #shown = "";
-  /** How much of `#shown` the agent has written since it replaced the text. */
+  /** Number of characters of `#shown` that the agent has written since it replaced the text. */
   #at = 0;
 
   /** The text that the reader has received. */

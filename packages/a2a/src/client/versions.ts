@@ -94,7 +94,7 @@ function withCardElsewhere(service: AgentService, url: string, codec: Codec, hos
   };
 }
 
-/** Where servers of 0.2 serve the extended card: next to the agent's address, below it, or at the root of its host. */
+/** Reads the extended card where 0.2 servers serve it: next to the agent's address, below it, or at the root of its host. */
 async function cardElsewhere(
   address: string,
   path: string,
@@ -111,15 +111,15 @@ async function cardElsewhere(
     const text = await answer.text();
     const value = parseJson(answer, text);
     if (answer.status === 200 && value !== undefined) return codec.decodeCard(value);
-    // A server that requires credentials has the card at this URL.
+    // A server that requires credentials at this URL has the card there.
     if (answer.status === 401 || answer.status === 403) throw refusal(answer, host.clock, url, text, undefined);
   }
   return undefined;
 }
 
 /**
- * Variants of the security members of a 1.0 card in other SDKs. Without them a client could not authenticate at their servers. Signatures
- * are verified over the received card.
+ * Reads variants of a 1.0 card's security members that other SDKs write. Otherwise a client could not authenticate to their servers. Signatures are
+ * verified over the received card.
  */
 
 type Members = Readonly<Record<string, unknown>>;
@@ -130,7 +130,7 @@ function mapMembers(value: unknown, map: (member: unknown) => unknown): unknown 
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member)]));
 }
 
-/** A card whose security members are written as the specification has them. */
+/** The card with its security members in the form of the specification. */
 function respelled(card: unknown): unknown {
   if (!isObject(card) || !("supportedInterfaces" in card)) return card;
   const { securitySchemes, securityRequirements, skills } = card;
@@ -158,7 +158,7 @@ function listed(requirements: unknown): unknown {
 
 /**
  * The SDK for JavaScript (1.3) serializes the unions of schemes in its in-memory form: `{ scheme: { $case: "…", value: … }
- * }`. With another member it is not a union: a signature over that member does not cover it.
+ * }`. An object with a second member stays unchanged, because a signature that covers that member does not cover the union.
  */
 function withoutCases(value: unknown, depth = 0): unknown {
   if (!isObject(value) || depth > 4) return value;
@@ -180,7 +180,7 @@ const schemeMembers = [
   "mtlsSecurityScheme",
 ];
 
-/** The card, with schemes from its older shapes if its own cannot be read, as in cards of the Go SDK that have both. */
+/** The card, with schemes from its older shapes if its own are unreadable, which happens in cards of the Go SDK with both. */
 function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard {
   const known = (scheme: Members): boolean => schemeMembers.some((member) => scheme[member] !== undefined);
   const entries = Object.entries(card.securitySchemes ?? {}).map(
@@ -196,12 +196,12 @@ function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard
 }
 
 /**
- * The documents that extended cards were read from, as received: a signature covers the document. REST of 0.3 has its own
- * form of cards, which is never signed: such a card is rewritten in the form of JSON-RPC 0.3.
+ * The documents of extended cards, as received, because signatures cover the document. REST 0.3 has its own form of cards, which is never signed, so
+ * such a card is rewritten in the form of JSON-RPC 0.3.
  */
 export type CardDocuments = WeakMap<AgentCard, object>;
 
-/** The codec. It reads extended cards like public ones, and keeps their documents. */
+/** Extends the codec so that it reads extended cards like public ones, and keeps their documents. */
 export function respelling<Version extends JsonRpcCodec & RestCodec>(
   codec: Version,
   documents: CardDocuments,
@@ -230,7 +230,7 @@ function withCards<Wire extends Pick<Shapes, "decodeResponse">>(
   return { ...wire, decodeResponse };
 }
 
-/** Servers whose card says 1.0 but whose events have the `kind` of 0.3 instead of a wrapper, such as LangGraph 0.16. */
+/** For servers whose card declares 1.0 but whose events have the `kind` of 0.3 instead of a wrapper, such as LangGraph 0.16. */
 
 const members: Readonly<Record<string, string>> = {
   task: "task",
@@ -245,7 +245,7 @@ function memberFor(value: unknown): string | undefined {
   return Object.hasOwn(members, value["kind"]) ? members[value["kind"]] : undefined;
 }
 
-/** The codec of 1.0, which wraps events by their `kind`. `logger` gets one warning. */
+/** The 1.0 codec, extended to wrap events by their `kind`. It logs one warning. */
 export function wrappingByKind<Version extends JsonRpcCodec & RestCodec>(
   codec: Version,
   logger: Logger | undefined,

@@ -108,7 +108,7 @@ class TaskWatcher {
       for (let delay = minPollMs; ; delay = Math.min(maxPollMs, delay * 1.5)) {
         const before = this.snapshot;
         if (this.#streams) await this.#read(options);
-        // No `else`: the stream may have turned out to be missing.
+        // No `else`: `#streams` may have become false.
         if (!this.#streams) this.#apply({ task: await this.#source.getTask(this.#id, options) });
         if (this.snapshot.ended || hasLeft()) return;
         // A stream may end at an interrupted task, which continues later.
@@ -133,7 +133,7 @@ class TaskWatcher {
         this.#apply(event, stream.buffered > 0);
       }
     } catch (thrown) {
-      // Some agents declare streaming without having it, and some cannot stream a task from before their last restart.
+      // Some agents declare streaming but do not support it, and some cannot stream a task from before their last restart.
       if (!refusesFinished(thrown)) throw thrown;
       this.#streams = false;
     }
@@ -166,7 +166,7 @@ class TaskWatcher {
   }
 }
 
-/** Replaces equal members of `next` by those of `before`, so that unchanged objects keep their identity. */
+/** Replaces members of `next` with equal ones of `before`, so that unchanged objects keep their identity. */
 function shared<T>(before: T, next: T): T {
   if (before === next || !isNode(before) || !isNode(next) || next instanceof Error) return next;
   const entries = Object.entries(next).map(

@@ -30,13 +30,13 @@ export interface FoundServer {
   readonly fetch: GuardedFetch;
 }
 
-/** Largest document, and largest answer of a token endpoint, in bytes. */
+/** Maximum size of a document, and of an answer of a token endpoint, in bytes. */
 const maxDocumentBytes = 1024 * 1024;
 const maxRequestMs = 30_000;
 
 /**
  * A `fetch` for an authorization server over TLS, or on this machine if `home` is on this machine, too. An address from the user (`named`)
- * may be private, an address from a card must not.
+ * may be private, an address from a card must not be.
  */
 function serverFetch(home: string, named: boolean, { dialer, clock = systemClock }: OAuthOptions): GuardedFetch {
   const host = URL.canParse(home) ? new URL(home).hostname : "";
@@ -76,7 +76,7 @@ async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMeta
   for (const place of new Set(places)) {
     const metadata = await readMetadata(place, fetch);
     if (metadata === undefined) continue;
-    // With a document of another issuer, that issuer would receive the secrets for this one (RFC 8414 §3.3).
+    // If the document were from another issuer, that issuer would receive the secrets for this one (RFC 8414 §3.3).
     if (sameUrl(metadata.issuer, issuer)) return metadata;
     throw new A2AError("InvalidResponse", `The metadata at ${place} is of another issuer`);
   }
@@ -145,13 +145,13 @@ export async function advertisedServer(
   if (url === undefined || !URL.canParse(url)) return undefined;
   const metadata = await readJson(url, serverFetch(resource, false, options));
   const [issuer] = itemsOf(metadata?.["authorization_servers"]);
-  // With metadata of another resource, the server would issue tokens for that resource (RFC 9728 §3.3).
+  // If the metadata were for another resource, the server would issue tokens for that resource (RFC 9728 §3.3).
   const told = metadata?.["resource"];
   const own = typeof told === "string" && URL.canParse(told) && isWithin(resource, told);
   return own && typeof issuer === "string" && URL.canParse(issuer) ? issuer : undefined;
 }
 
-/** Whether a URL is the other one, or below it. */
+/** Whether a URL equals `base`, or is below it. */
 function isWithin(url: string, base: string): boolean {
   const { href } = new URL(base);
   const folder = href.endsWith("/") ? href : `${href}/`;

@@ -13,7 +13,7 @@ export interface ChosenScheme {
 const maxOfCard = 100;
 
 /**
- * The schemes of the first requirement of a card that providers can satisfy (A2A 1.0 §7.3). A requirement without schemes
+ * The schemes of a card's first requirement that providers can satisfy (A2A 1.0 §7.3). A requirement without schemes
  * allows anonymous calls, and is the last choice. `undefined`: the client cannot satisfy any requirement.
  */
 export function chooseSchemes(
@@ -35,7 +35,7 @@ export function chooseSchemes(
   return open ? [] : undefined;
 }
 
-/** The requirements of a card. Many cards list schemes without requiring them: each scheme is then an alternative. */
+/** The requirements of a card. Many cards list schemes without requiring them; each scheme is then an alternative. */
 function requirementsOf({
   securityRequirements = [],
   securitySchemes = {},

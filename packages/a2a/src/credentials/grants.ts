@@ -9,7 +9,7 @@ import { callerToken, type Principal } from "../protocol/index.ts";
 
 /**
  * Tokens for a program that acts for itself: OAuth 2.0 client credentials (RFC 6749 §4.4). The client authenticates with its secret, a
- * signature of its key (`private_key_jwt`), or its certificate.
+ * signature with its key (`private_key_jwt`), or its certificate.
  *
  * @throws A2AError `InvalidParams` if the client has none of them.
  *
@@ -47,7 +47,7 @@ export function parametersOf({ scopes, resource }: GrantCall): Record<string, st
 }
 
 /**
- * Tokens that a login has stored, such as `parley login`. Renews them, but never asks the user to log in: without stored tokens, the call
+ * Tokens that a login, such as `parley login`, has stored. Renews them, but never asks the user to log in: without stored tokens, the call
  * throws `Unauthenticated`.
  *
  * @example
@@ -87,7 +87,7 @@ export interface TokenExchangeOptions extends OAuthOptions {
  * Tokens for an agent that calls another agent on behalf of its caller: token exchange (RFC 8693). The authorization server issues a
  * token that is valid only for the other agent. The caller's own token goes to the authorization server, never to the other agent.
  *
- * A turn that continues without its request, as after a restart, no longer has the token of its caller: the call then throws
+ * A turn that continues without its request, for example after a restart, no longer has the token of its caller: the call then throws
  * `Unauthenticated`.
  *
  * @example

@@ -151,7 +151,7 @@ export interface DevicePrompt {
   readonly verificationUriComplete?: string;
   /** The code to enter. */
   readonly userCode: string;
-  /** How long it is valid, in seconds. */
+  /** How long the code is valid, in seconds. */
   readonly expiresIn: number;
 }
 

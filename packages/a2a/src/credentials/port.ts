@@ -27,7 +27,7 @@ export interface SchemeRequest {
   readonly scheme: SecurityScheme;
   /** The scopes of the card's requirement, and scopes that the server has requested later (RFC 6750 §3.1). */
   readonly scopes: readonly string[];
-  /** The card. For the request for a card that needs credentials itself, an empty one. */
+  /** The card. Empty for the request of a card that itself requires credentials. */
   readonly card: AgentCard;
   /** URL of the agent: the resource that tokens are for (RFC 8707). */
   readonly resource: string;
@@ -35,7 +35,7 @@ export interface SchemeRequest {
   readonly signal?: AbortSignal;
 }
 
-/** The request that the credentials are for, for proofs (RFC 9449). */
+/** The request that the credentials are for. Proofs cover it (RFC 9449). */
 export interface CredentialTarget {
   /** HTTP method. */
   readonly method: string;
@@ -44,7 +44,7 @@ export interface CredentialTarget {
 }
 
 /**
- * Gives credentials for security schemes. `bearerToken()`, `clientCredentials()` and others of `@parley/a2a/credentials` are
+ * Provides credentials for security schemes. `bearerToken()`, `clientCredentials()` and others of `@parley/a2a/credentials` are
  * providers.
  */
 export interface CredentialProvider {
@@ -57,8 +57,8 @@ export interface CredentialProvider {
    */
   credentials(request: SchemeRequest, target: CredentialTarget): Promise<RequestCredentials>;
   /**
-   * Called when the server has rejected the last credentials. `challenge` is its `WWW-Authenticate`. Resolves with whether the provider has
-   * other credentials, so that the client retries the call. Absent: no retry.
+   * Called when the server has rejected the last credentials. `challenge` is its `WWW-Authenticate`. Resolves to true if the provider has other
+   * credentials: the client then retries the call. Absent: no retry.
    */
   refused?(request: SchemeRequest, challenge: string | undefined): Promise<boolean>;
   /** Reads data for the next credentials from each answer of the agent: the nonce for proofs (RFC 9449 §8.2). */
@@ -75,10 +75,10 @@ export interface OAuthOptions {
   readonly secretIn?: "header" | "body";
   /** The private key of the client as a JWK with `alg`, for `private_key_jwt` (RFC 7523). */
   readonly clientKey?: Readonly<Record<string, unknown>>;
-  /** Whether the client authenticates by the certificate that `dialer` shows (`tls_client_auth`, RFC 8705). Default false. */
+  /** Whether the client authenticates by the certificate that `dialer` presents (`tls_client_auth`, RFC 8705). Default false. */
   readonly clientCertificate?: boolean;
   /**
-   * The issuer of the authorization server. Secrets are sent only to this server, whatever a card says. Default: the server that
+   * The issuer of the authorization server. Secrets are sent only to this server, even if a card names another. Default: the server that
    * the card names, or else the metadata of the agent (RFC 9728). The provider then rejects cards that name another server.
    */
   readonly issuer?: string;
@@ -93,7 +93,7 @@ export interface OAuthOptions {
   /** Name of the scheme on the card. Default: every scheme that the provider can satisfy. */
   readonly scheme?: string;
   /**
-   * Opens the connections to the authorization server: `nodeDialer()` of `@parley/node`, which pins addresses and may show a
+   * Opens the connections to the authorization server: `nodeDialer()` of `@parley/node`, which pins addresses and may present a
    * certificate. Default: the `fetch` of the runtime.
    */
   readonly dialer?: Dialer;

@@ -68,7 +68,7 @@ async function read(secret: Secret): Promise<string> {
   return typeof secret === "function" ? secret() : secret;
 }
 
-/** The server, the client, and how it authenticates: the first arguments of each request of the library. */
+/** The server, the client and its authentication: the first arguments of each request of the library. */
 export async function partiesOf(
   call: GrantCall,
 ): Promise<[ReturnType<typeof serverOf>, ReturnType<typeof clientOf>, ClientAuth]> {
@@ -90,7 +90,7 @@ interface LibraryRequest {
   readonly signal?: AbortSignal;
 }
 
-/** Options for the library: the guard enforces TLS instead of it. The library's bodies are forms. */
+/** Options for the library. The guard enforces TLS instead of the library, whose bodies are forms. */
 function throughGuard(fetch: GuardedFetch) {
   return (url: string, { method, headers, body, signal }: LibraryRequest): Promise<Response> =>
     fetch(url, {

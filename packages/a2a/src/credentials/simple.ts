@@ -5,7 +5,7 @@ import type { CredentialProvider, RequestCredentials, SchemeRequest, Secret } fr
 
 /** Options of `bearerToken()`, `apiKeyCredential()` and the like. */
 export interface SimpleOptions {
-  /** Name of the scheme on the card. Default: every scheme of the kind of the credential. */
+  /** Name of the scheme on the card. Default: every scheme of the credential's kind. */
   readonly scheme?: string;
 }
 
@@ -96,7 +96,7 @@ function provider(
   };
 }
 
-/** Rejects values that result from an unset variable: the agent would only report wrong or missing credentials. */
+/** Rejects values that result from an unset variable, because the agent would only report wrong or missing credentials. */
 function checked(secret: unknown, mayBeEmpty: boolean): string {
   if (typeof secret === "string" && (secret !== "" || mayBeEmpty)) return secret;
   const what = secret === "" ? "empty" : secret === undefined ? "undefined" : `of type ${typeof secret}`;

@@ -34,11 +34,11 @@ import {
 import { isBearer } from "./simple.ts";
 import { aborted, follow } from "../transport/client/signals.ts";
 
-/** How a provider gets its first tokens. Providers share everything else. */
+/** The way in which a provider gets its first tokens. Providers share everything else. */
 interface Grant {
   /** The card's flows that it supports. */
   readonly flows: readonly ("authorizationCode" | "clientCredentials" | "deviceCode")[];
-  /** Whether it needs a user. It is then not retried after the agent has rejected a new token. */
+  /** Whether it needs a user. If so, it is not retried after the agent has rejected a new token. */
   readonly interactive: boolean;
   /** Gets tokens. Its errors are converted to an `A2AError` without secrets. */
   obtain(call: GrantCall): Promise<TokenEndpointResponse>;
@@ -139,7 +139,7 @@ export class TokenProvider implements CredentialProvider {
     return this.#refuse(request, agent, agent.sent);
   }
 
-  /** Forgets a token. Returns whether another can be had. */
+  /** Forgets a token. Returns whether the provider may get another one. */
   async #refuse(request: SchemeRequest, agent: AgentState, token: string): Promise<boolean> {
     agent.refused = token;
     const server = await this.#find(request);
@@ -168,7 +168,7 @@ export class TokenProvider implements CredentialProvider {
     return made;
   }
 
-  /** The authorization server of an agent. A provider without an issuer is for the first server that a card names. */
+  /** The authorization server of an agent. A provider without an issuer is bound to the first server that a card names. */
   async #find(request: SchemeRequest): Promise<FoundServer | undefined> {
     const agent = this.#agentOf(request);
     const of = JSON.stringify(request.scheme);
@@ -311,7 +311,7 @@ function covers({ scopes: has }: StoredTokens, scopes: readonly string[]): boole
   return scopes.every((scope) => has.includes(scope));
 }
 
-/** Renews tokens with a refresh token (RFC 6749 §6); `undefined` if that is no longer valid. */
+/** Renews tokens with a refresh token (RFC 6749 §6); `undefined` if the refresh token is no longer valid. */
 async function refresh(call: GrantCall, token: string): Promise<TokenEndpointResponse | undefined> {
   const { oauth, server, resource } = call;
   const at = server.refreshUrl ? { ...serverOf(call), token_endpoint: server.refreshUrl } : serverOf(call);

@@ -24,7 +24,7 @@ export class Activation {
    * The requested extensions that become active: those whose required extensions are active, and whose `onActivate` agrees.
    *
    * @param needed - URI of the extension whose method is called.
-   * @throws A2AError `ExtensionSupportRequired` for a required or needed extension that does not become active, or errors of it.
+   * @throws A2AError `ExtensionSupportRequired` for a required or needed extension that does not become active, or an error of that extension.
    */
   of(asked: readonly string[], call: ActivatingCall, needed?: string): readonly string[] {
     let active = this.#withDependencies(asked);
@@ -82,7 +82,7 @@ function unsupported(missing: readonly string[]): A2AError {
   });
 }
 
-/** How a card declares an extension. The first one counts. */
+/** The declaration of an extension on a card; the first, if there are several. */
 export function declarationOf(uri: string, card: AgentCard): AgentExtension | undefined {
   return card.capabilities.extensions?.find((each) => each.uri === uri);
 }
@@ -121,7 +121,7 @@ export function requestedFrom(extensions: readonly AnyExtension[], card: AgentCa
     if (missing.length === 0) {
       for (const each of needed) uris.add(each);
     } else if (declared.has(uri)) {
-      // Not logged if the card does not declare the extension at all: a client may support more extensions than an agent.
+      // Not logged if the card does not declare the extension at all, because a client may support more extensions than an agent.
       logger.warn("Extension not requested: the card does not declare an extension that it requires", { uri, missing });
     }
   }

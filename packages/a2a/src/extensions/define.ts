@@ -36,9 +36,9 @@ export type ExtensionDefinition<Uri extends string, Types extends ExtensionTypes
   readonly uri: Uri;
   /** Its sub-states, by name. */
   readonly subStates?: { readonly [Name in Types["subStates"]]: SubState };
-  /** A turn begins. `turn.ext()` returns its result. */
+  /** Called when a turn starts. `turn.ext()` returns its result. */
   onTurnStart?(turn: ExtensionTurn, reads: TurnReads<Types>): TurnApi;
-  /** A client has received an event, a message or a task. `event.ext()` returns its result. */
+  /** Called when a client receives an event, a message or a task. `event.ext()` returns its result. */
   onEvent?(event: StreamResponse, reads: EventReads<Types>): EventApi;
 };
 

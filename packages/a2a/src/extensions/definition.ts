@@ -14,11 +14,11 @@ type Check = (value: unknown) => string | undefined | false;
 type Members = Readonly<Record<string, Check>>;
 type Json = Readonly<Record<string, unknown>>;
 
-/** Maximum URI of an extension that keeps rows, in bytes: it names the rows (`featureBounds.name`). */
+/** Maximum length of the URI of an extension that keeps rows, in bytes. The URI names the rows (`featureBounds.name`). */
 const maxFeatureBytes = 256;
-/** Maximum key of a metadata field, in bytes. */
+/** Maximum length of the key of a metadata field, in bytes. */
 const maxKeyBytes = 2048 + 256;
-/** Maximum name of a method, in characters. */
+/** Maximum length of the name of a method, in characters. */
 const maxMethodName = 200;
 
 const places: readonly MetadataPlace[] = [
@@ -33,7 +33,7 @@ const places: readonly MetadataPlace[] = [
 const kinds: readonly ExtensionKind[] = ["data", "profile", "method", "state"];
 const mediaTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/;
 const restPath = /^(?:\/(?:[\w\-.~!$&'()*+,;=:@%]+|\{\w+\}(?::\w+)?))+$/;
-/** The full name of a service, and the name of a method, as .proto files have them: gRPC reflection describes them so. */
+/** The full name of a service, and the name of a method, in the form of .proto files, because gRPC reflection describes them. */
 const grpcPath = /^\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*$/;
 
 const optional =
@@ -277,7 +277,7 @@ class Checker {
   }
 }
 
-/** Keys must be names of members, and each belongs to one field of its place. */
+/** Keys must be names of members, and no two fields of a place may share a key. */
 function keyProblems({ metadata }: ExtensionFields): Problems {
   return [...metadata].flatMap(([place, entries]) => {
     const owners = new Map<string, string>();
@@ -309,7 +309,7 @@ function isReservedName(name: string): boolean {
   return name === "" || name === "__proto__";
 }
 
-/** Whether a card can carry it. */
+/** Whether a card can contain the value. */
 function isJsonObject(value: unknown): boolean {
   try {
     return isObject(value) && JSON.stringify(value) !== undefined;
@@ -378,7 +378,7 @@ export function cycleIn(extensions: readonly AnyExtension[]): readonly string[] 
   return undefined;
 }
 
-/** Longest URI of an extension, in bytes. A request's header must fit several. */
+/** Maximum length of an extension's URI, in bytes. A request's header must fit several. */
 const maxUriBytes = 2048;
 /** An absolute URI (RFC 3986), in a form that fits into a list of URIs in a header: without commas and spaces. */
 const absoluteUri = /^[a-z][a-z\d+.-]*:(?:[\w\-.~:/?#[\]@!$&'()*+;=]|%[\da-f]{2})+$/i;

@@ -17,15 +17,15 @@ export interface ExtensionErrorDefinition {
   readonly jsonrpc: number;
   /** The protocol error for code that does not know the extension: `error.code` on both sides. */
   readonly code: WireErrorCode;
-  /** Its HTTP status over REST, from 400 to 599. Default: that of `code`. */
+  /** Its HTTP status over REST, from 400 to 599. Default: the status of `code`. */
   readonly http?: number;
-  /** Its status over gRPC, such as `NOT_FOUND`. Default: that of `code`. */
+  /** Its status over gRPC, such as `NOT_FOUND`. Default: the status of `code`. */
   readonly grpc?: string;
   /** Default message, which the client may read. The throwing code can replace it. */
   readonly message: string;
 }
 
-/** An error of an extension: creates it at the agent, and recognizes it at the client. */
+/** An error of an extension. The agent creates it, and the client recognizes it. */
 export interface ExtensionError {
   /**
    * Makes the error, to be thrown by a hook or a method of the extension.

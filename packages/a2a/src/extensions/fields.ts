@@ -24,7 +24,7 @@ import { writtenValue } from "../base/json-text.ts";
 /** A value in a metadata map. */
 interface MetadataEntry {
   readonly name: string;
-  /** The first one is written, any is read. */
+  /** The first one is written, and all are read. */
   readonly keys: readonly [string, ...string[]];
   readonly schema: StandardSchema;
 }
@@ -73,7 +73,7 @@ function matching(matches: ((part: Part) => boolean) | undefined, mediaType: str
     try {
       return isDataPart(part) && matches(part);
     } catch {
-      // The part may come from a stranger.
+      // The part is untrusted, so `matches` may throw.
       return false;
     }
   };
@@ -84,7 +84,7 @@ export function bare(mediaType: string | undefined): string | undefined {
   return mediaType?.split(";", 1)[0]?.trim().toLowerCase();
 }
 
-/** Called with the name of a field whose value is left out. `mistake`: its schema cannot be used. Absent: the value does not fit. */
+/** Called with the name of a field whose value is omitted. `mistake`: its schema cannot be used. Absent: the value does not match. */
 export type Misfit = (name: string, mistake?: TypeError) => void;
 
 /** The values of fields in a metadata map: for each field, the first one under any of its keys that fits. */
@@ -138,7 +138,7 @@ function fitting(
   return [];
 }
 
-/** The sub-state of a status: the first one whose state it has, and whose value is in the metadata of its message. */
+/** The sub-state of a status: the first with the status's state whose value is in the metadata of the status message. */
 export function subStateOf({ subStates = {} }: AnyExtension, status: TaskStatus | undefined): string | undefined {
   const metadata = status?.message?.metadata;
   if (metadata === undefined) return undefined;
@@ -148,7 +148,7 @@ export function subStateOf({ subStates = {} }: AnyExtension, status: TaskStatus 
   return found?.[0];
 }
 
-/** Keys of metadata whose values are of the moment (`MetadataField.volatile`). */
+/** Keys of metadata whose values may differ in a retry (`MetadataField.volatile`). */
 export type VolatileKeys = ReadonlySet<string>;
 
 /** Volatile keys of extensions, by their URI. Extensions without such keys are absent. */
@@ -178,7 +178,7 @@ export function activeKeys(
   return found.length === 0 ? undefined : new Set(found);
 }
 
-/** A message without them. */
+/** The message without volatile values. */
 export function stableMessage(message: Message, keys: VolatileKeys | undefined): Message {
   return keys === undefined ? message : stable(message, keys);
 }

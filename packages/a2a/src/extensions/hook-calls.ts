@@ -3,7 +3,7 @@ import { A2AError } from "../model/index.ts";
 import type { AnyExtension } from "../protocol/index.ts";
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 
-/* How hooks run: the effect of a failing one, time limits, and logs. */
+/* Runs hooks: failures, time limits, and logs. */
 
 /** Whether failures of an extension are only logged, and never fail a call. */
 export function isHarmless({ kind }: AnyExtension): boolean {
@@ -36,7 +36,7 @@ export function isPromise(returned: unknown): returned is PromiseLike<unknown> {
   return mayHave && "then" in returned && typeof returned.then === "function";
 }
 
-/** Attaches a handler to a promise from a synchronous hook: otherwise its rejection would end the process. */
+/** Attaches a handler to a promise from a synchronous hook, because its rejection would end the process. */
 export function unhandled(returned: unknown): void {
   if (isPromise(returned)) returned.then(undefined, () => undefined);
 }
@@ -53,7 +53,7 @@ export function copyFor<T extends object>(value: T): T {
   try {
     return structuredClone(value);
   } catch {
-    // The program's value is not JSON, and fails when it is stored or sent.
+    // The value is not JSON, so it fails later, when it is stored or sent.
     return value;
   }
 }
@@ -80,7 +80,7 @@ export function inTime<T>(work: PromiseLike<T>, { clock, limit }: HookTime): Pro
 /** Memory of the failures that were logged, in bytes. A forgotten failure is logged again. */
 const rememberedBytes = 1 << 20;
 
-/** Logs each failure of an extension once per task: an agent may yield any number of events, and all may fail alike. */
+/** Logs each failure of an extension once per task, because an agent may yield any number of events, and all may fail alike. */
 export class ToldByTask {
   readonly #told = new BoundedMap<string>({ bytes: rememberedBytes, bytesOf: memoryOf });
 

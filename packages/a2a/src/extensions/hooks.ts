@@ -27,7 +27,7 @@ export type Deliver = (event: StreamResponse) => StreamResponse;
 export class ExtensionHooks {
   /** URIs of extensions whose rows become due with each new record. */
   readonly wakeRows: readonly string[];
-  /** All of them. */
+  /** All extensions. */
   readonly all: readonly AnyExtension[];
   readonly #readers: readonly ExtensionReader[];
   readonly #volatile: ReadonlyMap<string, VolatileKeys>;
@@ -73,7 +73,7 @@ export class ExtensionHooks {
   }
 
   /**
-   * Checks a message that comes in, and applies `onAccept`. Returns a promise only if a hook does.
+   * Checks an incoming message, and applies `onAccept`. Returns a promise only if a hook does.
    *
    * @throws A2AError `InvalidParams` if a value does not fit the schema of an active extension.
    */
@@ -131,7 +131,7 @@ export class ExtensionHooks {
     return appended;
   }
 
-  /** URIs of the active extensions that add data to events, and that events can do without. */
+  /** URIs of the active extensions of kind `data` with an `onAppend`. Events are valid without the data that these add. */
   adding(active: readonly string[]): readonly string[] {
     if (active.length === 0) return active;
     return this.all
@@ -139,7 +139,7 @@ export class ExtensionHooks {
       .map(({ uri }) => uri);
   }
 
-  /** `onDeliver` of the active extensions, as one; `undefined` if none has it. */
+  /** `onDeliver` of the active extensions, combined; `undefined` if none has it. */
   deliver(active: readonly string[]): Deliver | undefined {
     const hooks = this.#active(active).filter(({ extension }) => extension.onDeliver !== undefined);
     if (hooks.length === 0) return undefined;
@@ -166,7 +166,7 @@ export class ExtensionHooks {
     return stableMessage(message, activeKeys(this.#volatile, active));
   }
 
-  /** Returns a function that removes volatile values from a record: a resumed run repeats the rest. `undefined` if no active extension has any. */
+  /** Makes a function that removes volatile values from a record: a resumed run repeats only the rest. `undefined`: no active extension has any. */
   repeatable(active: readonly string[]): ((record: NewRecord) => NewRecord) | undefined {
     const keys = activeKeys(this.#volatile, active);
     return keys && ((record) => ({ ...record, json: stableJson(record, keys) }));

@@ -24,7 +24,7 @@ import {
 } from "../model/index.ts";
 
 /**
- * Where a method of an extension is on the wire. A client passes it as `outgoing.method` of the context of the call.
+ * The names and paths of an extension's method on the wire. A client passes them as `outgoing.method` of the context of the call.
  *
  * @param name - Its name in `methods`.
  */
@@ -35,7 +35,7 @@ export function methodRoute(
   return { name, jsonrpc, rest, grpc, idempotent };
 }
 
-/** A method with the extension that it is of. */
+/** A method, and the extension that defines it. */
 export interface OwnedMethod {
   /** The URI of the extension. */
   readonly uri: string;
@@ -74,7 +74,7 @@ export async function callMethod(
     if (thrown instanceof A2AError && !hasCode(thrown, "InvalidResponse")) throw thrown;
     throw badAnswer(own, `failed: ${String(thrown)}`, thrown);
   }
-  // Checks the serialized answer: `toJSON` has run, and members that are not JSON are gone.
+  // Checks the serialized answer, because `toJSON` has then run, and members that are not JSON have been dropped.
   const text = textOf(own, answer);
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) throw badAnswer(own, "must answer a JSON object");

@@ -26,7 +26,7 @@ import { misfits } from "./schemas.ts";
 /** Objects from which a client can read the values of an extension. */
 export type Readable = StreamResponse | Task | Message | Artifact;
 
-/** Reads and writes the values of one extension. Reading never throws for values from outside. */
+/** Reads and writes the values of one extension. Reading never throws for untrusted values. */
 export class ExtensionReader {
   readonly extension: AnyExtension;
   readonly fields: ExtensionFields;

@@ -134,7 +134,7 @@ export function changedByAddition(before: AppendedEvent, after: AppendedEvent): 
 
 /* The values of an extension that do not fit their schemas, each with its path. */
 
-/** In a message and the metadata of its request. */
+/** Misfits in a message and the metadata of its request. */
 export function misfitsOfInput(reader: ExtensionReader, { message, metadata }: AcceptedInput): Problems {
   return bounded([
     ...misfitsIn(reader, "request", metadata, "metadata"),
@@ -142,7 +142,7 @@ export function misfitsOfInput(reader: ExtensionReader, { message, metadata }: A
   ]);
 }
 
-/** In an event of an agent. */
+/** Misfits in an event of an agent. */
 export function misfitsOfEvent(reader: ExtensionReader, event: AppendedEvent): Problems {
   switch (event.kind) {
     case "reply":

@@ -27,7 +27,7 @@ import { changedByAddition, changedIdentity, eventProblems, inputProblems, liste
 
 /* Runs one hook of one extension, and checks and applies its result. */
 
-/** Maximum bytes that an extension of kind `data` may add to a message: the task must have room for it. */
+/** Maximum bytes that an extension of kind `data` may add to a message, because the task must have room for it. */
 const maxAdded = 1 << 20;
 
 /** The message after `onAccept` of one extension. Returns a promise only if the hook does. */
@@ -41,7 +41,7 @@ export function acceptedBy(
 ): AcceptedInput | Promise<AcceptedInput> {
   const { uri } = extension;
   let known: readonly ExtensionRow[] | undefined;
-  // A hook's decision is valid only while the rows that it read are unchanged: another message may be stored first.
+  // A hook's decision is valid only while the rows that it read are unchanged, because another message may be stored first.
   const keep = (change: RowChange): void =>
     store.keep(known === undefined ? change : { ...change, if: stateIn(known, change.key) });
   const { changes, end, commit } = rowsOf(uri, { keep }, isHarmless(extension));
@@ -150,7 +150,7 @@ export function checkEvent(reader: ExtensionReader, event: AppendedEvent, logger
   }
 }
 
-/** Whether an event has the parts that it must have. Another one fails when it becomes a record, with a better error. */
+/** Whether an event has the parts that it must have. Any other event fails later, when it becomes a record, with a better error. */
 function isWhole(event: AppendedEvent): boolean {
   const { message, artifact }: Readonly<Record<string, unknown>> = { ...event };
   return [message, artifact].every((each) => {
@@ -173,7 +173,7 @@ export function eventOf(returned: unknown, member: string): object {
 /** A change of a row of an extension, under the extension's URI. */
 type RowChange = {
   readonly feature: string;
-  /** The expected row: the change fails if the stored row differs. Absent: however it is. */
+  /** The expected row: the change fails if the stored row differs. Absent: the stored row does not matter. */
   readonly if?: Pick<ExtensionRow, "value" | "due"> | null;
 } & (
   | { readonly op: "set"; readonly key: string; readonly value: string; readonly due?: number }
@@ -190,13 +190,13 @@ export interface RowStore {
 
 interface HookRows {
   readonly changes: Omit<TaskRows, "read">;
-  /** The hook has ended: a later change throws, because no record would store it. */
+  /** Called when the hook has ended. A later change throws, because no record would store it. */
   readonly end: () => void;
-  /** Applies the changes that were held back. Throws as `set` does. */
+  /** Applies the deferred changes. Throws as `set` does. */
   readonly commit: () => void;
 }
 
-/** `held`: only `commit` applies the changes, so that a failed hook changes nothing. */
+/** `held`: changes are deferred until `commit`, so that a failed hook changes nothing. */
 function rowsOf(feature: string, { keep }: Pick<RowStore, "keep">, held: boolean): HookRows {
   let over = false;
   const waiting: RowChange[] = [];

@@ -5,8 +5,8 @@ import { isPromise, unhandled } from "./hook-calls.ts";
 import { utf8Length } from "../base/index.ts";
 
 /**
- * A Standard Schema of a schema of this package, for the extensions of this package, which use no schema library. The checked
- * value is not changed. The result is a copy without members that the schema does not know; free JSON in it is shared.
+ * Converts a schema of this package to a Standard Schema, for the extensions of this package, which use no schema library. The checked value is not
+ * changed. The result is a copy without members that the schema does not know; free JSON in it is shared.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ type Issues = readonly SchemaIssue[];
 export function fit(schema: StandardSchema, value: unknown, field?: string): Fit {
   let result: unknown;
   try {
-    // A copy: some libraries set defaults in the value itself, which is part of a message.
+    // A copy, because some libraries set defaults in the value itself, which is part of a message.
     result = schema["~standard"].validate(structuredClone(value));
   } catch {
     return refused([{ message: "the schema could not check it" }]);

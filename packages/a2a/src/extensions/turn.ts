@@ -84,7 +84,7 @@ export class ExtensionsOfTurn {
       const added = this.#harmless(extension, "onFinish", () => {
         const given = atOnce(extension.onFinish?.({ state }, this.#view(extension.uri)), "metadata");
         if (given === undefined) return undefined;
-        // A copy: values that are not JSON must fail here, where the failure is only logged.
+        // A copy, because values that are not JSON must fail here, where the failure is only logged.
         const copy: unknown = isObject(given) ? JSON.parse(jsonTextOf(given)) : undefined;
         if (!isObject(copy)) throw new TypeError("It returned invalid metadata");
         return copy as JsonObject;
@@ -94,7 +94,7 @@ export class ExtensionsOfTurn {
     return metadata;
   }
 
-  /** Tells the extensions of a delegation. `undefined` if no extension has `onDelegate`. */
+  /** Notifies the extensions of a delegation. `undefined` if no extension has `onDelegate`. */
   delegating(call: DelegatingCall): DelegationWatch | undefined {
     const watches = this.#begun.flatMap(({ extension }) => {
       if (this.#left.has(extension.uri)) return [];
@@ -130,7 +130,7 @@ export class ExtensionsOfTurn {
     }
   }
 
-  /** Logs the rejection of a promise that a hook returned and no code awaits: without a handler it would end the process. */
+  /** Logs the rejection of a promise that a hook returned and no code awaits. Without a handler, the rejection would end the process. */
   #watch(extension: AnyExtension, hook: string, returned: unknown): void {
     if (isPromise(returned)) returned.then(undefined, (thrown: unknown) => this.#warn(extension, hook, thrown));
   }
@@ -209,7 +209,7 @@ export class ExtensionsOfTurn {
       },
       requestAuthorization: (init) => turn.requestAuthorization(init),
       waitFor: (work) => {
-        // It may reject unobserved: another extension fails the turn, or the turn has begun long ago.
+        // The work may reject unobserved, if another extension fails the turn, or the turn began long ago.
         unhandled(work);
         this.#waits.push({ uri, work });
       },

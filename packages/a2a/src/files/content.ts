@@ -56,7 +56,7 @@ export function continues(before: Part, part: Part): boolean {
 }
 
 /**
- * The name of the file that begins with a part: the file name of the part, the last segment of its URL, or the name of its artifact with
+ * The name of the file that starts with a part: the file name of the part, the last segment of its URL, or the name of its artifact with
  * an extension.
  *
  * @param extensionOf - The extension of a media type, without its dot, if it is known.
@@ -200,7 +200,7 @@ export async function* fetched(
 
 /* Untrusted file names. */
 
-/** Names that Windows reserves for devices, with any extension. It ignores spaces before the extension, and reads small raised digits as digits. */
+/** Names that Windows reserves for devices, with any extension, also with spaces before it or with superscript digits. */
 const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?:\.|$)/i;
 /** Maximum bytes of a name in UTF-8. Most file systems allow 255; programs may use the rest for a suffix. */
 const maxBytes = 200;

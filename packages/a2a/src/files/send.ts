@@ -58,7 +58,7 @@ export async function* sendFile(
 
 type Pieces = AsyncGenerator<FilePiece, void, void>;
 
-/** The pieces of a file that are stored in the task, and the rest of a file that is too large for that. */
+/** The pieces of a file that the task stores, and the remaining pieces of a file that is too large for the task. */
 async function beginning(
   pieces: Pieces,
   inlineBytes: number,
@@ -149,7 +149,7 @@ interface FilePiece {
 }
 
 /**
- * A file in pieces of exactly `size` bytes, of which the last one may be smaller. So equal bytes give equal pieces, however the source
+ * A file in pieces of exactly `size` bytes; only the last one may be smaller. So equal bytes give equal pieces, no matter how the source
  * splits them. An empty file is one empty piece. The source is closed when the generator ends early, and when the signal fires.
  *
  * @throws TypeError if a piece of the source is not bytes; and the errors of the source.

@@ -2,7 +2,7 @@ import type { WebKey } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 
-/* Keys of signatures, as JWKs (RFC 7517). The library is loaded when the first one is used. */
+/* Keys of signatures, as JWKs (RFC 7517). The library is loaded on first use. */
 
 /** A public key as a JWK (RFC 7517). It may have further members. */
 export interface PublicJwk {
@@ -113,7 +113,7 @@ export function isPublicJwk(key: unknown): key is PublicJwk {
   return isObject(key) && typeof key["kty"] === "string";
 }
 
-/** Why a key is not valid now (A2A 1.0 §8.4.3); `undefined`: it is. `now`: in milliseconds since the Unix epoch. */
+/** Why a key is not valid now (A2A 1.0 §8.4.3); `undefined` if it is. `now`: in milliseconds since the Unix epoch. */
 export function outdated({ exp, nbf, revoked }: PublicJwk, now: number): string | undefined {
   const seconds = now / 1000;
   if (revoked !== undefined && revoked !== null && revoked !== false) return "the key is revoked";

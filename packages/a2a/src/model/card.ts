@@ -112,7 +112,7 @@ export interface HTTPAuthSecurityScheme {
 export interface ClientCredentialsOAuthFlow {
   /** Address of the token endpoint. */
   readonly tokenUrl: string;
-  /** Address that refresh tokens are used at. Default: `tokenUrl`. */
+  /** Address at which refresh tokens are used. Default: `tokenUrl`. */
   readonly refreshUrl?: string;
   /** The available scopes, each with a description. */
   readonly scopes: { readonly [scope: string]: string };

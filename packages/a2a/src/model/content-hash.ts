@@ -25,7 +25,7 @@ export function contentHash(message: Message, files?: FilesByUrl): string {
 }
 
 /**
- * A hash of a value, 16 hexadecimal digits, independent of the order of members. Fast and not cryptographic: it is compared
+ * A hash of a value, 16 hexadecimal digits, independent of the order of members. Fast and not cryptographic, because it is compared
  * with an earlier value of the same owner, so a forged collision harms only its author.
  */
 export function jsonHash(value: JsonValue): string {
@@ -86,7 +86,7 @@ class Lanes {
     return true;
   }
 
-  /** Kind and length go first, so that two values that consist of the same characters differ. */
+  /** Kind and length go first, so that two values with the same characters differ. */
   #start(kind: number, length: number): void {
     this.#mix(kind);
     this.#mix(length);
@@ -125,7 +125,7 @@ function hashOfBase64(raw: string): { readonly hash: string; readonly size: numb
   const hash = new ByteHash();
   for (let at = 0; at < raw.length; at += step) {
     const piece = raw.slice(at, at + step);
-    // A member of metadata can have the name too, and be anything.
+    // A member of metadata may have the same name, and any value.
     if (piece.length % 4 !== 0 || !base64.test(piece)) return { hash: jsonHash(raw), size: -1 };
     hash.add(fromBase64(piece));
   }
@@ -162,7 +162,7 @@ function digit(bits: number): number {
   return value < 10 ? 0x30 + value : 0x57 + value;
 }
 
-/** `Array.isArray` does not tell readonly arrays apart. */
+/** `Array.isArray` does not narrow readonly arrays. */
 function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
 }

@@ -185,7 +185,7 @@ export function isDataPart(part: Part): part is DataPart {
 
 /**
  * The text parts of a message or an artifact as one text. Parts of a message are paragraphs and joined by line breaks. Parts
- * of an artifact are joined without a separator, because they are chunks of one text. Other parts are left out.
+ * of an artifact are joined without a separator, because they are chunks of one text. Other parts are omitted.
  *
  * @example
  * ```ts
@@ -226,12 +226,12 @@ export function fromBase64(base64: string): Bytes {
 
 /* Parts of an artifact that grows. */
 
-/** Returns whether adjacent text can be merged into the part: it only has its text and a media type. */
+/** Whether a part has only its text and a media type, so that adjacent text can be merged into it. */
 function isPlainText({ text, mediaType: _, ...rest }: Part): boolean {
   return text !== undefined && Object.values(rest).every((value) => value === undefined);
 }
 
-/** Adds a part. With `mergeTextParts`, plain text after plain text of the same media type becomes one part with it. */
+/** Adds a part. With `mergeTextParts`, plain text is appended to preceding plain text of the same media type. */
 export function addPart(parts: Part[], part: Part, mergeTextParts: boolean): void {
   const last = mergeTextParts && parts.at(-1);
   const merges = last && last.mediaType === part.mediaType && isPlainText(last) && isPlainText(part);
@@ -239,12 +239,12 @@ export function addPart(parts: Part[], part: Part, mergeTextParts: boolean): voi
   else parts.push(part);
 }
 
-/** How much content there is: the characters of texts, and 1 for each other part. It does not depend on how texts are divided into parts. */
+/** The amount of content: the characters of texts, and 1 for each other part. It does not depend on how texts are divided into parts. */
 export function contentLength(parts: readonly Part[]): number {
   return parts.reduce((sum, { text }) => sum + (text?.length ?? 1), 0);
 }
 
-/** The content after the first `length` of it, as `contentLength` counts. A text in which it begins is cut. */
+/** The content after the first `length`, as `contentLength` counts it. Cuts a text if it begins inside that text. */
 export function contentAfter(parts: readonly Part[], length: number): readonly Part[] {
   let left = length;
   const at = parts.findIndex((part) => {

@@ -30,7 +30,7 @@ export interface GetTaskRequestDraft extends GetTaskRequest {
 
 /** `SendMessageConfiguration` with the additions of the 1.1 draft. */
 export interface SendMessageConfigurationDraft extends SendMessageConfiguration {
-  /** For a message to a task: refuse it as `TaskGenerationMismatch` unless the task is at this generation. */
+  /** For a message to a task: reject it with `TaskGenerationMismatch` unless the task is at this generation. */
   readonly ifGenerationMatch?: number;
 }
 
@@ -41,7 +41,7 @@ export function hasGenerations(version: string): boolean {
   return major === 1 && minor >= 1;
 }
 
-/** Whether records of a kind count in the `generation` of the 1.1 draft. All do, except the messages of the user. */
+/** Whether records of a kind count in the `generation` of the 1.1 draft. All do, except the user's messages. */
 export function countsInGeneration(kind: RecordKind): boolean {
   return kind !== "message";
 }
@@ -56,7 +56,7 @@ export function generationOf(value: Task | StreamResponse): number | undefined {
 export interface TimelineEntry {
   /** A message of the user. */
   readonly message?: Message;
-  /** A former status of the task, as in its `TaskStatusUpdateEvent`. */
+  /** An earlier status of the task, with the content of its `TaskStatusUpdateEvent`. */
   readonly status?: TaskStatus;
 }
 

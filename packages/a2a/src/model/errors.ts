@@ -48,7 +48,7 @@ function outside(jsonrpc: number, http: number, message: string): ErrorRow {
 }
 
 /**
- * How each code is sent: its JSON-RPC code, its HTTP status and its default message (A2A 1.0 §5.4).
+ * The JSON-RPC code, the HTTP status and the default message of each code (A2A 1.0 §5.4).
  * docs/errors.md is generated from the comments of the codes: what happened, then the cure. Links are relative to docs/.
  */
 export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
@@ -143,14 +143,14 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
    */
   Unauthenticated: outside(-32603, 401, "Authentication required"),
   /**
-   * The caller is authenticated and not allowed to do this: a scope is missing, an authorizer refuses, the page is of another origin, or
-   * the request names another host.
+   * The caller is authenticated but not allowed to do this: a scope is missing, an authorizer refuses, the page has another origin, or the request
+   * names another host.
    * Cure: Get a token with the scope that the message names. For pages, set [`cors`](configuration.md#cors). For a server reached by
    * another name, set `allowedHosts` or `publicUrl`.
    */
   PermissionDenied: outside(-32603, 403, "Not allowed"),
   /**
-   * The address takes another HTTP method. The header `Allow` lists it.
+   * The address accepts another HTTP method. The header `Allow` lists it.
    * Cure: JSON-RPC takes `POST`. To look at an agent in a browser, open its card.
    */
   MethodNotAllowed: outside(-32601, 405, "HTTP method not allowed"),
@@ -193,7 +193,7 @@ export function codeOfStatus(status: number): WireErrorCode | undefined {
 }
 
 /**
- * The gRPC status of each code, as `google.rpc.Status` spells it. Apart from the table above, so that JSON-RPC clients need not bundle it.
+ * The gRPC status of each code, as `google.rpc.Status` spells it. Separate from the table above, so that JSON-RPC clients need not bundle it.
  */
 export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
   TaskNotFound: "NOT_FOUND",
@@ -225,8 +225,8 @@ export type ClientErrorCode =
   /**
    * No connection: the name does not resolve, nothing listens, or TLS failed. `cause` has the error of the system. The message says how
    * long the client retried; it does not retry certificate errors.
-   * Cure: Check the address, and that the server runs. In a browser this is also what a page gets whose origin the server does not
-   * allow: set its option `cors`. The server logs the origin that it refused.
+   * Cure: Check the address, and that the server runs. In a browser, pages also get this error if the server does not allow their origin: set its
+   * option `cors`. The server logs the rejected origin.
    */
   | "ConnectionFailed"
   /**
@@ -274,7 +274,7 @@ export interface FieldViolation {
   readonly description: string;
 }
 
-/** How an error is sent, if it differs from the default of its code. */
+/** Wire codes of an error that differ from the defaults of its code. */
 export interface SentAs {
   /** Code of JSON-RPC. */
   readonly jsonrpc?: number;
@@ -294,21 +294,21 @@ export interface A2AErrorOptions {
   readonly retryAfter?: number | undefined;
   /** For `Unauthenticated`: the value of the `WWW-Authenticate` header. */
   readonly challenge?: string | undefined;
-  /** Details of a server's error that are of an unknown type, unchanged. */
+  /** The wire codes of an error that an extension defines, set by `extensionError()`. Default: the codes of `code`. */
   readonly details?: readonly unknown[];
   /** Numbers of an error that an extension defines: `extensionError()` sets them. Default: the values of the code. */
   readonly sentAs?: SentAs | undefined;
-  /** The error behind this one, for the log. It is never sent. */
+  /** The cause of this error, for the log. It is never sent. */
   readonly cause?: unknown;
 }
 
-/** The members that an error may have or not. */
+/** The optional members of an error. */
 const members = ["fields", "metadata", "retryAfter", "challenge", "details", "sentAs"] as const;
 
 /**
  * Every error that Parley throws, at clients and at servers. Compare `code`: the message may change with any release. An
- * agent or an interceptor throws it to choose the error that the client gets. Anything else that they throw is answered as
- * `InternalError`, and only the log has its message.
+ * agent or an interceptor throws it to choose the error that the client gets. Anything else that they throw becomes `InternalError`, whose message is
+ * only in the log.
  *
  * @example
  * ```ts
@@ -330,7 +330,7 @@ export class A2AError extends Error {
   declare readonly challenge: string | undefined;
   /** Details of a server's error with unknown types, as received. */
   declare readonly details: readonly unknown[];
-  /** How it is sent, if its code does not define this: errors of extensions, and at a client unknown error numbers. */
+  /** How it is sent, if its code does not define this: for errors of extensions, and at a client for unknown error numbers. */
   declare readonly sentAs: SentAs | undefined;
 
   /** `message`: for the client. Default: the message of the code. */

@@ -19,7 +19,7 @@ interface NoList {
 
 /**
  * A value that can be written as JSON: a `JsonValue`, or an object or a list whose type was declared by hand, such as an
- * interface. Members may be optional, and of type `unknown`, as in the answers of many SDKs: such members are checked at runtime,
+ * interface. Members may be optional, and of type `unknown`, because answers of many SDKs have such members: they are checked at runtime,
  * and the error names the path of a value that is not JSON. Functions, `bigint`, symbols, `undefined` and objects with methods (a
  * `Date`, a `Map`, bytes) are not JSON. Your own functions can accept such values as `<T extends JsonLike<T>>(value: T)`.
  *

@@ -59,7 +59,7 @@ export type Actor = "user" | "agent" | "system" | "delegate";
 
 /** A record before the store has numbered it. */
 export interface NewRecord {
-  /** Which event it is. */
+  /** The kind of the event. */
   readonly kind: RecordKind;
   /** The event as A2A 1.0 JSON text, without the wrapper member. It is serialized once and never again. */
   readonly json: string;
@@ -69,7 +69,7 @@ export interface NewRecord {
   readonly actor: Actor;
   /** The turn that wrote it, from 1. A user message that arrives during a turn belongs to that turn. */
   readonly turn: number;
-  /** Which attempt of that turn, from 1. A turn that is resumed after a crash has a second one. */
+  /** Number of the attempt of that turn, from 1. A turn that resumes after a crash has a second attempt. */
   readonly attempt: number;
   /** Whether a progress message belongs to the history. Messages of interrupted and terminal states always do. */
   readonly keep?: boolean;
@@ -89,7 +89,7 @@ export interface LogRecord extends NewRecord {
   readonly seq: number;
 }
 
-/** A numbered record, frozen. A class, because an instance takes 87 bytes, and an object literal with a spread 120 to 410. Row `task-memory`. */
+/** A numbered record, frozen. A class, because an instance takes 87 bytes, and an object literal with a spread 120 to 410 (row `task-memory`). */
 class PlacedRecord implements LogRecord {
   readonly seq: number;
   readonly kind: RecordKind;
@@ -136,7 +136,7 @@ export function eventOf(record: NewRecord): LogEvent {
  * messages of the user, the messages of interrupted and terminal statuses, and progress messages that the agent asked to
  * keep. No other rule applies.
  *
- * A message enters the history together with its status and not when the next status replaces that one, so the history of a
+ * A message enters the history together with its status, not when the next status replaces it, so the history of a
  * finished task is complete (A2A 1.0 §3.7 leaves the choice to the agent). The current status message can therefore be in
  * `status.message` and in `history`, under one `messageId`. Within `history` no message appears twice.
  */

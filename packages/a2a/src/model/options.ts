@@ -5,7 +5,7 @@ import { isObject } from "./schema.ts";
 export type OptionNames<Options> = Readonly<Record<keyof Options, 1>>;
 
 /**
- * Rejects unknown options, and other values in place of an object. Without types, a misspelled option would silently do nothing.
+ * Rejects unknown options, and values other than objects. Without types, a misspelled option would silently do nothing.
  *
  * @param of - The function with these options: `serve()`.
  * @param hint - Returns a hint for the error, from the wrong name and the known names. Default: lists the known names.

@@ -13,7 +13,7 @@ import type {
   TaskStatusUpdateEvent,
 } from "./types.ts";
 
-/** The fold of a log into the task that a client reads. The cost of an event does not depend on how many came before. */
+/** The fold of a log into the task that a client reads. The cost of an event does not depend on the number of earlier events. */
 
 /** Why an event cannot follow the ones before it. The last two are mistakes of the agent that yielded the event. */
 export type FoldProblem =
@@ -36,15 +36,15 @@ export interface ApplyOptions {
   readonly keep?: boolean;
 }
 
-/** How much of a task a snapshot contains. */
+/** The parts of a task that a snapshot contains. */
 export interface SnapshotOptions {
-  /** How many of the newest messages (A2A 1.0 §3.2.4). 0: no `history`. Default: all. */
+  /** Number of the newest messages (A2A 1.0 §3.2.4). 0: no `history`. Default: all. */
   readonly history?: number;
   /** Whether it contains the artifacts. Default true. */
   readonly artifacts?: boolean;
 }
 
-/** How a fold builds a task. */
+/** Options for building a task. */
 export interface FoldOptions {
   /** Whether adjacent text parts of an artifact with the same media type and nothing else become one part. Default false. */
   readonly mergeTextParts?: boolean;
@@ -55,7 +55,7 @@ type ArtifactStep = Pick<TaskArtifactUpdateEvent, "append" | "lastChunk"> & {
   readonly artifact: Pick<Artifact, "artifactId">;
 };
 
-/** Which artifacts a task has, and which of them are complete. It does not hold their content. */
+/** Tracks which artifacts a task has, and which of them are complete, without their content. */
 export class ArtifactLedger {
   readonly #closed = new Map<string, boolean>();
 
@@ -231,7 +231,7 @@ function grow(artifact: Artifact, merges: boolean): Growing {
   return growing;
 }
 
-/** Adds a chunk. Its name and description replace the ones before; metadata is merged, extensions are united. */
+/** Adds a chunk. Its name and description replace the earlier ones; metadata and extensions are merged. */
 function extend(growing: Growing, chunk: Artifact, merges: boolean): void {
   growing.name = chunk.name ?? growing.name;
   growing.description = chunk.description ?? growing.description;
@@ -256,7 +256,7 @@ function wholeOf([artifactId, growing]: readonly [string, Growing]): Artifact {
   return growing.whole;
 }
 
-/** Metadata that grows. The cost of an addition does not depend on how much there is. */
+/** Metadata that grows. The cost of an addition does not depend on the existing amount. */
 class Bag {
   readonly #members = new Map<string, JsonValue>();
   #whole: JsonObject | undefined;

@@ -5,11 +5,11 @@ import type { FieldViolation } from "./errors.ts";
  * that are made once (docs/decisions/schemas.md).
  */
 
-/** Most violations that a check collects. It then stops, so that a bad request cannot cost more than a good one. */
+/** Maximum number of violations that a check collects before it stops, so that a bad request cannot cost more than a good one. */
 export const maxViolations = 32;
 
 /**
- * How strict a check is, and whether it changes the value.
+ * The strictness of a check, and whether it changes the value.
  *
  * - `request`: strict. Changes the value in place and drops unknown members.
  * - `copy`: equally strict, but returns a new value. It shares free JSON (`metadata`, `data`) with the old one.
@@ -88,7 +88,7 @@ export function fail(state: CheckState, description: string): undefined {
   return undefined;
 }
 
-/** Puts the name of a member in front of the paths of its violations. Valid input never makes a path. */
+/** Prepends the name of a member to the paths of its violations. Valid input never needs a path. */
 export function locate(state: CheckState, since: number, name: string): void {
   for (const violation of state.violations.slice(since)) {
     const rest = violation.field;
@@ -101,7 +101,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** `Array.isArray`, with items of a type that is not `any`. */
+/** `Array.isArray`, with items of type `unknown` instead of `any`. */
 export const isArray: (value: unknown) => value is readonly unknown[] = Array.isArray;
 
 /** The items of an array; empty for other values. */
@@ -115,7 +115,7 @@ export const struct: Schema<never> = (value, state) => (isObject(value) ? value 
 /** Any JSON value, unchanged. */
 export const anything: Schema<never> = (value) => value;
 
-/** Text, also the empty one. */
+/** Text, which may be empty. */
 export const string: Schema<string> = (value, state) =>
   typeof value === "string" ? value : fail(state, "must be a string");
 
@@ -126,7 +126,7 @@ export const filled: Schema<string> = (value, state) =>
 /** Text where empty means absent, as in protobuf. */
 export const blank: Schema<string> = (value, state) => (value === "" ? undefined : string(value, state));
 
-/** Longest identifier of a request, in characters. Identifiers become keys of stores and indexes. */
+/** Maximum length of an identifier in a request, in characters. Identifiers become keys of stores and indexes. */
 const maxIdLength = 1024;
 const unfit = /\0|[\uD800-\uDFFF]/u;
 
@@ -259,7 +259,7 @@ function begun(value: Record<string, unknown>, { mode, keeps }: CheckState): Rec
   return mode === "copy" ? {} : keeps ? { ...value } : value;
 }
 
-/** The members of a union side by side. */
+/** The members of all types of a union. */
 type Members<Union> = { readonly [Name in Union extends unknown ? keyof Union : never]?: MemberOf<Union, Name> };
 type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key in Name]?: infer Value }
   ? Exclude<Value, undefined>
@@ -343,7 +343,7 @@ function addMissing(
   }
 }
 
-/** An array. `nonEmpty` is the violation of an empty one, if that is wrong. */
+/** An array. `nonEmpty`: the violation for an empty array. Absent: an array may be empty. */
 export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[]> {
   return (value, state) => {
     if (!Array.isArray(value)) return fail(state, "must be an array");
@@ -397,7 +397,7 @@ export interface StandardSchema<Output = unknown> {
     readonly version: 1;
     /** The name of the library. */
     readonly vendor: string;
-    /** Checks a value, and may change it, as with a default. */
+    /** Checks a value, and may change it, for example to set a default. */
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
     /** Type-only; absent at runtime. */
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined;

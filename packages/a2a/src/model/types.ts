@@ -144,7 +144,7 @@ export interface TaskStatusUpdateEvent {
   readonly metadata?: JsonObject;
 }
 
-/** An event: a new artifact, or more of one (A2A 1.0 §4.2.2). */
+/** An event: a new artifact, or more parts of one (A2A 1.0 §4.2.2). */
 export interface TaskArtifactUpdateEvent {
   /** The task. */
   readonly taskId: string;
@@ -184,14 +184,14 @@ export type StreamResponse =
       readonly artifactUpdate?: never;
     }
   | {
-      /** A new artifact, or more of one. */
+      /** A new artifact, or more parts of one. */
       readonly artifactUpdate: TaskArtifactUpdateEvent;
       readonly task?: never;
       readonly message?: never;
       readonly statusUpdate?: never;
     };
 
-/** How a server authenticates to a webhook (A2A 1.0 §4.3.2). */
+/** The server's authentication at a webhook (A2A 1.0 §4.3.2). */
 export interface AuthenticationInfo {
   /** HTTP authentication scheme, such as `Bearer`. Upper and lower case do not matter. */
   readonly scheme: string;
@@ -211,7 +211,7 @@ export interface TaskPushNotificationConfig {
   readonly url: string;
   /** A secret of the receiver. The server sends it with each event, so that the receiver can verify the sender. */
   readonly token?: string;
-  /** How the server authenticates to the receiver. */
+  /** The server's authentication at the receiver. */
   readonly authentication?: AuthenticationInfo;
 }
 
@@ -230,7 +230,7 @@ export type SendMessageResponse =
       readonly task?: never;
     };
 
-/** How a message is to be answered (A2A 1.0 §3.2.2). */
+/** Options for the answer to a message (A2A 1.0 §3.2.2). */
 export interface SendMessageConfiguration {
   /** Media types that the client can read. Default: any. */
   readonly acceptedOutputModes?: readonly string[];
@@ -282,9 +282,9 @@ export interface ListTasksRequest extends TenantRequest {
   readonly contextId?: string;
   /** Only tasks in this state. */
   readonly status?: TaskState;
-  /** Most tasks on the page, 1 to 100. Default 50. */
+  /** Maximum number of tasks on the page, 1 to 100. Default 50. */
   readonly pageSize?: number;
-  /** `nextPageToken` of the page before. Absent: the first page. */
+  /** `nextPageToken` of the previous page. Absent: the first page. */
   readonly pageToken?: string;
   /** Maximum messages of each task's history (A2A 1.0 §3.2.4). 0: no history. */
   readonly historyLength?: number;
@@ -300,9 +300,9 @@ export interface ListTasksResponse {
   readonly tasks: readonly Task[];
   /** The `pageToken` of the next page. `""` on the last page. */
   readonly nextPageToken: string;
-  /** Most tasks on this page. */
+  /** Maximum number of tasks on this page. */
   readonly pageSize: number;
-  /** How many tasks match on all pages together. */
+  /** Number of matching tasks on all pages. */
   readonly totalSize: number;
 }
 
@@ -321,9 +321,9 @@ export type DeleteTaskPushNotificationConfigRequest = GetTaskPushNotificationCon
 export interface ListTaskPushNotificationConfigsRequest extends TenantRequest {
   /** The task. */
   readonly taskId: string;
-  /** Most configurations on the page. Default: the server's choice. */
+  /** Maximum number of configurations on the page. Default: the server's choice. */
   readonly pageSize?: number;
-  /** `nextPageToken` of the page before. Absent: the first page. */
+  /** `nextPageToken` of the previous page. Absent: the first page. */
   readonly pageToken?: string;
 }
 

@@ -5,7 +5,7 @@ import { addressKind, type AddressKind } from "./address.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
- * Makes a `fetch` for untrusted URLs, such as those of webhooks, cards and files. It calls only public addresses, none of
+ * Makes a `fetch` for untrusted URLs, such as URLs of webhooks, cards and files. It calls only public addresses, and none of
  * this machine or its network. With a dialer, it connects only to the addresses that it has checked. It never follows a
  * redirect, but returns it as the response.
  *
@@ -42,8 +42,8 @@ export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clo
 }
 
 /**
- * Why a URL must not be called; `undefined`: it may be called. For a URL that is called later: `guardedFetch` checks it again then. Accepts
- * a name without an address, because it may get one later.
+ * Why a URL must not be called; `undefined`: it may be called. Use it for a URL that is called later; `guardedFetch` then checks it again. Accepts a
+ * name without an address, because it may get one later.
  *
  * @param text - The URL.
  * @param policy - Which addresses may be called. `timeout` limits the resolution of the name.
@@ -150,7 +150,7 @@ function refused(reason: string, cause?: unknown, hint?: string): RefusedAddress
 const localHint = "; for local work, pass { allowLoopback: true } to guardedFetch()";
 
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
-/** Tabs and visible characters. A line break would begin another header (RFC 9110 §5.5). */
+/** Tabs and visible characters. A line break would start another header (RFC 9110 §5.5). */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Headers that the connection sets: framing and routing. */
 const reservedHeaders: readonly string[] = [
@@ -274,7 +274,7 @@ function tooLarge(maxBytes: number): A2AError {
 interface Limit {
   readonly signal: AbortSignal;
   explain(error: unknown): A2AError;
-  /** Stops the timer: the call is over. */
+  /** Stops the timer at the end of the call. */
   end(): void;
 }
 

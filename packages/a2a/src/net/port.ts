@@ -43,18 +43,18 @@ export interface NetPolicy {
   readonly protocols?: readonly string[];
   /** Ports. Default: 80, 443 and all from 1024, because other protocols use lower ports. */
   readonly ports?: readonly number[];
-  /** Whether loopback, private and link-local addresses may be called, as in tests and closed networks. Default false. */
+  /** Whether loopback, private and link-local addresses may be called, for tests and closed networks. Default false. */
   readonly allowPrivate?: boolean;
   /**
    * Allows calls to loopback addresses and `localhost`. Safe for a server that only this machine can reach: its callers
    * could call them too. Default false.
    */
   readonly allowLoopback?: boolean;
-  /** Host names or addresses, with or without a port (`host:8080`), that may be called whatever they resolve to. Default: none. */
+  /** Host names or addresses, with or without a port (`host:8080`), that may be called, even if they resolve to private addresses. Default: none. */
   readonly allow?: readonly string[];
-  /** Largest response in bytes. Default 10 MiB. */
+  /** Maximum size of a response in bytes. Default 10 MiB. */
   readonly maxBytes?: number;
-  /** Longest call, the body included, in milliseconds. Default 10 s. */
+  /** Maximum duration of a call, including its body, in milliseconds. Default 10 s. */
   readonly timeout?: number;
 }
 

@@ -41,7 +41,7 @@ export class RemoteDocument<T> {
     return known !== undefined && this.#since(known.at) <= freshFor ? known.value : undefined;
   }
 
-  /** In how many milliseconds the document may be read again. */
+  /** Milliseconds until the document may be read again. */
   get wait(): number {
     return Math.max(0, this.#cooldown - this.#since(this.#asked));
   }

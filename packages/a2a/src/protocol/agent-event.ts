@@ -7,13 +7,13 @@ export type AgentEvent =
   | StatusEvent
   | ArtifactEvent
   | {
-      /** An answer. As the first event it is a direct reply, and there is no task. Later it completes the task. */
+      /** An answer. As the first event, it is a direct reply without a task. Later it completes the task. */
       readonly kind: "reply";
       /** The answer. */
       readonly message: AgentMessage;
     }
   | {
-      /** Where a resumed run continues. Yield it in one array with the events that it covers: they are stored together. */
+      /** The point from which a resumed run continues. Yield it in one array with the events that it covers, so that they are stored together. */
       readonly kind: "checkpoint";
       /** The value that `turn.checkpoint` has in the resumed run. */
       readonly value: JsonValue;
@@ -45,7 +45,7 @@ export interface DelegatedEvent {
   readonly key: string;
   /** The delegation's row after this event. */
   readonly row: OpenDelegation;
-  /** The event. Absent: only `row` is stored. A question ends the turn here, and the answer continues with it. */
+  /** The event. Absent: only `row` is stored. A question ends the turn here, and the turn with the answer continues the delegation. */
   readonly event?: StatusEvent | ArtifactEvent;
 }
 
@@ -64,7 +64,7 @@ export interface WaitEvent {
 export interface OpenWait {
   /** The event. Absent: it waits only for a time. */
   readonly event?: string;
-  /** When it is over, in whole milliseconds since the Unix epoch. Absent: never without the event. */
+  /** When it is over, in whole milliseconds since the Unix epoch. Absent: only the event ends it. */
   readonly until?: number;
   /** When it began, in milliseconds since the Unix epoch. Absent in rows of older releases. */
   readonly since?: number;
@@ -72,7 +72,7 @@ export interface OpenWait {
 
 /** The stored state of an open delegation. It is small. */
 export interface OpenDelegation {
-  /** The number of the delegation in its task, from 1. Ids of its artifacts contain it. */
+  /** The number of the delegation in its task, from 1. It is part of the ids of its artifacts. */
   readonly number: number;
   /** Name of the other agent. */
   readonly agent: string;
@@ -82,11 +82,11 @@ export interface OpenDelegation {
   readonly since?: number;
   /** Hash of the message. */
   readonly hash: string;
-  /** The message that was sent last: 1 for the first one, then each answer to a question. */
+  /** Number of the last message that was sent: 1 is the first message, higher numbers are answers to questions. */
   readonly round: number;
-  /** Its id. */
+  /** Id of that message. */
   readonly messageId: string;
-  /** For an answer: the `seq` of the message of this task that has it. */
+  /** If that message is an answer: the `seq` of this task's message that contains it. */
   readonly answer?: number;
   /** Set until it is known that the message arrived. */
   readonly unsure?: true;
@@ -98,7 +98,7 @@ export interface OpenDelegation {
   readonly seq?: number;
   /** Set while this task asks its question, and until the answer is sent. */
   readonly asked?: true;
-  /** The answer to its question, where another question ended the turn before the answer was sent: the `seq` of the message that has it. */
+  /** The `seq` of the message that answers its question, if another question ended the turn before the answer was sent. */
   readonly unsentAnswer?: number;
   /** Id of the message with the last question. */
   readonly question?: string;
@@ -109,13 +109,13 @@ export interface OpenDelegation {
   /** Size of its artifacts so far, in bytes of JSON. */
   readonly bytes?: number;
   /**
-   * How much content was copied, by artifact: characters of text, and 1 for each other part. Negative: complete. Absent if
-   * there are too many.
+   * Amount of copied content, by artifact: characters of text, plus 1 for each other part. Negative: the artifact is complete. Absent if there are
+   * too many artifacts.
    */
   readonly content?: Readonly<Record<string, number>>;
 }
 
-/** An artifact, or more of one. Without `append` it creates the artifact, which stays open until an event with `lastChunk`. */
+/** An artifact, or more parts of one. Without `append` it creates the artifact, which stays open until an event with `lastChunk`. */
 export interface ArtifactEvent {
   /** Always `artifact`. */
   readonly kind: "artifact";
@@ -176,15 +176,15 @@ export interface WriterOptions<Metadata extends JsonObjectLike<Metadata> = JsonO
   readonly metadata?: Metadata;
   /** Media type of its text, such as `text/markdown`. */
   readonly mediaType?: string;
-  /** Size of a chunk in characters: it is sent when it has as many. Default 4096. */
+  /** Maximum characters of a chunk, which is sent when it is full. Default 4096. */
   readonly maxChars?: number;
-  /** Longest time in milliseconds that text waits for a chunk to fill. Default 50. */
+  /** Maximum time in milliseconds that text waits for its chunk to fill. Default 50. */
   readonly maxDelay?: number;
 }
 
 /**
- * Collects small pieces of text into few chunks of one artifact. It has no timer: text that waits is sent with the next
- * piece that is due. `turn.stream()` does all of this for an async iterable.
+ * Collects small pieces of text into few chunks of one artifact. It has no timer: overdue text is sent with the next piece. `turn.stream()` does all
+ * of this for an async iterable.
  *
  * @example
  * ```ts

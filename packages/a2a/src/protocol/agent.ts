@@ -21,7 +21,7 @@ export interface AgentDescription {
   readonly version: string;
   /** The skills of the agent. May be empty. */
   readonly skills: readonly AgentSkill[];
-  /** Who offers it. */
+  /** The organization that offers it. */
   readonly provider?: AgentProvider;
   /** Address of its documentation. */
   readonly documentationUrl?: string;
@@ -45,26 +45,26 @@ export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotificati
   readonly pushNotifications?: false;
 }
 
-/** How an agent is run. */
+/** Settings for running an agent. */
 export interface AgentBehaviour {
-  /** Whether it may answer with a direct reply, without a task. A task is then made with its first event. Default true. */
+  /** Whether it may answer with a direct reply, without a task. A task is then only created with the agent's first event. Default true. */
   readonly mayReplyDirectly?: boolean;
-  /** Whether the server restarts a lost run, as after a crash, with its checkpoint. Default false: the task fails. */
+  /** Whether the server restarts a lost run with its checkpoint, such as after a crash. Default false: the task fails. */
   readonly resumable?: boolean;
   /**
-   * Claims of the principal that are stored in clear with its messages, for turns that begin without their request (queued or resumed).
+   * Claims of the principal that are stored in plain text with its messages, for turns that start without their request (queued or resumed).
    * Default: none. Subject, organization and scopes are always stored.
    */
   readonly keepClaims?: readonly string[];
   /**
    * Request headers that turns read in `turn.headers`: `["x-request-id", { name: "accept-language", store: true }]`. Default:
-   * none. Headers with `store` are stored in clear with the message; queued or resumed turns have only these. Over gRPC they
+   * none. Headers with `store` are stored in plain text with the message; queued or resumed turns have only these. Over gRPC they
    * are metadata. Together their values may take 8 KiB. Names of credentials and of A2A itself are invalid.
    */
   readonly requestHeaders?: readonly (string | { readonly name: string; readonly store?: boolean })[];
   /**
-   * Maximum time between two events of a turn, in milliseconds; then the task fails. `false`: no limit. Default 5 minutes. Paused while the
-   * turn waits for another agent (`turn.delegate()`) or the task for its user.
+   * Maximum time between two events of a turn, in milliseconds; after that, the task fails. `false`: no limit. Default 5 minutes. Time does not count
+   * while the turn waits for another agent (`turn.delegate()`), or the task waits for its user.
    */
   readonly idleTimeout?: number | false;
   /** Extensions that this agent implements (A2A 1.0 §4.6): its card declares them, and `turn.ext()` reads them. Default: none. */
@@ -74,7 +74,7 @@ export interface AgentBehaviour {
    * ends that show no artifacts. Default false.
    */
   readonly mirrorArtifactText?: boolean;
-  /** Longest turn, in milliseconds. `false`: no limit. Default 1 hour. Then the task fails. */
+  /** Maximum duration of a turn, in milliseconds; after that, the task fails. `false`: no limit. Default 1 hour. */
   readonly turnTimeout?: number | false;
 }
 

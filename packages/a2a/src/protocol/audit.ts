@@ -3,7 +3,7 @@ import { invalidParams, type A2AErrorCode, type TaskState } from "../model/index
 import type { OperationName } from "./operations.ts";
 import type { Principal } from "./service.ts";
 
-/** An audit entry: who did what to which task, with which result. It never has a credential or the content of a message. */
+/** An audit entry: who did what to which task, with which result. It never contains a credential or the content of a message. */
 export interface AuditRecord {
   /**
    * What happened.
@@ -11,10 +11,10 @@ export interface AuditRecord {
    *   also sent wrong credentials.
    * - `authorization`: an authenticated caller was rejected.
    * - `limit`: a caller was rejected because of a limit.
-   * - `task-created`, `task-state`: a task was created, or has changed its state.
+   * - `task-created`, `task-state`: a task was created, or changed its state.
    * - `credential`: an agent got or used a credential, or a server sent one.
-   * - `administration`: an operator has changed something.
-   * - `action`: an agent has recorded an action (`turn.audit()`).
+   * - `administration`: an operator changed something.
+   * - `action`: an agent recorded an action (`turn.audit()`).
    */
   readonly event:
     | "authentication"
@@ -25,7 +25,7 @@ export interface AuditRecord {
     | "credential"
     | "administration"
     | "action";
-  /** Whether it was done or refused. */
+  /** Whether it succeeded, was refused, or failed. */
   readonly outcome: "success" | "refused" | "failed";
   /** When, in milliseconds since the Unix epoch. */
   readonly time: number;
@@ -51,14 +51,14 @@ export interface AuditRecord {
   readonly code?: A2AErrorCode;
   /** The exact action, as a fixed name: `push.retry`, `authorize.callback`. */
   readonly action?: string;
-  /** Facts about an action of an agent, as the agent gave them. */
+  /** Facts about an action of an agent, as reported by the agent. */
   readonly details?: AuditDetails;
 }
 
 /** Facts about an action, by name. */
 export type AuditDetails = Readonly<Record<string, string | number | boolean>>;
 
-/** Takes audit records, in the order in which things happen. Its errors are only logged. */
+/** Receives audit records, in the order of the events. Its errors are only logged. */
 export type Audit = (record: AuditRecord) => void;
 
 /**
@@ -91,7 +91,7 @@ export function safeAudit(audit: Audit, logger: Logger): Audit {
   };
 }
 
-/** Who and what an audit record is about. */
+/** The caller and the task of an audit record. */
 interface AuditSubject {
   /** The caller. Absent: it is not known. */
   readonly principal?: Pick<Principal, "subject" | "organization"> | undefined;
@@ -101,7 +101,7 @@ interface AuditSubject {
   readonly taskId?: string | undefined;
   /** Its context. */
   readonly contextId?: string | undefined;
-  /** W3C `traceparent` of the call. It is not trusted: only the trace id is used. */
+  /** W3C `traceparent` of the call. It is not trusted, so only the trace id is used. */
   readonly trace?: string | undefined;
 }
 
@@ -126,11 +126,11 @@ interface LoggedTask {
   readonly agent?: string | undefined;
   readonly taskId?: string | undefined;
   readonly contextId?: string | undefined;
-  /** W3C `traceparent` of the call. It is not trusted: only the trace id is used. */
+  /** W3C `traceparent` of the call. It is not trusted, so only the trace id is used. */
   readonly trace?: string | undefined;
 }
 
-/** Longest name in a log line or an audit record, in characters: callers choose the ids that they ask for. */
+/** Maximum length of a name in a log line or an audit record, in characters, because callers choose the ids that they request. */
 export const longestName = 256;
 
 /** The fields of every log line about a task. A line omits unknown ones. */

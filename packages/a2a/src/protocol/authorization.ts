@@ -4,17 +4,17 @@ import { isObject } from "../model/schema.ts";
 
 /* In-task authorization (A2A 1.0 §7.6, 0.3 §4.5): requests, credentials, and their form in messages. */
 
-/** The member of a data part that has a request for an authorization, or the answer to one. */
+/** The member of a data part that contains an authorization request or its answer. */
 export const authorizationMember = "urn:parley:extension:in-task-authorization:v1";
 
 /** Options of every authorization request. */
 interface AnyAuthorizationInit {
-  /** What is requested and why, for a person: shown in the status message and on the page of the link. At most 2000 characters. */
+  /** The request and its reason, for a person: shown in the status message and on the page of the link. At most 2000 characters. */
   readonly reason: string;
-  /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. A turn that ends sooner ends it. */
+  /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. It also ends with the turn. */
   readonly lifetime?: number;
   /**
-   * Allows the credential in a message to the task, which every agent in between can read (A2A 1.0 §7.6.3). Default false:
+   * Allows a message to the task to contain the credential, which every agent in between can read (A2A 1.0 §7.6.3). Default false:
    * the server rejects such a message.
    */
   readonly inMessage?: boolean;
@@ -106,8 +106,8 @@ export interface Credentials {
 }
 
 /**
- * Thrown by `turn.authorize()`. If it is not caught, the task fails with the reason; for `message` the turn ends, and the message starts the
- * next one.
+ * Thrown by `turn.authorize()`. If it is not caught, the task fails with the reason; for `message`, the turn ends, and the message starts the next
+ * turn.
  *
  * @example
  * ```ts
@@ -134,7 +134,7 @@ export class AuthorizationNotGiven extends A2AError {
   }
 }
 
-/** A request that is open: its row is stored. */
+/** An open request, whose row is stored. */
 export interface OpenAuthorization<Form extends keyof Credentials = keyof Credentials> {
   /** The request that the caller sees. Equal in a resumed turn. */
   readonly shown: AuthorizationRequest;
@@ -188,7 +188,7 @@ export function readAuthorization(message: Pick<Message, "parts"> | undefined): 
   return undefined;
 }
 
-/** The part of a message that answers a request: send it to the task. Only over a connection that you trust with the credential. */
+/** Makes the message part that answers a request. Send it to the task, and only over a connection that you trust with the credential. */
 export function answerAuthorization({ id }: Pick<AuthorizationRequest, "id">, answer: AuthorizationAnswer): Part {
   const given = "credential" in answer ? { credential: answer.credential } : { denied: true };
   return { data: { [authorizationMember]: { id, ...given } } };

@@ -1,13 +1,13 @@
 import { A2AError } from "../model/index.ts";
 import type { Clock } from "../base/index.ts";
 
-/** Requests below this size in bytes pass while large ones wait, until the budget is exceeded by half. */
+/** Smaller requests, in bytes, pass while large ones wait, until the budget is exceeded by half. */
 const small = 64 << 10;
 const smallShare = 1.5;
-/** How long a request waits for room, in milliseconds, and how many may wait at the same time. */
+/** How long a request waits for room, in milliseconds, and how many requests may wait at the same time. */
 const waitTimeout = 10_000;
 const maxWaiting = 100;
-/** Beyond this time a reader is slow, in milliseconds: it has not taken the piece of an answer that waits for it. */
+/** A reader counts as slow if it has not taken the next piece of an answer for this long, in milliseconds. */
 const slowAfter = 10_000;
 
 interface Waiting {
@@ -37,24 +37,24 @@ export class ByteBudget {
   #waiting: Waiting[] = [];
   readonly #readers = new Set<Reader>();
 
-  /** `total`: the limit in bytes. `refusal`: message of the error when there is no room. */
+  /** `total`: the limit in bytes. `refusal`: message of the error if there is not enough room. */
   constructor(total: number, clock: Clock, refusal = "The server is busy with other large tasks") {
     this.#total = total;
     this.#clock = clock;
     this.#refusal = refusal;
   }
 
-  /** How many bytes are taken. */
+  /** Number of taken bytes. */
   get used(): number {
     return this.#used;
   }
 
-  /** How many requests wait for room. */
+  /** Number of requests that wait for room. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Takes room, or returns false. If nothing large is held, any size fits: otherwise a task larger than the budget could never run. */
+  /** Takes room, or returns false. If nothing large is held, any size fits, because otherwise a task larger than the budget could never run. */
   tryTake(owner: string, bytes: number): boolean {
     if (bytes < small ? this.#used + bytes > this.#total * smallShare : !this.#fits(owner, bytes)) return false;
     this.#take(owner, bytes);
@@ -62,8 +62,8 @@ export class ByteBudget {
   }
 
   /**
-   * Takes room when there is some. `signal` is called only if the request has to wait. Throws `Unavailable` when the queue is full or after
-   * the timeout, and `Aborted`.
+   * Takes room as soon as there is enough. Calls `signal` only if the request has to wait. Throws `Unavailable` if the queue is full or after the
+   * timeout, and `Aborted`.
    */
   take(owner: string, bytes: number, signal?: () => AbortSignal | undefined): Promise<void> {
     if (this.tryTake(owner, bytes)) return Promise.resolve();
@@ -89,7 +89,7 @@ export class ByteBudget {
     });
   }
 
-  /** Changes the size of a reservation. It is never refused, because the task already runs. */
+  /** Changes the size of a reservation. It is never rejected, because the task already runs. */
   change(owner: string, from: number, to: number): void {
     this.#take(owner, to);
     this.give(owner, from);

@@ -6,9 +6,9 @@ import type { UniversalRequest } from "./http.ts";
 
 /** The missing part of a requirement. */
 export interface Unmet {
-  /** Names of the schemes that its credentials do not satisfy. Empty: only scopes are missing. */
+  /** Names of the schemes that the caller's credentials do not satisfy. Empty: only scopes are missing. */
   readonly schemes: readonly string[];
-  /** The scopes that are missing, by the names of the schemes that were to grant them. */
+  /** The missing scopes, by the names of the schemes that must grant them. */
   readonly scopes: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -55,7 +55,7 @@ interface VerifiedToken {
 /** Keys are the principals that authenticators create for one request. */
 const verified = new WeakMap<Principal, VerifiedToken>();
 
-/** By the principals of calls. */
+/** Keyed by the principals of calls. */
 const tokens = new WeakMap<Principal, string>();
 
 /** A copy of a principal, with the token that its scheme has verified on this request. */
@@ -65,7 +65,7 @@ export function withVerifiedToken(principal: Principal, request: UniversalReques
   return made;
 }
 
-/** Copies a verified token to a new principal: from the first of `others` that has one. Returns it. */
+/** Copies a verified token to the new principal `made`: the token of the first of `from` that has one. Returns `made`. */
 export function carryVerifiedToken(made: Principal, ...from: readonly Principal[]): Principal {
   const known = from.map((one) => verified.get(one)).find((one) => one !== undefined);
   if (known !== undefined) verified.set(made, known);
@@ -73,8 +73,8 @@ export function carryVerifiedToken(made: Principal, ...from: readonly Principal[
 }
 
 /**
- * The principal of a call. One with a token is a copy, so no other call has it. A token of another request is dropped: an authenticator may
- * have cached the principal.
+ * The principal of a call. If it has a token, it is a copy, so that no other call has the token. Drops a token of another request, because an
+ * authenticator may have cached the principal.
  */
 export function principalOfCall(principal: Principal, request: UniversalRequest): Principal {
   const known = verified.get(principal);
@@ -90,8 +90,7 @@ export function callerToken(principal: Principal): string | undefined {
 }
 
 /**
- * Which credentials of a request were valid, by place. A request may have several; the limit of guesses counts all invalid
- * ones.
+ * Which credentials of a request were valid, by place. A request may have several; the limit of failed attempts counts all invalid ones.
  */
 const judged = new WeakMap<UniversalRequest, Record<string, boolean>>();
 

@@ -22,13 +22,13 @@ import type { DelegationFailed } from "./turn-errors.ts";
 export interface DelegateCallOptions {
   /** Ends the call when it is aborted. */
   readonly signal?: AbortSignal;
-  /** Longest call in milliseconds. `false`: no limit. */
+  /** Maximum duration of a call in milliseconds. `false`: no limit. */
   readonly timeout?: number | false;
   /** W3C `traceparent` to send. */
   readonly trace?: string;
   /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
-  /** For a subscription: continue after the event of this number, if the agent's card promises it. */
+  /** For a subscription: continue after the event with this number, if the agent's card promises it. */
   readonly after?: number;
 }
 
@@ -38,7 +38,7 @@ export interface DelegateEvents extends AsyncIterable<StreamResponse> {
   readonly seq?: number | undefined;
 }
 
-/** The part of a client that `turn.delegate()` needs. A `Client` of `@parley/a2a` has it. */
+/** The part of a client that `turn.delegate()` needs. A `Client` of `@parley/a2a` fits. */
 export interface DelegateClient {
   /** The card of the agent. Its name and first address identify the agent; its extensions declare its guarantees. */
   readonly card: Pick<AgentCard, "name" | "capabilities" | "supportedInterfaces">;
@@ -77,9 +77,9 @@ export interface DelegatingCall {
 export interface DelegationWatch {
   /** URIs of extensions to request in its calls, in addition to the client's. */
   readonly extensions?: readonly string[];
-  /** An event of the other agent. The delegation continues when the returned promise has settled, such as a change of rows. */
+  /** An event of the other agent. The delegation waits until the returned promise settles, for example for a change of rows. */
   onEvent?(event: StreamResponse): void | Promise<void>;
-  /** The delegation has ended or was suspended, such as when this task asks its question. `error`: its error, if it failed. */
+  /** The delegation has ended or was suspended, for example while this task asks its question. `error`: its error, if it failed. */
   onEnd?(end: { readonly error?: unknown }): void;
 }
 
@@ -87,7 +87,7 @@ export interface DelegationWatch {
 export interface DelegateOptions {
   /**
    * Names the delegation for the whole task: a later turn with the same key gets the same result and sends nothing. At most 200 characters.
-   * Default: known by agent and message within a turn.
+   * Default: agent and message identify it within a turn.
    */
   readonly key?: string;
   /**
@@ -106,8 +106,8 @@ export interface DelegateOptions {
    */
   readonly questions?: false;
   /**
-   * When the other agent's task is canceled: when this task ends in any way before it (`always`), only when it is canceled (`canceled`), or
-   * `never`. Not when the server stops. Default `always`.
+   * When to cancel the other agent's task: if this task ends in any way before it (`always`), only if this task is canceled (`canceled`), or `never`.
+   * A stopping server does not cancel it. Default `always`.
    */
   readonly cancel?: "always" | "canceled" | "never";
   /**
@@ -121,7 +121,7 @@ export interface DelegateOptions {
   readonly acceptedOutputModes?: readonly string[];
   /** `metadata` of the send request. */
   readonly metadata?: JsonObject;
-  /** How much of the artifacts the result holds, in bytes of JSON. Larger ones pass through, and reading them from the result throws. Default 1 MiB. */
+  /** Maximum size of the artifacts in the result, in bytes of JSON. Larger ones pass through; reading them from the result throws. Default 1 MiB. */
   readonly resultBytes?: number;
 }
 
@@ -139,7 +139,7 @@ export interface Delegated {
    */
   readonly text: string;
   /**
-   * The first data of the reply or the artifacts that fits a schema of Standard Schema. Throws as `dataOf()` does, and
+   * The first data in the reply or the artifacts that matches a Standard Schema. Throws as `dataOf()` does, and
    * `UnsupportedOperation` if the artifacts exceed `resultBytes`.
    */
   data<Output>(schema: StandardSchema<Output>): Promise<Output>;
@@ -157,13 +157,13 @@ export type ReturnOf<T> = T extends AsyncGenerator<unknown, infer Value, never> 
 
 /** The stored result of a delegation, so that a later attempt gets the same result. */
 export interface ClosedDelegation {
-  /** As when it was open. */
+  /** Same as in `OpenDelegation`. */
   readonly number: number;
-  /** As when it was open. */
+  /** Same as in `OpenDelegation`. */
   readonly agent: string;
-  /** As when it was open. */
+  /** Same as in `OpenDelegation`. */
   readonly addresses?: readonly string[];
-  /** As when it was open. */
+  /** Same as in `OpenDelegation`. */
   readonly hash: string;
   /** The result. Absent if it failed. */
   readonly result?: {
@@ -173,7 +173,7 @@ export interface ClosedDelegation {
     readonly task?: Task;
     /** Its artifacts, if they are small. */
     readonly artifacts?: readonly Artifact[];
-    /** Size of its artifacts in bytes of JSON, if they are not here. */
+    /** Size of its artifacts in bytes of JSON, if they are not stored here. */
     readonly bytes?: number;
   };
   /** Why it failed. */

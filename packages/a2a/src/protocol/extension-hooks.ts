@@ -22,7 +22,7 @@ export type AcceptedInput = Pick<SendMessageRequest, "message" | "metadata">;
 
 /** Facts about a call, for hooks and methods. */
 interface CallFacts {
-  /** Who calls. */
+  /** The caller. */
   readonly principal: Principal;
   /** URIs of all extensions that are active in the call. */
   readonly extensions: readonly string[];
@@ -34,7 +34,7 @@ interface CallFacts {
   readonly logger: Logger;
 }
 
-/** The call of a message. */
+/** The call that sends a message. */
 export interface AcceptedCall extends CallFacts {
   /** The extension's rows for the message's task. Changes are stored with the message, unless the agent replies directly. */
   readonly rows: TaskRows;
@@ -43,7 +43,7 @@ export interface AcceptedCall extends CallFacts {
 /** A status, an artifact, or a reply of the agent. */
 export type AppendedEvent = Exclude<AgentEvent, { readonly kind: "checkpoint" | "wait" }>;
 
-/** The turn of an agent's event. */
+/** The turn that yields an event. */
 export interface AppendingTurn {
   /** The conversation. */
   readonly contextId: string;
@@ -75,13 +75,13 @@ export interface ExtensionTurn
   readonly resumable: boolean;
   /** The extension's rows for the task. */
   readonly rows: TurnRows;
-  /** In `onTurnStart`: delays the agent until this work settles, such as a read of rows. It must settle within `limits.hookTimeout`. */
+  /** In `onTurnStart`: delays the agent until this work, such as a read of rows, settles. It must settle within `limits.hookTimeout`. */
   waitFor(work: Promise<unknown>): void;
   /** The result of this extension's `onTurnStart`. `undefined` before that. */
   readonly started: unknown;
 }
 
-/** How a turn ended. */
+/** The end of a turn. */
 export interface TurnEnd {
   /** The agent's error. */
   readonly error?: unknown;
@@ -111,18 +111,18 @@ export interface ExtensionMethod<Request = unknown, Response = unknown> {
   readonly idempotent?: boolean;
   /** Its name over JSON-RPC. Default: its name in `methods`. */
   readonly jsonrpc?: string;
-  /** Its HTTP method and its path below the base, such as `/tasks:search`. A GET has its fields in the query, as texts. */
+  /** Its HTTP method and its path below the base, such as `/tasks:search`. A GET request carries its fields in the query, as strings. */
   readonly rest: { readonly method: "GET" | "POST"; readonly path: `/${string}` };
   /** Its path over gRPC, such as `/example.tasks.v1.Search/SearchTasks`. Request and response are `google.protobuf.Struct`. */
   readonly grpc: `/${string}/${string}`;
   /**
-   * Answers at the server, after authentication and authorization. Absent in a value for clients only. Throws an `A2AError` for the caller;
+   * Answers at the server, after authentication and authorization. Absent if the value is only for clients. Throws an `A2AError` for the caller;
    * any other error is logged and answered as `InternalError`.
    */
   onCall?(request: Request, call: ExtensionCall): Response | Promise<Response>;
 }
 
-/** The methods of an extension by their names, which have a slash, as `tasks/search`: no operation of the protocol has one. */
+/** The methods of an extension, by name. Names contain a slash (`tasks/search`), unlike the names of the protocol's operations. */
 export type ExtensionMethods = Readonly<Record<`${string}/${string}`, ExtensionMethod>>;
 
 /** The argument of an extension's method. */
@@ -133,7 +133,7 @@ export interface ExtensionCall extends CallFacts {
   readonly service: AgentService;
   /**
    * Finds tasks of the caller by their texts. Rejects unless the extension has `searchesTasks`. Throws `InvalidParams`
-   * without a word to search for, `Unavailable` while the index is built, and the errors of `ListTasks`.
+   * if the text has no word to search for, `Unavailable` while the index is built, and the errors of `ListTasks`.
    */
   readonly searchTasks: (query: TaskTextQuery) => Promise<FoundTasks>;
 }
@@ -146,37 +146,37 @@ export interface TaskTextQuery {
   readonly contextId?: string;
   /** Only tasks in this state. */
   readonly status?: TaskState;
-  /** Most tasks. */
+  /** Maximum number of tasks. */
   readonly limit: number;
-  /** How many tasks to skip: the tasks of previous pages. Default 0. */
+  /** Number of tasks to skip: the tasks of previous pages. Default 0. */
   readonly skip?: number;
 }
 
-/** Tasks that were found by their texts, the best first. */
+/** The tasks that match a text query, best match first. */
 export interface FoundTasks {
-  /** The tasks, except those that were deleted meanwhile. */
+  /** The tasks, except those that were deleted during the search. */
   readonly tasks: readonly FoundTask[];
-  /** How many there are on all pages. */
+  /** Number of matching tasks on all pages. */
   readonly total: number;
 }
 
-/** A task that was found by its texts. */
+/** A task that matches a text query. */
 export interface FoundTask {
   /** The task, without its history and its artifacts. */
   readonly task: Task;
-  /** Parts of its texts with the words, the best first. At most three. */
+  /** Excerpts of its texts that contain the words, best match first. At most three. */
   readonly snippets: readonly TaskSnippet[];
 }
 
-/** A part of a text of a task. */
+/** An excerpt of a text of a task. */
 export interface TaskSnippet {
-  /** The message of the history that has the text. */
+  /** The message of the history that contains the text. */
   readonly messageId?: string;
-  /** The artifact that has it. */
+  /** The artifact that contains it. */
   readonly artifactId?: string;
   /** About 160 characters of the text. */
   readonly text: string;
-  /** Where the words are in `text`, in UTF-16 units, in order. */
+  /** Positions of the words in `text`, in UTF-16 units, in order. */
   readonly marks: readonly { readonly start: number; readonly end: number }[];
 }
 
@@ -235,9 +235,9 @@ export interface TurnRows {
    */
   store(changes: readonly RowChange[]): Promise<void>;
   /**
-   * Claims a name for this turn among all tasks of the agent and all owners, such as a nonce. A resumed run still has it, so the task is
-   * created first. `name`: at most 512 bytes. `until`: when it becomes free, in milliseconds since the Unix epoch. `family`: a URI;
-   * extensions with the same one share names. Default: the extension's URI. `false`: another turn has it.
+   * Claims a name, such as a nonce, for this turn among all tasks of the agent and all owners. A resumed run keeps it, so the task is created first.
+   * `name`: at most 512 bytes. `until`: when it becomes free, in milliseconds since the Unix epoch. `family`: a URI; extensions with the same family
+   * share names. Default: the extension's URI. Returns `false` if another turn has the name.
    */
   claim(name: string, until: number, family?: string): Promise<boolean>;
 }

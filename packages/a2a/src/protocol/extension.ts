@@ -27,9 +27,9 @@ export type ExtensionKind = "data" | "profile" | "method" | "state";
  * only in calls and turns that have activated it. Their results are checked: they may put data into metadata and parts, but add neither
  * fields nor enum values.
  *
- * If a hook throws, or does not settle within `limits.hookTimeout`, no stored data is lost: `onActivate`, `onAccept` and `onRequest` fail
- * the call, `onTurnStart` and `onAppend` fail the task, `onDeliver` fails the answer. The caller gets an `A2AError` of `onActivate`,
- * `onAccept` and `onDeliver`; other errors are logged, and are an `InternalError` to the caller. Errors of kind `data` are only logged.
+ * If a hook throws, or does not settle within `limits.hookTimeout`, no stored data is lost: `onActivate`, `onAccept` and `onRequest` fail the call,
+ * `onTurnStart` and `onAppend` fail the task, `onDeliver` fails the answer. If `onActivate`, `onAccept` or `onDeliver` throws an `A2AError`, the
+ * caller gets it; other errors are logged, and the caller gets `InternalError`. Errors of kind `data` are only logged.
  */
 export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extends Omit<AgentExtension, "uri"> {
   /** The URI on the card, which callers request. */
@@ -42,7 +42,7 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   readonly paramsSchema?: StandardSchema;
   /** Its fields in metadata maps. Checked on both sides. */
   readonly metadata?: Types["metadata"];
-  /** The data parts that are its own. Checked on both sides. */
+  /** Its own data parts. Checked on both sides. */
   readonly data?: Types["data"];
   /** Its sub-states, by name. */
   readonly subStates?: Readonly<Record<string, SubState>>;
@@ -55,11 +55,11 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   /** A call has requested the extension. `false` leaves it inactive, and fails the call if the extension is required. */
   onActivate?(call: ActivatingCall): boolean;
   /**
-   * A new message arrives (retries are not repeated here). Its result is stored and passed to the agent, so it can remove secrets. It must
+   * A new message has arrived. Not called for retries. Its result is stored and passed to the agent, so it can remove secrets. It must
    * not change ids and role.
    */
   onAccept?(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput>;
-  /** A turn begins. `turn.ext()` returns its result. Absent: the values of the message (`reads`). */
+  /** A turn starts. `turn.ext()` returns its result. Absent: the values of the message (`reads`). */
   onTurnStart?(turn: ExtensionTurn, reads: TurnReads<Types>): unknown;
   /**
    * An agent's event is about to be stored or sent as a reply. A resumed run repeats events, so return the same result for the same
@@ -77,7 +77,7 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   onFinish?(status: Pick<StatusEvent, "state">, turn: ExtensionTurn): JsonObject | undefined;
   /** The agent delegates (`turn.delegate()`). The returned object is notified of the delegation. Errors are only logged. */
   onDelegate?(call: DelegatingCall, turn: ExtensionTurn): DelegationWatch | undefined;
-  /** A turn is over: its agent has returned, thrown, or was aborted. It cannot add to the task. */
+  /** A turn is over, because its agent has returned, thrown, or was aborted. The hook cannot add to the task. */
   onTurnEnd?(turn: ExtensionTurn, end: TurnEnd): void | Promise<void>;
   /**
    * A client calls an operation with the extension. Its result is sent, and sent again by retries. It may change metadata of the request, and
@@ -105,7 +105,7 @@ export type TurnOf<E> = E extends { readonly "~types"?: infer Types extends Exte
 /** The result of `event.ext()` for an extension. */
 export type EventOf<E> = E extends { readonly "~types"?: infer Types extends ExtensionTypes } ? Types["event"] : never;
 
-/** The extensions of an agent or a client: those of `{ extensions: [...] }`. */
+/** The extensions of an agent or a client, from `{ extensions: [...] }`. */
 export type ExtensionsOf<Types> = Types extends { readonly extensions: readonly (infer E extends AnyExtension)[] }
   ? E
   : never;
@@ -136,9 +136,9 @@ export type MetadataFieldsByPlace = Readonly<Partial<Record<MetadataPlace, Metad
 
 /** Data parts of an extension. */
 export interface DataPartField<Value = unknown> {
-  /** Whether a part with data is one of these. Default: its `mediaType` is `mediaType`. */
+  /** Whether a data part belongs to this field. Default: its `mediaType` is `mediaType`. */
   readonly matches?: (part: Part) => boolean;
-  /** Their media type, which is written. */
+  /** The media type of parts that are written. */
   readonly mediaType?: string;
   /** Schema of `data`. Must be synchronous. */
   readonly schema: StandardSchema<Value>;
@@ -227,27 +227,27 @@ export interface ExtensionWrites<Types extends ExtensionTypes> {
 
 /** An extension's values in a message, for the agent that answers it. */
 export interface TurnReads<Types extends ExtensionTypes> extends ExtensionWrites<Types> {
-  /** Of the metadata of the message. */
+  /** Values in the metadata of the message. */
   readonly message: ValuesAt<Types, "message">;
-  /** Of the metadata of the request. */
+  /** Values in the metadata of the request. */
   readonly request: ValuesAt<Types, "request">;
-  /** Of the data parts of the message. */
+  /** Values in the data parts of the message. */
   readonly data: DataOf<Types["data"]>;
 }
 
 /** An extension's values in an event, a message or a task, for a client. Missing and invalid values are absent. */
 export interface EventReads<Types extends ExtensionTypes> {
-  /** Of the metadata of the message: the reply, or the message of the status. */
+  /** Values in the metadata of the message: the reply, or the message of the status. */
   readonly message: ValuesAt<Types, "message">;
-  /** Of the metadata of the artifact. Of a task: of its last artifact. */
+  /** Values in the metadata of the artifact; for a task, of its last artifact. */
   readonly artifact: ValuesAt<Types, "artifact">;
-  /** Of the metadata of the task. */
+  /** Values in the metadata of the task. */
   readonly task: ValuesAt<Types, "task">;
-  /** Of the metadata of the status update. */
+  /** Values in the metadata of the status update. */
   readonly statusUpdate: ValuesAt<Types, "statusUpdate">;
-  /** Of the metadata of the artifact update. */
+  /** Values in the metadata of the artifact update. */
   readonly artifactUpdate: ValuesAt<Types, "artifactUpdate">;
-  /** Of the data parts of the message or the artifact; of a task: of its artifacts. */
+  /** Values in the data parts of the message or the artifact; for a task, of its artifacts. */
   readonly data: DataOf<Types["data"]>;
   /** The sub-state, if the state has one. */
   readonly subState: Types["subStates"] | undefined;

@@ -26,8 +26,8 @@ export interface FileInit {
   /** Anything else about the artifact. */
   readonly metadata?: JsonObject;
   /**
-   * Bytes of a chunk, at most 8 MiB, rounded down to a multiple of three. As JSON it takes a third more, which must stay below
-   * `limits.eventBytes`. Default 192 KiB.
+   * Bytes of a chunk, at most 8 MiB, rounded down to a multiple of three. Its JSON is a third larger, and must stay below `limits.eventBytes`.
+   * Default 192 KiB.
    */
   readonly chunkBytes?: number;
 }
@@ -46,15 +46,14 @@ export type ByteStream = ReadableStream<Bytes> & AsyncIterable<Bytes>;
 /** A file of a message or an artifact. */
 export interface FileContent {
   /**
-   * Name of the file, chosen by its sender and made safe: no folders, no control characters, at most 200 bytes. Join it to a folder of your
-   * own.
+   * Name of the file, chosen by its sender and made safe: no folders, no control characters, at most 200 bytes. Join it to a folder that you choose.
    */
   readonly name: string;
   /** Media type, such as `text/csv`. `undefined` if the sender gave none. */
   readonly mediaType: string | undefined;
   /** Size in bytes. `undefined` if it is not known before the file is read. */
   readonly size: number | undefined;
-  /** The address of a file that is elsewhere. `undefined`: the bytes are in the message or artifact. */
+  /** The URL of a file that is stored elsewhere. `undefined`: the bytes are in the message or artifact. */
   readonly url: string | undefined;
   /** The bytes in pieces. Reading throws `UnsupportedOperation` for a `url` without a `fetch`, and the errors of `fetch`. */
   stream(): ByteStream;
@@ -64,14 +63,14 @@ export interface FileContent {
   text(): Promise<string>;
 }
 
-/** Fetches a file at an untrusted address: `guardedFetch()` of `@parley/a2a/protocol` refuses addresses of internal networks. */
+/** Fetches a file at an untrusted address: `guardedFetch()` of `@parley/a2a/protocol` rejects addresses of internal networks. */
 export type FileFetch = (url: string, init: { readonly signal?: AbortSignal }) => Promise<Response>;
 
 /** Options of `turn.files()`. */
 export interface FilesOptions {
-  /** Reads files that are given as a URL. Default: such files cannot be read. */
+  /** Fetches files that the sender passed as URLs. Default: such files cannot be read. */
   readonly fetch?: FileFetch;
-  /** Other parts of the task, such as an earlier message's or an artifact's. Default: the parts of the message. */
+  /** Other parts of the task, such as those of an earlier message or an artifact. Default: the parts of the message. */
   readonly parts?: readonly Part[];
 }
 
@@ -79,23 +78,23 @@ export interface FilesOptions {
 
 /** The sender of a message with large files, and the message's size if known. */
 export interface FileSender {
-  /** Who owns the files. */
+  /** The owner of the files. */
   readonly principal: Principal;
   /** The IP address of the client, which distinguishes anonymous callers. */
   readonly address: string | undefined;
-  /** The agents that the message can be for. */
+  /** The agents that the message may address. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
   /** The announced size of the body in bytes. `undefined`: the client does not declare it. */
   readonly bytes: number | undefined;
-  /** Aborted when the client is gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: () => AbortSignal;
 }
 
-/** Takes large files out of messages while these are read. */
+/** Extracts large files from messages while they are being received. */
 export interface FileReceiver {
-  /** Files of more bytes are stored outside of the message. */
+  /** Larger files, in bytes, are stored outside the message. */
   readonly inlineBytes: number;
-  /** Largest body with files in bytes. */
+  /** Maximum size of a body with files, in bytes. */
   readonly messageBytes: number;
   /** Maximum memory of one file while it is stored, in bytes. */
   readonly bufferBytes: number;
@@ -105,9 +104,9 @@ export interface FileReceiver {
 
 /** The sender of a body. */
 export interface WatchedSender {
-  /** Whether the server waits for it now. */
+  /** Whether the server currently waits for it. */
   readonly isAwaited: boolean;
-  /** Reads nothing more. */
+  /** Stops reading. */
   refuse(error: Error): void;
 }
 
@@ -115,14 +114,14 @@ export interface WatchedSender {
 export interface IncomingFiles {
   /** From now on, rejects the sender if it is slow while other messages wait for the memory that it uses. */
   watch(sender: WatchedSender): void;
-  /** Reports bytes of the body. Throws `RequestTooLarge` or `Unavailable` if there is no room for more. */
+  /** Reports received bytes of the body. Throws `RequestTooLarge` or `Unavailable` if there is no room for more. */
   came(bytes: number): Promise<void> | void;
   /**
-   * Stores a file. Resolves once it is durable to 24 random bytes that replace it in the message. Throws `RequestTooLarge`,
-   * `Unavailable`, and the errors of `bytes`; nothing is stored then.
+   * Stores a file. Once it is durable, resolves to 24 random bytes that replace it in the message. Throws `RequestTooLarge`, `Unavailable`, and the
+   * errors of `bytes`; nothing is stored then.
    */
   store(bytes: AsyncIterable<Bytes>): Promise<Bytes>;
-  /** Whether no file was taken out, so the body is as the client wrote it. */
+  /** Whether no file was extracted, so the body is as the client wrote it. */
   readonly isEmpty: boolean;
   /** The request, with URLs of its files instead of their bytes. */
   resolve(request: SendMessageRequest): SendMessageRequest;
@@ -134,22 +133,22 @@ export interface IncomingFiles {
   close(): Promise<void>;
 }
 
-/** For a turn: files that are outside of its task. */
+/** A turn's access to files that are stored outside its task. */
 export interface TurnFiles {
   /** Files up to this many bytes stay in the task. */
   readonly inlineBytes: number;
   /**
-   * Stores a file. Resolves to the URL for its part once it is durable. Throws `InvalidAgentResponse` if it is too large,
-   * `Unavailable`, and the errors of `bytes`.
+   * Stores a file. Once it is durable, resolves to the URL for its part. Throws `InvalidAgentResponse` if it is too large, `Unavailable`, and the
+   * errors of `bytes`.
    */
   store(
     bytes: AsyncIterable<Uint8Array>,
     about: { readonly filename?: string; readonly mediaType?: string },
   ): Promise<{ readonly url: string; readonly size: number }>;
-  /** The file at the URL of a part. `undefined`: the URL is not of a stored file. */
+  /** The stored file at the URL of a part. `undefined` if there is none. */
   open(url: string): { readonly size: number; bytes(): AsyncIterable<Uint8Array> } | undefined;
   /** Parts for another agent: with the bytes of files, or with links to files too large for a message. */
   sendable(parts: readonly Part[]): Promise<readonly Part[]>;
-  /** Whether that makes some of them links, which differ each time. */
+  /** Whether `sendable()` turns some of them into links, which differ each time. */
   hasLinks(parts: readonly Part[]): boolean;
 }

@@ -1,7 +1,7 @@
 import type { Principal } from "./service.ts";
 import { A2AError } from "../model/index.ts";
 
-/** HTTP as bindings see it, on every runtime. No `Request` or `Response` object is needed: these are expensive on Node. */
+/** HTTP as bindings see it, on every runtime. It needs no `Request` and `Response` objects, which are expensive on Node. */
 
 /** A request of any host. */
 export interface UniversalRequest {
@@ -26,9 +26,9 @@ export interface UniversalRequest {
   readonly signal: AbortSignal;
   /** Facts about the client, for authenticators. Absent: unknown. */
   readonly facts?: RequestFacts | undefined;
-  /** The connection that this request shares with others, as with HTTP/2. */
+  /** The connection that this request shares with other requests, for example over HTTP/2. */
   readonly connection?: object | undefined;
-  /** Whether the response may have `trailers`, as with HTTP/2. Default false. */
+  /** Whether the response may have `trailers`, for example over HTTP/2. Default false. */
   readonly takesTrailers?: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface ByteReader {
 
 /** Controls how fast a body in pieces is received. */
 export interface ByteFlow {
-  /** Pauses the pieces: the sender has to wait. */
+  /** Pauses the pieces, so that the sender has to wait. */
   pause(): void;
   /** Resumes the pieces. None arrives before the first call. */
   resume(): void;
@@ -74,8 +74,8 @@ export interface UniversalResponse {
   /** Headers by their lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * The body. For a writer the host sends the headers first, and calls it even if the client has disconnected, so that it can release its
-   * source. HEAD requests only get the headers.
+   * The body. For a writer, the host sends the headers first, then calls the writer, even if the client has disconnected, so that the writer can
+   * release its source. HEAD requests only get the headers.
    */
   readonly body?: string | Uint8Array | BodyWriter;
   /** Headers after the body, by their lower-case names. Called when the body is written. Only if the request `takesTrailers`. */
@@ -85,7 +85,7 @@ export interface UniversalResponse {
 /** Answers requests. Unknown routes get a 404 whose body is an error of the protocol. */
 export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalResponse> | UniversalResponse;
 
-/** Facts about the sender of a request, for authenticators. Facts are looked up when they are read. */
+/** Facts about the sender of a request, for authenticators. Each fact is looked up on access. */
 export interface RequestFacts {
   /** IP address of the client, or of the nearest proxy that the host does not trust. */
   readonly remoteAddress?: string | undefined;
@@ -93,7 +93,7 @@ export interface RequestFacts {
   readonly secure?: boolean | undefined;
   /** The client certificate, if the server requested one (mutual TLS). */
   readonly certificate?: PeerCertificate | undefined;
-  /** The user that the host's framework has found, such as `request.user` of Express and Fastify. Its shape is the framework's. */
+  /** The user that the host's framework has found, such as `request.user` of Express and Fastify. The framework defines its shape. */
   readonly user?: unknown;
   /** The caller from the option `principal` of a mount. `hostUser()` of `@parley/a2a/auth` accepts it. */
   readonly principal?: HostPrincipal | Promise<HostPrincipal>;
@@ -104,7 +104,7 @@ export type HostPrincipal = Principal | false | null | undefined | "" | 0;
 
 /** A client's certificate of TLS (RFC 5280). */
 export interface PeerCertificate {
-  /** Whether the host has checked it against its authorities. If this is false, it proves its key and no name. */
+  /** Whether the host has verified it with its certificate authorities. If false, it proves possession of its key, but no name. */
   readonly authorized: boolean;
   /** The certificate itself, in DER. Absent if a proxy forwards only its data. */
   readonly der?: Uint8Array;
@@ -122,7 +122,7 @@ export interface PeerCertificate {
 
 /** Request bodies while they are received, on every host. */
 
-/** The reader of a body. The budget makes it continue or stop. */
+/** The reader of a body, which the budget resumes or stops. */
 export interface BodyReader {
   /** Called when there is room: continue reading. */
   resume(): void;
@@ -132,7 +132,7 @@ export interface BodyReader {
 
 /** Limits the memory of all bodies that are being received. */
 export interface BodyBudget {
-  /** Registers a body. `connection`: the connection that it shares with other bodies, as with HTTP/2. */
+  /** Registers a body. `connection`: the connection that it shares with other bodies, for example over HTTP/2. */
   enter(reader: BodyReader, connection?: object): BodyPlace;
 }
 
@@ -147,14 +147,14 @@ export interface BodyPlace {
   hold(held: number, most: number): boolean;
   /** Reduces the maximum memory of the body. */
   shrink(most: number): void;
-  /** Removes the body from the budget: it is complete, or no longer needed. */
+  /** Removes the body from the budget, when it is complete or no longer needed. */
   leave(): void;
 }
 
 /** Size in bytes up to which a body needs no room in the budget before it is read. */
 export const smallBody: number = 64 * 1024;
 
-/** Used if there is no budget. */
+/** Used without a budget. */
 const anyPlace: BodyPlace = {
   came() {},
   hold: () => true,
@@ -180,7 +180,7 @@ export class BodyBytes {
   }
 
   /**
-   * Whether reading may begin; if not, wait for `resume()` or `refuse()`. Throws `RequestTooLarge` if more than `limit` is announced, and
+   * Whether reading may start; if not, wait for `resume()` or `refuse()`. Throws `RequestTooLarge` if more than `limit` is announced, and
    * `Unavailable`.
    */
   begin(): boolean {
@@ -254,7 +254,7 @@ export class GrowingBytes {
     this.#most = most;
   }
 
-  /** How many bytes have arrived. */
+  /** Number of bytes that have arrived. */
   get length(): number {
     return this.#length;
   }
@@ -284,7 +284,7 @@ export class GrowingBytes {
 }
 
 /**
- * Whether a browser sent the request from a page of another origin than `url`, by `Sec-Fetch-Site` (Fetch Metadata) or
+ * Whether a browser sent the request from a page of another origin than `url`, according to `Sec-Fetch-Site` (Fetch Metadata) or
  * `Origin` (RFC 6454 §7). Programs other than browsers send neither header.
  */
 export function isOfOtherPage(request: UniversalRequest, url: string): boolean {

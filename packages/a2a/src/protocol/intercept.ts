@@ -26,7 +26,7 @@ import {
  */
 export type Interceptor = (next: AgentService, target?: CallTarget) => AgentService;
 
-/** At a client: the agent that its requests go to. */
+/** At a client: the agent that receives its requests. */
 export interface CallTarget {
   /** The card that the client uses. */
   readonly card: AgentCard;
@@ -213,7 +213,7 @@ function problemOfBatch(batch: unknown): string | undefined {
   return undefined;
 }
 
-/** Refuses values other than objects: their JSON would be no valid answer. */
+/** Reports values other than objects, because their JSON would not be a valid answer. */
 function problemOfPayload(payload: unknown): string | undefined {
   if (!(payload instanceof Payload)) return "without a Payload";
   if (payload instanceof TextPayload || (isObject(payload.value) && !isPromise(payload.value))) return undefined;
@@ -251,7 +251,7 @@ function typeName(value: unknown): string {
 }
 
 /**
- * A context that interceptors can spread: the getters of a server's context are on its class, since own getters would cost every request
+ * A context that interceptors can spread. A server's context has its getters on its class, because own getters would cost every request
  * 0.2 µs.
  */
 export function spreadable(context: CallContext): CallContext {
@@ -269,8 +269,8 @@ export function spreadable(context: CallContext): CallContext {
 }
 
 /**
- * The batches of a stream with each item changed, for interceptors. `change` returns `undefined` to drop an item; its error ends the stream.
- * Closing it closes the stream immediately, even while a read waits, unlike a generator.
+ * Changes each item in the batches of a stream, for interceptors. `change` returns `undefined` to drop an item; an error of `change` ends the stream.
+ * Unlike a generator, closing the result closes the stream immediately, even while a read waits.
  *
  * @example
  * ```ts

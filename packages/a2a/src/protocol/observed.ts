@@ -4,7 +4,7 @@ import { TextPayload, type Payload } from "./service.ts";
 
 /* The data that an observer receives about calls and about an agent's turns. */
 
-/** Facts of a request, as its caller wrote them. Ids are at most as long as a request may be: cut them before you keep them. */
+/** Facts of a request, as its caller wrote them. Only the size of the request limits its ids: truncate them before you store them. */
 export interface CallFacts {
   /** The task that it names. */
   readonly taskId?: string;
@@ -23,13 +23,13 @@ export type ObservedAgent = Pick<AgentCard, "name" | "description" | "version">;
 
 /** A response, or one batch of a stream's events. */
 export interface ObservedAnswer {
-  /** How many events of a stream. 1 for a response. */
+  /** Number of events of a stream; 1 for a response. */
   readonly events: number;
   /** The task that it is about. Absent if the answer has none, and for chunks of artifacts. */
   readonly taskId?: string;
   /** Its conversation. */
   readonly contextId?: string;
-  /** The state that the task has by now. */
+  /** The current state of the task. */
   readonly state?: TaskState;
 }
 
@@ -45,7 +45,7 @@ export interface ObservedStep {
   readonly name: string;
 }
 
-/** A delegation (`turn.delegate()`) that begins, or continues after a restart or a question. */
+/** A delegation (`turn.delegate()`) that starts, or continues after a restart or a question. */
 export interface ObservedDelegation {
   /** The id of the agent that delegates. */
   readonly agent: string;
@@ -92,11 +92,11 @@ export function callFacts(operation: OperationName, request: object): CallFacts 
   };
 }
 
-/** How stored text begins. Text in another order is parsed. */
+/** The usual start of stored JSON. Text with another member order is parsed. */
 const head =
   /^\{(?:"(?:task|statusUpdate)":\{)?"(?:id|taskId)":"([^"\\]{1,512})","contextId":"([^"\\]{1,512})","status":\{"state":"(TASK_STATE_[A-Z_]+)"/;
 const chunk = '{"artifactUpdate":';
-/** Longest text that is parsed, in characters. */
+/** Maximum length of text that is parsed, in characters. */
 const maxParsed = 1 << 16;
 
 interface Told {
@@ -106,7 +106,7 @@ interface Told {
   readonly status?: { readonly state?: TaskState };
 }
 
-/** Task id, context and state in a response or an event. Chunks of artifacts are most of a stream, and are not looked at. */
+/** Task id, context and state in a response or an event. Chunks of artifacts are most of a stream, and are not inspected. */
 export function answerOf(payload: Payload<unknown>, events: number): ObservedAnswer {
   if (payload instanceof TextPayload) {
     const [text = payload.json] = payload.pieces ?? [];

@@ -17,7 +17,7 @@ export type Ended = (error?: A2AError) => void;
 /** Opened around a call, a turn or a request, such as a span. */
 export interface Observation {
   /**
-   * Calls `work` once, synchronously, and returns its result. A context that the observer activates meanwhile is active in all observed
+   * Calls `work` once, synchronously, and returns its result. A context that the observer activates during the call is active in all observed
    * work: for a turn, in the agent's code, its steps, its delegations and its other calls.
    *
    * @example
@@ -77,17 +77,17 @@ export type Begun = Ended | Observation | undefined | void;
 export interface Observer {
   /**
    * A server calls the service of an agent, after authentication and before authorization. The call of a stream ends with the stream.
-   * Requests that are rejected before are not reported.
+   * Requests that are rejected earlier are not reported.
    */
   call?(call: ObservedCall): Begun;
-  /** An agent begins a turn. */
+  /** An agent starts a turn. */
   turn?(turn: ObservedTurn): Begun;
-  /** The store begins a transaction, which may store the records of several tasks. */
+  /** The store starts a transaction, which may store the records of several tasks. */
   commit?(commit: ObservedCommit): Begun;
   /** Records were stored in the log of a task. */
   append?(append: ObservedAppend): void;
   /**
-   * A client sends a request to an agent; at a server see `call`. Each retry is a request: see `observeRequests`. The request of a stream
+   * A client sends a request to an agent. For servers, see `call`. Each retry is a separate request: see `observeRequests`. The request of a stream
    * ends with the stream.
    */
   request?(request: ObservedRequest): Begun;
@@ -100,9 +100,9 @@ export interface Observer {
    * the end of the attempt.
    */
   delivery?(delivery: ObservedDelivery): BegunDelivery;
-  /** An agent begins a step (`turn.step()`). */
+  /** An agent starts a step (`turn.step()`). */
   step?(step: ObservedStep): Begun;
-  /** An agent begins to delegate (`turn.delegate()`), or continues to. */
+  /** An agent starts or continues a delegation (`turn.delegate()`). */
   delegation?(delegation: ObservedDelegation): Begun;
   /** A run was taken over, has lost its lease, or is suspended. */
   lease?(lease: ObservedLease): void;
@@ -132,7 +132,7 @@ export interface ProcessGauges {
 
 /** Waiting work in a store. Counts are capped: at 10,000 for `queuedTasks`, and at 1,000 for the others. */
 export interface StoreGauges {
-  /** Tasks that wait for a process with room. */
+  /** Tasks that wait for a process with free capacity. */
   readonly queuedTasks: number;
   /** How long the first queued task has waited, in milliseconds. 0: none waits. */
   readonly queueAgeMs: number;
@@ -146,7 +146,7 @@ export interface StoreGauges {
   readonly suspendedTasks: number;
 }
 
-/** How an attempt to deliver an event ended. */
+/** Result of an attempt to deliver an event. */
 export interface DeliveryResult {
   /** The HTTP status of the answer. Absent: there was none. */
   readonly status?: number;
@@ -160,7 +160,7 @@ export interface ObservedCall extends CallFacts {
   readonly operation: OperationName;
   /** The id of the agent (`AgentMount.id`). */
   readonly agent: string;
-  /** Who calls. */
+  /** The caller. */
   readonly principal: Principal;
   /** Protocol version, `Major.Minor`. */
   readonly version: string;
@@ -184,7 +184,7 @@ export interface ObservedTurn {
   readonly contextId: string;
   /** Number of the turn in its task, from 1. */
   readonly turn: number;
-  /** Which attempt of the turn, from 1. A higher number resumes a run that was lost. */
+  /** Number of the attempt of the turn, from 1. A higher number resumes a run that was lost. */
   readonly attempt: number;
   /** W3C `traceparent` of the call that the turn answers. */
   readonly trace: string | undefined;
@@ -192,13 +192,13 @@ export interface ObservedTurn {
   readonly card: ObservedAgent;
   /** The message that the turn answers. */
   readonly message: Message;
-  /** Who sent it. */
+  /** The sender of the message. */
   readonly principal: Principal;
 }
 
 /** A transaction of the store. */
 export interface ObservedCommit {
-  /** How many items it has, each for one task or conversation. */
+  /** Number of its items, each for one task or conversation. */
   readonly items: number;
 }
 
@@ -208,7 +208,7 @@ export interface ObservedAppend {
   readonly agent: string;
   /** The task. */
   readonly taskId: string;
-  /** How many records there were. */
+  /** Number of the records. */
   readonly records: number;
   /** Number of the last of them in the log of the task, from 1. */
   readonly seq: number;
@@ -240,7 +240,7 @@ export interface ObservedRetry {
   readonly operation: OperationName | "AgentCard";
   /** The task of a stream that is reconnected. */
   readonly taskId?: string;
-  /** How many attempts in a row have failed. */
+  /** Number of consecutive failed attempts. */
   readonly attempt: number;
   /** Time since the first failure, in milliseconds. */
   readonly elapsed: number;
@@ -262,7 +262,7 @@ export interface ObservedDelivery {
   readonly origin: string;
   /** Number of the event in the log of the task, from 1. */
   readonly seq: number;
-  /** Which attempt for this event, from 1. */
+  /** Number of the attempt for this event, from 1. */
   readonly attempt: number;
   /** W3C `traceparent` that is sent with it. */
   readonly trace: string | undefined;

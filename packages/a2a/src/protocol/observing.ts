@@ -27,7 +27,7 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
     throw invalidParams([{ field: "observer", description: "must be an object, such as { call() {} }" }]);
   const told = toldOf(observer);
   const failed = (cause: unknown): void => {
-    // Once for each error: an exporter that fails would otherwise fill the log, with each span.
+    // Log each error only once: a failing exporter would otherwise fill the log with each span.
     const text = String(cause).slice(0, 200);
     if (told.size >= maxErrors || told.has(text)) return;
     told.add(text);
@@ -77,7 +77,7 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
   });
 }
 
-/** How many different errors of an observer are logged. */
+/** Maximum number of different errors of an observer that are logged. */
 const maxErrors = 20;
 
 const toldBy = new WeakMap<Observer, Set<string>>();
@@ -106,7 +106,7 @@ function safeObservation<End extends readonly unknown[]>(
 ): Opened<End> | undefined {
   if (typeof begun === "function") return { end: (...end) => attempt(() => begun(...end)) };
   if (typeof begun !== "object" || begun instanceof Promise) return undefined;
-  // No spreads, for speed: each message has two of these.
+  // No spreads, for speed, because each message has two of these.
   const { trace, headers, run, answered, yielded, end } = begun;
   const safe: Writable<Opened<End>> = {};
   if (typeof trace === "string") safe.trace = trace;
@@ -120,7 +120,7 @@ function safeObservation<End extends readonly unknown[]>(
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Does the work within `run`, and once, whether `run` calls it never, twice or later. */
+/** Runs the work within `run`, and exactly once, even if `run` calls it never, twice or later. */
 function runOnce<T>(work: () => T, run: (once: () => void) => void): T {
   let result: (() => T) | undefined;
   const once = (): (() => T) => (result ??= resultOf(work));
@@ -229,7 +229,7 @@ function within(context: CallContext, begun: Begun): CallContext {
     : new ContextWithin(context, given);
 }
 
-/** The context of a server's call, changed. A class, because getters on an object literal cost each call 3 µs. */
+/** The changed context of a server's call. A class, because getters on an object literal cost each call 3 µs. */
 class ContextWithin implements CallContext {
   declare readonly principal: Principal;
   declare readonly version: string;
@@ -270,7 +270,7 @@ export function observeCalls(observer: Observer, agent: string, card?: ObservedA
   );
 }
 
-/** A class, because of its lazy getter: the address is looked up at the socket, and few observers read it. */
+/** A class, because of its lazy getter: the address is looked up at the socket, and few observers read the address. */
 class CallOfContext implements ObservedCall {
   readonly operation: OperationName;
   readonly agent: string;
@@ -322,9 +322,8 @@ export function turnObserver(
 }
 
 /**
- * An interceptor for clients: reports each request that goes to the agent, over whatever binding, to `observer.request`. A
- * repeated request is reported once for each try. Requests for the card are reported by
- * `connect()` to its `observer`.
+ * An interceptor for clients: reports each request to the agent, over any binding, to `observer.request`. A retried request is reported once for each
+ * attempt. `connect()` reports requests for the card to its own `observer`.
  *
  * @param logger - Logs errors of the observer.
  *

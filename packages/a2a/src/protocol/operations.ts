@@ -50,11 +50,11 @@ export interface UnaryOperations {
   DeleteTaskPushNotificationConfig: { request: DeleteTaskPushNotificationConfigRequest; response: Empty };
   /** Reads the card for authenticated callers (A2A 1.0 §3.1.11). */
   GetExtendedAgentCard: { request: GetExtendedAgentCardRequest; response: AgentCard };
-  /** A method of an extension (A2A 1.0 §4.6), by its name in `methods`. `tenant` in its request is the protocol's (§8.3.2). */
+  /** A method of an extension (A2A 1.0 §4.6), by its name in `methods`. Its request may have the protocol's `tenant` (§8.3.2). */
   [method: MethodName]: { request: MethodRequest; response: JsonObject };
 }
 
-/** The name of a method of an extension. No operation of the protocol has a slash. */
+/** The name of a method of an extension. No operation of the protocol has a slash in its name. */
 export type MethodName = `${string}/${string}`;
 
 /** The request of a method of an extension: a JSON object. */
@@ -115,7 +115,7 @@ export interface MethodRoute {
   readonly name: MethodName;
   /** Its method of JSON-RPC. */
   readonly jsonrpc: string;
-  /** Its HTTP method and its path below the base, as `RestRoute.path` is written. */
+  /** Its HTTP method and its path below the base, in the syntax of `RestRoute.path`. */
   readonly rest: { readonly method: "GET" | "POST"; readonly path: `/${string}` };
   /** Its path over gRPC. Request and response are a `google.protobuf.Struct`. */
   readonly grpc: `/${string}/${string}`;

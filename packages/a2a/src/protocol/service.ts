@@ -4,8 +4,8 @@ import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperati
 import { writtenValue } from "../base/json-text.ts";
 
 /**
- * A response or an event, as a value and as JSON text; each is made from the other when first read, so stored text is sent
- * without being parsed. The value of a `TextPayload` is frozen. To change a payload, create another one with `map`.
+ * A response or an event, as a value and as JSON text. Each form is derived from the other on first read, so stored text is sent without being
+ * parsed. The value of a `TextPayload` is frozen. To change a payload, create another one with `map`.
  *
  * @example
  * ```ts
@@ -21,7 +21,7 @@ export class Payload<T> {
     this.#value = value;
   }
 
-  /** The value. Do not change it: a value that was parsed from text is frozen. */
+  /** The value. Do not change it, because a value that was parsed from text is frozen. */
   get value(): T {
     return this.#value;
   }
@@ -109,7 +109,7 @@ export const anonymous: Principal = { subject: "anonymous" };
 
 /** The context of a call, in addition to its request. */
 export interface CallContext {
-  /** Who calls. */
+  /** The caller. */
   readonly principal: Principal;
   /** Protocol version of the call, `Major.Minor`. */
   readonly version: string;
@@ -130,11 +130,11 @@ export interface CallContext {
   readonly headers?: HeaderReader;
   /** At a server: IP address of the caller, if the host knows it. */
   readonly address?: string | undefined;
-  /** At a server: the authorizer hides the task and the context, so they look nonexistent. Interceptors must keep this member. */
+  /** At a server: the authorizer hides the task and the context, so they appear not to exist. Interceptors must keep this member. */
   readonly hidden?: true;
   /** At a server: the binding writes the files of `Reply.inline` into its answer piece by piece. */
   readonly streamsFiles?: true;
-  /** At a server: the large files of the message, stored while it was read. An interceptor that creates a context must pass them on. */
+  /** At a server: the large files of the message, stored while it was read. An interceptor that creates a context must copy this member. */
   readonly incoming?: IncomingFilesByUrl | undefined;
   /** At a client: how the request is sent. */
   readonly outgoing?: Outgoing;
@@ -146,9 +146,9 @@ export interface Outgoing {
   readonly method?: MethodRoute;
   /** Further headers of the request, or service parameters of another binding (A2A 1.0 §3.2.6). */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Longest wait for the headers of the response, in milliseconds. `false`: no limit. */
+  /** Maximum wait for the headers of the response, in milliseconds. `false`: no limit. */
   readonly connectTimeout?: number | false;
-  /** Longest pause within the response, in milliseconds. Keep-alive comments count as data. `false`: no limit. */
+  /** Maximum pause within the response, in milliseconds. Keep-alive comments count as data. `false`: no limit. */
   readonly idleTimeout?: number | false;
 }
 
@@ -170,7 +170,7 @@ export interface IncomingFile {
 export type IncomingFilesByUrl = ReadonlyMap<string, IncomingFile>;
 
 /**
- * Writes the files of an answer into its text, for bindings that stream it. Without this the text has references that clients cannot
+ * Writes the files of an answer into its text, for bindings that stream it. Without this, the text has references that clients cannot
  * resolve.
  */
 export interface InlineFiles {
@@ -197,7 +197,7 @@ export interface Reply<T> {
 
 /** The timeline of a task in the 1.1 draft (§3.2.8): its messages and statuses in order, and the times of its artifacts. */
 export interface TaskTimeline {
-  /** The answer of the timeline. A replaced answer has none, because the interceptor may have removed something. */
+  /** The payload of the timeline. If an interceptor replaces it, the timeline is omitted, because the interceptor may have removed something. */
   readonly payload: Payload<unknown>;
   /** Its `TimelineEntry` members as JSON text, oldest first. */
   readonly entries: readonly string[];
@@ -256,7 +256,7 @@ export interface AgentService {
 
 /**
  * URI of the extension for streams that resume: event ids are numbers in the log of the task, and a `SubscribeToTask` with `Last-Event-ID`
- * continues after that event, without the task first.
+ * continues after that event, without sending the task first.
  */
 export const resumeExtension = "urn:parley:extension:stream-resume:v1";
 

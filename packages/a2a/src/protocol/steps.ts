@@ -4,7 +4,7 @@ import type { TurnSignal } from "./turn-errors.ts";
 
 /* Steps that run once, and waits that release the process: their arguments, and the data that they store with the task. */
 
-/** Effects that a turn has once, and waits that need no process. */
+/** Effects that happen once per turn, and waits that need no process. */
 export interface TurnSteps {
   /**
    * Calls a function with an effect elsewhere, such as a booking, and stores its result (JSON, or nothing). When this turn is called again,
@@ -12,7 +12,7 @@ export interface TurnSteps {
    * names. An error of the function is thrown here, and nothing is stored. Creates the task if needed.
    *
    * If the process crashes between the effect and the stored result, the function is called again with the same `key`, and with
-   * `uncertain`: use the key as idempotency key of the service, or ask it first. After a crash only `resumable` agents are called again.
+   * `uncertain`: use the key as idempotency key of the service, or ask the service first. After a crash only `resumable` agents are called again.
    *
    * @throws A2AError `InvalidAgentResponse` for a name that is used twice, and a result that is not JSON or larger than 256 KiB (1 MiB per
    * turn); `TurnAborted` when the turn is no longer wanted.
@@ -32,10 +32,10 @@ export interface TurnSteps {
   ): Promise<Value>;
   step(name: string, run: (call: StepCall) => Promise<void> | void, options?: StepOptions): Promise<void>;
   /**
-   * Waits until a time, or for milliseconds from the first call on, without a process: the function ends here (its `finally` runs),
-   * and is called again from its beginning, with a higher `attempt`, and reaches the same wait, which then returns. So put effects
-   * before it into `step()`. Waits are identified by their order, and in `turn.all()` by their times. Computed times, and dates in
-   * several generators, need a `key` there. Throws `InvalidAgentResponse` for an invalid time, and a `key` that is used twice.
+   * Waits until a time, or for a number of milliseconds from the first call, without a process. The function ends here (its `finally` runs). After
+   * the wait, it is called again from its start, with a higher `attempt`, and the same wait returns. So put effects before it into `step()`. Waits
+   * are identified by their order, and in `turn.all()` by their times; computed times, and dates in several generators, need a `key` there. Throws
+   * `InvalidAgentResponse` for an invalid time, and a `key` that is used twice.
    *
    * @example
    * ```ts
@@ -76,15 +76,15 @@ export interface StepCall {
    * service takes no keys, ask it whether the effect has happened.
    */
   readonly uncertain: boolean;
-  /** Which call of this step it is, from 1, in this attempt of the turn. A higher number means that the previous attempt threw (`StepOptions.retry`). */
+  /** Number of this call of the step in this attempt of the turn, from 1. Above 1, the previous call threw (`StepOptions.retry`). */
   readonly attempt: number;
   /** Aborted when the result of the turn is no longer wanted. The result of the step is then not stored. */
   readonly signal: TurnSignal;
 }
 
-/** How often a step is tried that throws. */
+/** How often a step that throws is retried. */
 export interface StepRetry {
-  /** How often the function is called at most. */
+  /** Maximum number of calls of the function. */
   readonly attempts: number;
   /** Time before the second call, in milliseconds. It doubles with each further call. Default 1 s. */
   readonly delay?: number;
@@ -94,7 +94,7 @@ export interface StepRetry {
 
 /** Options of `turn.step()`. */
 export interface StepOptions {
-  /** How long the result is remembered: for this `turn`, or for all later turns of the `task`. Default `turn`. */
+  /** How long the stored result applies: in this `turn`, or in all later turns of the `task` too. Default `turn`. */
   readonly scope?: "turn" | "task";
   /** Calls the function again when it throws. The process waits in between. Default: it is called once, and its error is thrown. */
   readonly retry?: StepRetry;
@@ -111,19 +111,19 @@ export interface KeyedWait {
 
 /** Options of `turn.waitFor()`. */
 export interface WaitOptions extends KeyedWait {
-  /** The longest wait, in milliseconds, from the first time that the function reached this call. The result is then `undefined`. Default: no limit. */
+  /** Maximum wait, in milliseconds, from the first time that the function reaches this call. The result is then `undefined`. Default: no limit. */
   readonly timeout?: number;
 }
 
 /** Options of `turn.waitFor()` with a schema for the event's data. */
 export interface CheckedWaitOptions<Output> extends WaitOptions {
-  /** Checks the data of the event, by any library of Standard Schema. An event that does not fit is dropped with an error in the log. */
+  /** Checks the data of the event, with any Standard Schema library. An event that does not match is dropped, and an error is logged. */
   readonly schema: StandardSchema<Output>;
 }
 
 /** Options of `server.signal()`, which sends an event to a task. */
 export interface SignalOptions {
-  /** The agent of the task, by its id. Default: it is looked for in all agents of this server. */
+  /** The agent of the task, by its id. Default: all agents of this server are searched. */
   readonly agent?: string;
   /** Deduplicates the event, such as a retried webhook. At most 200 bytes. Default: each call is a new event. */
   readonly id?: string;
@@ -131,15 +131,15 @@ export interface SignalOptions {
 
 /** Limits of the data that steps and waits store with a task, in bytes of JSON. */
 export interface StepBounds {
-  /** Most bytes of a name. */
+  /** Maximum bytes of a name. */
   readonly name: number;
   /** Maximum bytes of one result. */
   readonly result: number;
-  /** Most bytes of all results that a turn can read, their names included. */
+  /** Maximum bytes of all results that a turn can read, including their names. */
   readonly results: number;
-  /** Most bytes of the data of an event. */
+  /** Maximum bytes of the data of an event. */
   readonly event: number;
-  /** Most events of a task that no turn has taken. */
+  /** Maximum number of events of a task that no turn has taken. */
   readonly events: number;
 }
 
@@ -148,9 +148,9 @@ export const stepBounds: StepBounds = { name: 256, result: 256 << 10, results: 1
 
 /* Data stored with the task. The engine stores it; `turn.step()`, `turn.sleep()` and `turn.waitFor()` use it. */
 
-/** An event that waits for its turn. */
+/** An event that no turn has taken yet. */
 export interface WaitingEvent {
-  /** Its row. */
+  /** The key of its row. */
   readonly key: string;
   /** Its data. */
   readonly data: JsonValue;
@@ -158,25 +158,25 @@ export interface WaitingEvent {
 
 /** The stored results and waits of a turn. Created by `TurnBase.memory()`. */
 export interface TurnMemory {
-  /** Names of steps that are called now. */
+  /** Names of running steps. */
   readonly running: Set<string>;
   /** Names of steps that this attempt has reached. */
   readonly had: Set<string>;
   /** Whether the turn has released the process, or is about to: results of its function are no longer stored. */
   readonly leaving: boolean;
-  /** The result of a step as JSON text, empty if it has none; `undefined`: it has not been done. */
+  /** The result of a step as JSON text, empty if it has none; `undefined`: the step is not done. */
   find(scope: "turn" | "task", name: string): string | undefined;
-  /** How many bytes the result of a step may take. */
+  /** Maximum bytes of the result of a step. */
   room(name: string): number;
   /** An idempotency key. */
   keyOf(scope: "turn" | "task", name: string): Promise<string>;
-  /** Stores that a step begins, and creates the task if necessary. Resolves, once stored, to true if an earlier call may have had its effect. */
+  /** Stores the start of a step, and creates the task if necessary. Once stored, resolves to true if an earlier call may have had its effect. */
   begin(scope: "turn" | "task", name: string): Promise<boolean>;
   /** Stores the result of a step. Resolves once it is stored, with all that was yielded before. */
   remember(scope: "turn" | "task", name: string, json: string): Promise<void>;
   /** The result of a wait as JSON text; `undefined`: it is not over. */
   ended(key: string): string | undefined;
-  /** A wait that has begun, in this attempt or an earlier one; `undefined`: it has not. */
+  /** A wait that has begun, in this attempt or an earlier one; `undefined` if it has not begun. */
   waiting(key: string): OpenWait | undefined;
   /** Begins a wait, and creates the task if necessary. */
   wait(key: string, wait: OpenWait): void;
@@ -184,7 +184,7 @@ export interface TurnMemory {
   over(key: string, json: string, event?: string): void;
   /** Removes a wait that the turn no longer awaits. */
   leave(key: string): void;
-  /** The oldest event of a name that no other wait has. */
+  /** The oldest event with a name that no other wait has taken. */
   event(name: string): Promise<WaitingEvent | undefined>;
   /** Deletes an event that fits no wait. */
   drop(event: string): void;

@@ -7,7 +7,7 @@ import type { CallContext, Principal } from "./service.ts";
 import type { TurnMemory } from "./steps.ts";
 import type { TurnSignal } from "./turn-errors.ts";
 
-/* Members that executors of a turn and the functions of agents share. */
+/* Members of a turn that executors and the functions of agents share. */
 
 /** Facts about a message, except for data that the agent stored. */
 export interface TurnFacts {
@@ -19,18 +19,18 @@ export interface TurnFacts {
   readonly taskId: string;
   /** Identifier of the conversation. */
   readonly contextId: string;
-  /** The task at the start of this turn. `undefined` if this message begins it. */
+  /** The task at the start of this turn. `undefined` if this message starts the task. */
   readonly task: Task | undefined;
-  /** Which turn of its task this is, from 1. */
+  /** Number of this turn in its task, from 1. */
   readonly number: number;
-  /** Which attempt of this turn, from 1. A higher number means that this run resumes an earlier run, which was lost. */
+  /** Number of this attempt of the turn, from 1. A higher number means that this run resumes an earlier run, which was lost. */
   readonly attempt: number;
   /**
-   * Who sent the message. Turns that begin with their request have all `claims`; other turns only those in `keepClaims`.
+   * Who sent the message. Turns that start with their request have all `claims`; other turns only those in `keepClaims`.
    */
   readonly principal: Principal;
   /**
-   * Whether the sender satisfies the `securityRequirements` of a skill on the card (A2A 1.0 §4.4.5); `false` if there is no such skill. For
+   * Whether the sender satisfies the `securityRequirements` of a skill on the card (A2A 1.0 §4.4.5); `false` without such a skill. For
    * agents that choose a skill themselves: `skillOf` of the server checks a skill that the message names.
    *
    * @example
@@ -104,7 +104,7 @@ export type Storable<Types, Name extends string, Value> = Types extends { readon
   ? Own
   : JsonLike<Value>;
 
-/** The argument of a setter. Its own type is named, so that a wrong value is compared with it. */
+/** The argument of a setter. It names the declared type, so that the compiler compares a wrong value with that type. */
 export type Given<Types, Name extends string, Value> = Types extends { readonly [K in Name]: infer Own } ? Own : Value;
 
 /** The stored values of an agent, with their types (`Types`). */
@@ -137,7 +137,7 @@ export interface TurnContext<Types = object> {
    * message of this turn, and is the same in every attempt. Throws `Unavailable`.
    */
   history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
-  /** A small value that all turns of this context share, as the last turn stored it, or `undefined`. */
+  /** A small value that all turns of this context share, as stored by the last turn, or `undefined`. */
   state<Value = Stored<Types, "context">>(): Value | undefined;
   /**
    * Sets the state, or deletes it with `undefined`. Stored with the next events of this turn, or at its end. Throws `InvalidAgentResponse`
@@ -146,11 +146,11 @@ export interface TurnContext<Types = object> {
   setState<Value extends Storable<Types, "context", Value>>(value: Given<Types, "context", Value> | undefined): void;
 }
 
-/** How much of a conversation to read: the newest entries within both limits. No more is read from the store. */
+/** The part of a conversation to read: the newest entries within both limits. Nothing else is read from the store. */
 export interface HistoryOptions {
-  /** Most entries, the message of this turn included. Default 100. */
+  /** Maximum number of entries, including the message of this turn. Default 100. */
   readonly limit?: number;
-  /** Most bytes of stored JSON, the message of this turn not counted. Default 256 KiB. */
+  /** Maximum bytes of stored JSON, not counting the message of this turn. Default 256 KiB. */
   readonly bytes?: number;
 }
 
@@ -165,7 +165,7 @@ export interface HistoryEntry {
   readonly text: string;
   /** The content. Files and data have the form of messages: `raw` is base64 text. */
   readonly parts: readonly Part[];
-  /** The time of the entry, in milliseconds since the Unix epoch. For an artifact: when its first chunk was. */
+  /** The time of the entry, in milliseconds since the Unix epoch. For an artifact: the time of its first chunk. */
   readonly time: number;
   /** The task that it belongs to. Absent for direct replies and the messages that they answer. */
   readonly taskId?: string;

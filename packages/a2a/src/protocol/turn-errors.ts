@@ -19,8 +19,8 @@ import {
  * - `shutdown`: this server stops. A resumable task continues elsewhere, any other task has failed.
  * - `storeFailed`: the yielded events could not be stored.
  * - `failed`: the agent threw, or yielded something invalid. The task has failed.
- * - `waits`: the turn waits, or its question is open, and its function is called again. `turn.step()` throws this in a `finally`, where a step
- *   no longer begins; the signal is not aborted with it.
+ * - `waits`: the turn waits, or its question is open, and its function will be called again. `turn.step()` throws this in a `finally`, where no step
+ *   begins anymore; the signal is not aborted.
  * - `over`: the turn had already ended when the signal was first read.
  */
 export type TurnAbortKind =
@@ -63,8 +63,8 @@ export interface TurnSignal extends AbortSignal {
 }
 
 /**
- * Thrown by an agent that cannot use the message, as `turn.data()` does. The client gets `InvalidParams` if the message has no task, and
- * else a question (INPUT_REQUIRED).
+ * Thrown by an agent that cannot use the message, and by `turn.data()`. The client gets `InvalidParams` if the message has no task, or else a
+ * question (INPUT_REQUIRED).
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export class MessageRefused extends A2AError {
   readonly ask: readonly Part[] | undefined;
 
   /**
-   * `fields`: the problems, for the client. Do not repeat values, which may be secrets. `ask`: a question, also for a message
+   * `fields`: the problems, for the client. Do not repeat values, which may be secrets. `ask`: a question, even for a message
    * without a task.
    */
   constructor(fields: readonly FieldViolation[], options: { readonly ask?: Content | undefined } = {}) {
@@ -107,14 +107,14 @@ export class DelegationFailed extends A2AError {
    * - `failed`, `rejected`, `canceled`: the final state of its task.
    * - `refused`: it rejected the message, or could not be reached; `cause` is the error.
    * - `uncertain`: after a crash it is not known whether the message arrived.
-   * - `loop`: the message has come through too many agents.
+   * - `loop`: the message passed through too many agents.
    */
   readonly kind: "failed" | "rejected" | "canceled" | "refused" | "uncertain" | "loop";
   /** The task of the other agent, if it created one. */
   readonly task: Task | undefined;
   /**
-   * Whether the other agent certainly did no work: unreachable, an error before any work, or rejected at once. Asking another agent is then
-   * safe.
+   * Whether the other agent certainly did no work: it was unreachable, failed before any work, or rejected the message immediately. It is then safe
+   * to ask another agent.
    */
   readonly untaken: boolean;
 
@@ -135,7 +135,7 @@ export class DelegationFailed extends A2AError {
   }
 }
 
-/** The error for readers of a run that the server gave up. The server logs it once, with the number of runs. */
+/** The error for readers of a run that the server has abandoned. The server logs it once, with the number of runs. */
 export class RunGivenUp extends A2AError {
   constructor(cause: unknown, retryAfter: number) {
     super("Unavailable", undefined, { cause, retryAfter });

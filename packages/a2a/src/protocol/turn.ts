@@ -34,13 +34,13 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   extension(uri: string): unknown;
   /** The rows of an extension, by its URI: `ExtensionTurn.rows`. */
   extensionRows(uri: string): TurnRows;
-  /** Notifies the active extensions of a delegation. `undefined`: no extension has the hook. */
+  /** Notifies the active extensions of a delegation. Absent: no extension has the hook. */
   watchDelegation?(call: DelegatingCall): DelegationWatch | undefined;
   /** Notifies the observer of steps and delegations. Absent: it has no such members. */
   readonly observed?: TurnObserver<Begun> | undefined;
   /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
   readonly resumable: boolean;
-  /** Adds to a number of this turn, and returns it. A resumed run continues from the numbers of its checkpoint. */
+  /** Adds to a counter of this turn, and returns its new value. A resumed run continues with the counters of its checkpoint. */
   count(of: string, more: number): number;
   /** Files that are stored outside the task. Absent: none. */
   readonly outside?: TurnFiles | undefined;
@@ -70,7 +70,7 @@ export type AgentTypes<Types> = {
       : never;
 };
 
-/** The argument of an agent's function: a message, and builders of events. Builders have no effect: yield or return their results. */
+/** The argument of an agent's function: a message, and builders of events. Builders have no effect on their own: yield or return their results. */
 export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, TurnSteps {
   /**
    * The API of an extension in this turn: the result of its `onTurnStart`, or its values in the message; `undefined` if it is not active.
@@ -113,7 +113,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
   ): AgentEvent;
   /**
    * Asks the user a question; return after it. The answer is the next turn. Later statuses of this turn are not stored and logged as
-   * errors, except `failed` and `rejected`.
+   * errors; `failed` and `rejected` are the exceptions.
    *
    * @example
    * ```ts
@@ -126,8 +126,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: { metadata?: Metadata; messageMetadata?: JsonObject },
   ): AgentEvent;
   /**
-   * Says that an authorization is needed which the agent obtains itself (A2A 1.0 §7.6.1). The turn may wait for it. `authorize()` does all
-   * of this.
+   * Reports that the agent needs an authorization, which it obtains itself (A2A 1.0 §7.6.1). The turn may wait for it. `authorize()` does all of
+   * this.
    */
   authRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
     content: Content,
@@ -145,9 +145,9 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   authorize<Init extends AuthorizationInit>(init: Init): AsyncGenerator<AgentYield, Credentials[Init["form"]], void>;
   /**
-   * Sends a message to another agent and follows its task. Its progress and artifacts become those of this task, and its
-   * questions become this task's: the function then ends (its `finally` runs), and is called again for the same turn with the
-   * answer. Authorization requests (with their link, A2A 1.0 §7.6.2) and cancels are forwarded, principal and credentials are not.
+   * Sends a message to another agent and follows its task. This task adopts its progress, artifacts and questions. At a question, the function ends
+   * (its `finally` runs), and is called again for the same turn with the answer. Authorization requests (with their link, A2A 1.0 §7.6.2) and cancels
+   * are forwarded; principal and credentials are not.
    *
    * It survives a restart and never sends twice: the function runs again from its start and reaches the same delegation, so put
    * earlier effects into `step()`. Throws `DelegationFailed`, which need not be caught: the task then fails with the reason.
@@ -180,11 +180,11 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options: { readonly settled: true },
   ): AsyncGenerator<AgentYield, { -readonly [K in keyof T]: Settled<ReturnOf<T[K]>> }, void>;
   /**
-   * The data of the message with the type of a schema (zod, valibot, ArkType or any library of Standard Schema): the first value that fits,
-   * of data parts, and of texts and files in JSON. Throws `MessageRefused`, which need not be caught: a message without a task fails
-   * with `InvalidParams`, with paths such as `message.parts[0].data.amount`; with `ask`, and in a task, the client is asked again.
+   * The data of the message, with the type of a schema (zod, valibot, ArkType or any Standard Schema library): the first matching value in data
+   * parts, and in texts and files with JSON. Throws `MessageRefused`, which need not be caught: a message without a task fails with `InvalidParams`,
+   * with paths such as `message.parts[0].data.amount`; with `ask`, and in a task, the client is asked again.
    *
-   * The question also has the JSON Schema of the data (`application/schema+json`) if the library provides it (zod 4.2, ArkType 2.1.28,
+   * The question also contains the JSON Schema of the data (`application/schema+json`) if the library provides it (zod 4.2, ArkType 2.1.28,
    * valibot by `toStandardJsonSchema()`) and the client reads JSON; a text that is a JSON object then counts as data.
    *
    * @example
@@ -237,7 +237,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: WriterOptions<Metadata>,
   ): AsyncGenerator<AgentEvent, void, void>;
   /**
-   * Sends a file as one artifact in chunks, never held as a whole. Closes the source when the turn is aborted. A resumed run
+   * Sends a file as one artifact, in chunks that are never in memory all at once. Closes the source when the turn is aborted. A resumed run
    * must yield the same bytes again; stored chunks are not stored twice.
    *
    * @example
@@ -248,8 +248,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   file(source: ByteSource, init: FileInit): AsyncGenerator<AgentEvent, SentFile, void>;
   /**
-   * The files of the message: parts with bytes, a URL or a file name. URLs are read only with a `fetch`; the caller chose them, so use one
-   * that refuses internal networks.
+   * The files of the message: parts with bytes, a URL or a file name. URLs are read only with a `fetch`. The caller chose them, so pass a `fetch`
+   * that rejects internal networks.
    *
    * @example
    * ```ts
@@ -258,7 +258,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   files(options?: FilesOptions): readonly FileContent[];
   /**
-   * The `turn.checkpoint` of a resumed run. Yield it in one array with the events that it covers, so that they are stored together. Only
+   * Sets the `turn.checkpoint` of a resumed run. Yield it in one array with the events that it covers, so that they are stored together. Only
    * `resumable` agents are resumed.
    *
    * @example

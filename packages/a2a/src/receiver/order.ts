@@ -65,7 +65,7 @@ export class Deliveries {
     const known = handled && (await this.#memory.recall(handled));
     if (known?.seen === true) return;
     const missed = handled?.sequence === undefined ? 0 : handled.sequence - 1 - (known?.last ?? 0);
-    // The task that filled the gap had it already. A delivery with the last number but another id has more content than the previous one.
+    // The task that filled the gap already contained it. A delivery with the last number but another id passes, because it has more content.
     if (missed < -1 && client !== undefined) return;
     const why: "missed" | "reference" | undefined =
       missed > 0 ? "missed" : isReference(event) ? "reference" : undefined;
@@ -81,7 +81,7 @@ export class Deliveries {
       // For any error of the listener, the sender must retry.
       throw new A2AError("InternalError", "The webhook could not be handled", { cause });
     }
-    // Only now, so that the sender repeats deliveries that the listener did not handle.
+    // Remember it only now, so that the sender repeats deliveries that the listener did not handle.
     if (handled !== undefined) await this.#memory.remember(handled);
   }
 }

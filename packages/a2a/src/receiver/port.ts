@@ -19,7 +19,7 @@ import type { FetchHandler } from "../transport/server/fetch.ts";
  */
 export type WebhookTrust = TrustKeySet | TrustPublicKey | TrustSecret | TrustJwt | TrustToken;
 
-/** Standard Webhooks `v1a`: a signature by an Ed25519 key of a server's key set. Servers of Parley sign every delivery so. */
+/** Standard Webhooks `v1a`: a signature by an Ed25519 key of a server's key set. Parley servers sign every delivery this way. */
 export interface TrustKeySet {
   /** URL of the key set (RFC 7517), such as `https://agents.example.com/.well-known/jwks.json`. */
   readonly keySet: string;
@@ -37,7 +37,7 @@ export interface TrustSecret {
   readonly secret: string;
 }
 
-/** `Authorization: Bearer` with a JWT that the server signed, as the guide of A2A describes it. */
+/** `Authorization: Bearer` with a JWT that the server signed, as the A2A guide describes. */
 export interface TrustJwt {
   /** Required claims of the JWT. */
   readonly jwt: {
@@ -51,7 +51,7 @@ export interface TrustJwt {
 }
 
 /**
- * No signature: anyone who knows the token is trusted. Other SDKs use this. The body is not protected, and recorded
+ * No signature: anyone who knows the token is trusted. Other SDKs work in this way. The body is not protected, and recorded
  * deliveries can be replayed. Use it over HTTPS only.
  */
 export interface TrustToken {
@@ -78,19 +78,19 @@ export interface WebhookReceiverOptions {
    */
   readonly onEvent?: WebhookListener;
   /**
-   * Reads tasks, for missing events and for events that were too large to send. A `Client` has it. Absent: your code gets
+   * Reads tasks, for missing events and for events that were too large to send. A `Client` can do it. Absent: your code gets
    * `WebhookDelivery.missed`, and events without their content.
    */
   readonly client?: TaskReader;
   /** Remembers handled deliveries. Default: in memory, at most 16 MiB. */
   readonly memory?: WebhookMemory;
-  /** Which tasks are expected. Other deliveries get 404. Default: all tasks of trusted senders. */
+  /** Returns whether a task is expected. Other deliveries get a 404. Default: all tasks of trusted senders. */
   readonly expects?: (taskId: string) => boolean | Promise<boolean>;
-  /** Largest difference between a delivery's time and the clock of this process, in milliseconds. Default 5 minutes. */
+  /** Maximum difference between a delivery's time and the clock of this process, in milliseconds. Default 5 minutes. */
   readonly tolerance?: number;
-  /** Largest body in bytes. Default 10 MiB. */
+  /** Maximum size of a body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
-  /** Most bytes of the bodies that wait for your code, all together. Beyond that senders get a 503. Default 64 MiB. */
+  /** Maximum total bytes of the bodies that wait for your code. Beyond that, senders get a 503. Default 64 MiB. */
   readonly pendingBytes?: number;
   /** Fetches key sets. Default: the `fetch` of the runtime, without redirects, 10 s and 64 KiB at most. */
   readonly fetch?: GuardedFetch;
@@ -105,7 +105,7 @@ export type WebhookListener = (event: StreamResponse, delivery: WebhookDelivery)
 
 /** Facts about a delivery, in addition to its event. */
 export interface WebhookDelivery {
-  /** Its id, equal in every attempt. Absent: the sender sends no id, as other SDKs. */
+  /** Its id, equal in every attempt. Absent: the sender sends no id, like other SDKs. */
   readonly id?: string;
   /** The task. */
   readonly taskId: string;
@@ -124,7 +124,7 @@ export interface WebhookDelivery {
   readonly extensions?: readonly string[];
   /**
    * The number of missing events before this event. With a client, the event is then the current task, which may include
-   * later deliveries. An emptied memory counts from 0.
+   * later deliveries. After the memory was emptied, the count starts from 0.
    */
   readonly missed?: number;
   /** Why `client` read the event from the agent. Absent: the delivery contained it. */
@@ -150,7 +150,7 @@ export interface WebhookClient {
   deleteTaskPushNotificationConfig(config: { readonly taskId: string; readonly id: string }): Promise<void>;
 }
 
-/** How a client reads tasks of webhooks. A client with extensions adds `ext` to the task. */
+/** The way in which a client reads tasks of webhooks. A client with extensions adds `ext` to the task. */
 export interface WebhookReading {
   /**
    * Called with each delivered task, before `until`. Its result replaces the task. `extensions`: URIs of the webhook's active
@@ -211,7 +211,7 @@ export interface WebhookReceiver {
   ): Promise<Task>;
   /**
    * Wraps a client: adds a webhook to each message whose task has none yet. `listener` receives the events of these tasks,
-   * and `note` those of the last message's task. `Conversation.onUpdate()` uses it.
+   * and `note` receives the events of the last message's task. `Conversation.onUpdate()` uses it.
    */
   onUpdate<Stream>(
     client: MessageSender<Stream>,
@@ -226,7 +226,7 @@ export interface WebhookReceiver {
 export interface WebhookSubscription {
   /** The config to register at the agent. */
   config(init?: WebhookConfigInit): TaskPushNotificationConfig;
-  /** Ends it. */
+  /** Ends the subscription. */
   close(): void;
 }
 

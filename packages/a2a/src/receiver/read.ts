@@ -6,7 +6,7 @@ import type { WebhookReceiverOptions } from "./port.ts";
 
 /** The two forms of bodies, and the versions that have them. */
 export interface BodyForms {
-  /** A StreamResponse, as since 1.0 (§4.3.3). */
+  /** A StreamResponse, as in 1.0 and later (§4.3.3). */
   readonly streamResponse: Codec;
   /** An object with a discriminator `kind`, most often a task, as in 0.3. */
   readonly kind: Codec;
@@ -16,7 +16,7 @@ export interface BodyForms {
 const members = ["task", "message", "statusUpdate", "artifactUpdate", "status_update", "artifact_update"];
 
 /**
- * The event in a body. The body itself tells its form, because SDKs send both forms with the same media type, and not all name
+ * The event in a body. The body itself shows its form, because SDKs send both forms with the same media type, and not all name
  * the version.
  *
  * @throws A2AError `InvalidParams` with the wrong fields.
@@ -47,8 +47,8 @@ export function taskOf({ task, message, statusUpdate, artifactUpdate }: StreamRe
 const longest = 1024;
 
 /**
- * The answer to a challenge, by which a server verifies that the receiver wants the events of a webhook. `undefined` if the
- * body is not a challenge: no event has this member.
+ * The answer to a challenge, by which a server verifies that the receiver wants the events of a webhook. `undefined` if the body is not a challenge.
+ * Events have no member `challenge`.
  */
 export function challengeOf(body: string): UniversalResponse | undefined {
   if (body.length > longest || !body.includes('"challenge"')) return undefined;

@@ -114,7 +114,7 @@ class Entrance {
     return accepted;
   }
 
-  /** Verifies the sender. A rewritten body cannot be verified, which is this program's mistake and not the sender's. */
+  /** Verifies the sender. A rewritten body cannot be verified, which is a mistake of this program, not of the sender. */
   async #proved(request: UniversalRequest, body: string, bytes: number, token: Addressee): Promise<Proof> {
     // Small bodies are still accepted while large bodies use all of the memory.
     const owner = String((this.#requests += 1));

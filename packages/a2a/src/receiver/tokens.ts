@@ -11,7 +11,7 @@ interface Target {
   readonly client: TaskReader | undefined;
 }
 
-/** The recipient of a delivery, by its token. `closed`: a subscription that is over, maybe of an earlier process. */
+/** The recipient of a delivery, by its token. `closed`: a subscription that is over, possibly of an earlier process. */
 export type Addressee = { readonly kind: "own" | "none" | "unknown" | "closed" } | SubscribedAddressee;
 
 interface SubscribedAddressee {

@@ -113,7 +113,7 @@ const publicKey = /^whpk_[A-Za-z\d+/]{43}=$/;
 function signedBy(text: string, nameOf: () => string | Promise<string>, host: TrustHost): Check {
   const key = webhookKey(text);
   let name: string | Promise<string> | undefined;
-  // Reported at the first delivery: some runtimes reject bytes that are not a point of the curve.
+  // Reported at the first delivery, because some runtimes reject bytes that are not a point of the curve.
   key.catch(() => undefined);
   return async (webhook) => signed([await key], webhook, await (name ??= nameOf()), host);
 }
@@ -182,10 +182,10 @@ function tokenCheck({ authentication }: TrustToken, field: string, { hasToken }:
   };
 }
 
-/** Longest id of a sender that is not verified. */
+/** Maximum length of an id from an unverified sender. */
 const maxId = 256;
 
-/** The name of a scheme has no case (RFC 9110 §11.1). */
+/** Scheme names are case-insensitive (RFC 9110 §11.1). */
 function sameCase(authorization: string): string {
   return authorization.replace(/^[\w-]+/, (scheme) => scheme.toLowerCase());
 }

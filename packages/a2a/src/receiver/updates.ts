@@ -26,7 +26,7 @@ export function withUpdates<Stream>(
   let sending: Promise<unknown> = Promise.resolve();
 
   const subscription = receiver.subscribe((event, { taskId }) => {
-    // After the answer of the message, which may be older. A late event of an earlier task is not about this task.
+    // Note the event after the answer to the message, because the answer may be older. Ignore a late event of an earlier task.
     void sending.then(() => {
       if (taskId === current) note(event);
     });
@@ -70,12 +70,12 @@ export function withUpdates<Stream>(
   };
 }
 
-/** First and longest time without a webhook after which the task is polled, in milliseconds. */
+/** Minimum and maximum time without a webhook after which the task is polled, in milliseconds. */
 const minSilence = 10_000;
 const maxSilence = 60_000;
 
 /**
- * Waits for a task with a dedicated webhook, which is removed at the end. Polls until a webhook arrives: the agent may be
+ * Waits for a task with a dedicated webhook, which is removed at the end. Polls until a webhook arrives, because the agent may be
  * unable to reach the receiver, or a restart of either may have lost the webhook.
  */
 export async function waitByWebhook(

@@ -21,13 +21,13 @@ import { line } from "../base/display.ts";
 
 /* Data in parts, checked by a schema of the user's own library (Standard Schema). */
 
-/** Where `dataOf()` looks: the answer of a send, an event of a stream, a task, a message, an artifact, or parts. */
+/** The sources of `dataOf()`: the answer of a send, an event of a stream, a task, a message, an artifact, or parts. */
 export type DataSource = SendMessageResponse | Partial<StreamResponse> | Task | Message | Artifact | readonly Part[];
 
 /**
- * The data of an answer, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema, and with its
- * type. It is the first value that fits: of a message and an artifact in the order of the parts, of a task in the newest
- * artifact first, and last in the message of its status. Reads data parts, and texts and files whose media type is JSON.
+ * The data of an answer, checked and typed by a schema of zod, valibot, ArkType or any other Standard Schema library. Returns the first matching
+ * value: in a message or an artifact in the order of the parts, in a task from the newest artifact to the oldest, and then in the message of its
+ * status. Reads data parts, and texts and files whose media type is JSON.
  *
  * @throws A2AError `InvalidResponse` if no data matches the schema. Its `fields` have the reasons, with paths such as
  * `task.artifacts[0].parts[0].data.amount`.
@@ -50,7 +50,7 @@ export async function dataOf<Output>(source: DataSource, schema: StandardSchema<
   throw new A2AError("InvalidResponse", text, { fields });
 }
 
-/** Lists of parts with their paths, in the order in which they are looked through. */
+/** Lists of parts with their paths, in the order in which they are searched. */
 type PartList = readonly [path: string, parts: readonly Part[]];
 
 function listsOf(source: DataSource): readonly PartList[] {
@@ -101,7 +101,7 @@ export async function checkData<Output>(
       fields.push({ field, description: "is not JSON" });
       continue;
     }
-    // A copy: some libraries set defaults in the value itself, which is part of a stored message.
+    // A copy, because some libraries set defaults in the value itself, which is part of a stored message.
     const result: SchemaResult<Output> | undefined = await schema["~standard"].validate(structuredClone(rest.value));
     if (typeof result !== "object" || result === null || !isListOrAbsent(result.issues)) {
       throw new TypeError("A schema returned neither a value nor a list of issues");
@@ -118,9 +118,9 @@ function isListOrAbsent(issues: unknown): boolean {
   return issues === undefined || Array.isArray(issues);
 }
 
-/** Longest description of a field, in characters. */
+/** Maximum length of a field's description, in characters. */
 const longest = 200;
-/** Longest path inside of a value. */
+/** Maximum number of steps in a path inside a value. */
 const deepest = 16;
 
 /** A schema's message about the value at `field`: shortened, cleaned, and without the value. */
@@ -143,10 +143,10 @@ function memberPath(key: PropertyKey): string {
   return plainName.test(name) ? `.${name}` : `["…"]`;
 }
 
-/** The most members of a value that are looked at for texts. */
+/** Maximum members of a value that are searched for texts. */
 const maxMembers = 1000;
 
-/** A message of a schema without the texts of the value: some libraries repeat them, in quotes. */
+/** A message of a schema without the texts of the value, because some libraries repeat them in quotes. */
 function withoutValues(message: string, value: unknown): string {
   if (typeof value === "string") return value === "" ? message : hidden(message, value);
   const texts = new Set<string>();
@@ -198,7 +198,7 @@ export interface FoundData {
  * The JSON of parts, in their order: data parts, and texts and files that are JSON by their media type. Text that is not
  * declared as JSON is ignored.
  *
- * @param path - Of the list, such as `message.parts`.
+ * @param path - Path of the list, such as `message.parts`.
  */
 export function dataInParts(parts: readonly Part[], path: string): readonly FoundData[] {
   return parts.flatMap((part, at) => {

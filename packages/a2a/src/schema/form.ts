@@ -34,7 +34,7 @@ export interface Form {
 /** Maximum characters of a name or a value that is shown. */
 const maxName = 200;
 
-/** A form with more fields is better filled in as a file. */
+/** A form with more fields is easier to answer with a file. */
 const maxFields = 50;
 
 /** Whether a part is a form: Parley's `turn.data()` marks it by media type, other agents send it as a member of data. */
@@ -64,7 +64,7 @@ function fieldsOf(schema: JsonObject): readonly Field[] | undefined {
   for (const name of names) {
     const isRequired = Array.isArray(required) && required.includes(name);
     const field = fieldOf(name, properties[name], isRequired);
-    // An optional field with an unsupported schema is left out.
+    // Omits an optional field with an unsupported schema.
     if (field === undefined && isRequired) return undefined;
     if (field !== undefined) fields.push(field);
   }
@@ -149,7 +149,7 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * The only text that a field can have, such as the digest of what an answer approves: a person need not repeat it. A boolean that must be
+ * The only text that a field can have, such as the digest that an answer approves, so that a person need not repeat it. A boolean that must be
  * true is asked, because it is a consent.
  */
 export function onlyText({ choices = [], kind, required }: Field): string | undefined {
@@ -189,7 +189,7 @@ const parsers: Readonly<Record<Field["kind"], (text: string, schema: JsonObject)
   },
 };
 
-/** Does not check patterns: a hostile one could run forever. */
+/** Does not check patterns, because a hostile pattern could run forever. */
 function stringOf(text: string, { minLength, maxLength, format }: JsonObject): Answer {
   const { length } = Array.from(text);
   if (typeof minLength === "number" && length < minLength)
@@ -248,7 +248,7 @@ function kindHint(kind: Field["kind"], format: JsonValue | undefined): string {
   return kind === "boolean" ? "yes or no" : kind === "integer" ? "whole number" : kind;
 }
 
-/** Schema libraries limit every integer to the safe ones, which is not a hint. */
+/** Omits the bounds of safe integers, which schema libraries set for every integer. */
 function boundHint(what: string, bound: JsonValue | undefined): string {
   return typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER ? `${what} ${bound}` : "";
 }

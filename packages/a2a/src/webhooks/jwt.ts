@@ -29,7 +29,7 @@ export function audienceOf(address: string): string {
   return origin + pathname;
 }
 
-/** How long a JWT is valid, in seconds: as long as a timestamp of Standard Webhooks. */
+/** How long a JWT is valid, in seconds. Equal to the tolerance for a timestamp of Standard Webhooks. */
 const lifetime = 300;
 
 /** Signs a JWT, for `Authorization: Bearer`. `kid`: the name of the key in the key set. */

@@ -9,7 +9,7 @@ import { webhookHeaders } from "./names.ts";
 export interface WebhookKey {
   /** The form of its signatures. */
   readonly form: "v1" | "v1a";
-  /** For `v1` it signs and verifies; for `v1a` it does either. */
+  /** A `v1` key signs and verifies; a `v1a` key does one or the other. */
   readonly key: WebKey;
 }
 
@@ -85,7 +85,7 @@ export async function webhookKey(text: string): Promise<WebhookKey> {
   );
 }
 
-/** Also checks the public half: every receiver would reject a signature by a mismatched pair. */
+/** Also checks the public half, because every receiver would reject a signature by a mismatched pair. */
 async function signingKey(pair: Uint8Array): Promise<WebKey> {
   const seed = pair.subarray(0, 32);
   if (pair.length === 64 && (await publicKeyOf(seed)) !== toBase64(pair.subarray(32))) {

@@ -93,8 +93,8 @@ export interface Shapes {
 }
 
 /**
- * Requests and responses of methods of extensions: JSON objects in every version, which the extension checks. They override those of a
- * version: `{ ...shapes, ...methodShapes }`.
+ * Requests and responses of methods of extensions: JSON objects in every version, which the extension checks. They override the shapes of a version:
+ * `{ ...shapes, ...methodShapes }`.
  */
 export const methodShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "responsePieces"> = {
   decodeRequest<Name extends OperationName>(_operation: Name, value: unknown): Operations[Name]["request"] {
@@ -141,7 +141,7 @@ export function byVersion<T extends ClientCodec>(codecs: readonly T[]): Readonly
   );
 }
 
-/** The codec of a version. Throws for an unknown version, which is a bug: clients are only opened with versions that they speak. */
+/** The codec of a version. Throws for an unknown version, which is a bug, because clients are only opened with versions that they speak. */
 export function codecFor<T>(codecs: ReadonlyMap<string, T>, version: string): T {
   const codec = codecs.get(version);
   if (codec === undefined) throw new A2AError("VersionNotSupported");
@@ -201,11 +201,11 @@ export interface RestRoute {
 type QueryTypes = Readonly<Record<string, "string" | "integer" | "boolean">>;
 
 /**
- * The routes of the operations (A2A 1.0 §11.3, 0.3 §3.5.6). Versions differ in these.
+ * The routes of the operations (A2A 1.0 §11.3, 0.3 §3.5.6). Versions differ in the parameters.
  *
- * @param prefix - Before every path.
+ * @param prefix - Precedes every path.
  * @param card - Path of the extended card.
- * @param list - Parameters of `ListTasks` in addition to those that all versions have.
+ * @param list - Parameters of `ListTasks` in addition to the common ones.
  * @param configs - Parameters of `ListTaskPushNotificationConfigs`.
  */
 export function restRoutes(
@@ -230,8 +230,8 @@ export function restRoutes(
     route("GetTask", ["GET"], "/tasks/{id}", { historyLength: "integer" }),
     route("ListTasks", ["GET"], "/tasks", { ...filters, ...page }),
     route("CancelTask", ["POST"], "/tasks/{id}:cancel"),
-    // The texts of both specifications require POST (1.0 §5.3, §11.3.2), the annotations of their protos GET. Servers accept one or both.
-    // Clients send POST first, because the official clients do.
+    // The texts of both specifications require POST (1.0 §5.3, §11.3.2), but the annotations of their protos require GET. Servers accept one or
+    // both. Clients send POST first, because the official clients do.
     route("SubscribeToTask", ["POST", "GET"], "/tasks/{id}:subscribe"),
     route("CreateTaskPushNotificationConfig", ["POST"], ofTask),
     route("GetTaskPushNotificationConfig", ["GET"], `${ofTask}/{id}`),
@@ -254,7 +254,7 @@ export interface RestWire extends OwnShapes {
   readonly elsewhere?: readonly RestRoute[];
   /** Media type of a successful response. */
   readonly mediaType: string;
-  /** For versions with two JSON formats: shapes that replace those above for a request and its answer. */
+  /** For versions with two JSON formats: shapes that replace the general ones for a request and its answer. */
   readonly otherShapes?: (operation: OperationName, request: unknown) => Partial<Shapes> | undefined;
   /** Whether a list of tasks is an array, with its next page and length in headers. Default: an object that contains them. */
   readonly listsAreArrays?: boolean;
@@ -265,7 +265,7 @@ export interface RestCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly "HTTP+JSON": RestWire };
 }
 
-/** The client's part of such a version. */
+/** The client's part of `RestCodec`. */
 export interface RestClientCodec extends ClientCodec {
   readonly bindings: {
     readonly "HTTP+JSON": Pick<

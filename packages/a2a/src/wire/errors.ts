@@ -70,14 +70,14 @@ export function decodeRestError(status: number, body: unknown): A2AError {
   const rpc = typeof error["code"] === "number" && error["code"] < 0 ? codeOfJsonRpc(error["code"]) : undefined;
   const name = typeof error["status"] === "string" ? error["status"] : "";
   const understood = "code" in error || name !== "" || details.fields.length > 0;
-  // Within a stream there is no HTTP status. The body repeats it.
+  // Events in a stream have no HTTP status, so the body repeats it.
   const http = status < 400 && typeof error["code"] === "number" ? error["code"] : status;
   const code = details.code ?? codeOfProblem(error["type"]) ?? rpc ?? codeOfHttp(http, name, understood);
   const text = textOf(error["message"]) ?? textOf(error["detail"]) ?? textOf(error["title"]);
   return new A2AError(code, text ?? `The peer answered with HTTP ${status}`, details);
 }
 
-/** The code that is sent for an error. Codes that only clients use become codes for the answer of a proxy. */
+/** The code that is sent for an error. Codes that only clients use become the codes of a proxy's answer. */
 export function wireCode(code: A2AErrorCode): WireErrorCode {
   return isWireErrorCode(code) ? code : code === "InvalidResponse" ? "InvalidAgentResponse" : "Unavailable";
 }

@@ -7,11 +7,11 @@ import { checkedUrl, tokenHost, wrongOption, type TokenHost, type TokenOptions }
 import { tokenAuthenticator } from "./token-authenticator.ts";
 import { WrongToken, type CheckedToken, type CheckToken } from "./token.ts";
 
-/** How this server calls the introspection endpoint. */
+/** The client settings with which this server calls the introspection endpoint. */
 export interface IntrospectionClient {
   /** The client id of this server at the authorization server. */
   readonly clientId: string;
-  /** Its secret. */
+  /** The client's secret. */
   readonly clientSecret: string;
   /** Where the secret is sent: in the header `Authorization` (`basic`), or in the form (`post`). Default `basic`. */
   readonly clientAuthentication?: "basic" | "post";
@@ -66,7 +66,7 @@ export function introspectionAuthenticator(
   return tokenAuthenticator({ schemes, options: { ...options, remember }, host, issuer, check });
 }
 
-/** Maximum concurrent requests: anyone can make up tokens. */
+/** Maximum concurrent requests, because anyone can make up tokens. */
 const maxRequests = 64;
 
 function introspectionCheck(options: IntrospectionOptions, host: TokenHost): CheckToken {
@@ -107,7 +107,7 @@ async function asked(
   const { allowInsecureRequests, customFetch, introspectionRequest, processIntrospectionResponse } =
     await import("oauth4webapi");
   const response = await introspectionRequest(server, client, authentication, token, {
-    // The options were checked: a URL without TLS is on this machine.
+    // The options were checked, so a URL without TLS is on this machine.
     [allowInsecureRequests]: true,
     [customFetch]: (url: string, { method, headers, body }: CustomFetchOptions<"POST", URLSearchParams>) =>
       host.fetch(url, { method, headers, body: body.toString() }),

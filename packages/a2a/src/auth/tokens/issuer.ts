@@ -62,7 +62,7 @@ interface KeySource {
 }
 
 const maxKeys = 100;
-/** Minimum time between two reads of the keys, in milliseconds. Callers with unknown keys are rejected meanwhile. */
+/** Minimum time between two reads of the keys, in milliseconds. In between, callers with unknown keys are rejected. */
 const cooldown = 10_000;
 
 /** The keys from the options. */

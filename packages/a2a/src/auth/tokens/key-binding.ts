@@ -8,7 +8,7 @@ import { checkedAlgorithms, type DpopOptions } from "./options.ts";
 
 /* Tokens that are bound to a key of their caller: with DPoP (RFC 9449) or with a certificate (RFC 8705). */
 
-/** Checks that a caller has the key that its token is bound to. Throws a `WrongToken` if it has not. */
+/** Checks that a caller has the key that its token is bound to. Throws a `WrongToken` if it does not. */
 export type CheckBinding = (
   presented: PresentedToken,
   confirmation: Confirmation | undefined,
@@ -115,7 +115,7 @@ function isSameTarget(htu: unknown, url: string): boolean {
 function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   const proofs = new BoundedMap<number>({ bytes: 16 << 20, bytesOf: (proof) => memoryOf(proof) });
   return (proof) => {
-    // In monotonic time: setting the clock back does not make a proof new. A proof is valid from `maxAge` before its `iat` until
+    // Uses monotonic time, so that setting the clock back does not make a proof new. A proof is valid from `maxAge` before its `iat` until
     // `maxAge` after it, so remembering it for twice `maxAge` is enough.
     const until = proofs.get(proof);
     if (until !== undefined && until > clock.elapsed()) return true;
@@ -124,7 +124,7 @@ function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   };
 }
 
-/** How long a nonce is current, in milliseconds. A nonce is also accepted in the next period. */
+/** How long a nonce is current, in milliseconds. It is still accepted in the next period. */
 const period = 5 * 60_000;
 
 /**

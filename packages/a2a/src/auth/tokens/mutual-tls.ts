@@ -104,7 +104,7 @@ function fingerprint(field: string, text: string): string {
   );
 }
 
-/** The name of an agent, without its kind. The common name is not one: authorities do not check it (RFC 9525 §6.3). */
+/** The name of an agent, without its kind. The common name does not count, because authorities do not check it (RFC 9525 §6.3). */
 function byName({ names }: PeerCertificate): Principal | undefined {
   for (const kind of ["URI:", "DNS:", "email:"]) {
     const name = names.find((one) => one.startsWith(kind));

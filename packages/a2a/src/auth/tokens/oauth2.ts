@@ -45,8 +45,8 @@ export interface OAuth2Options extends JwtOptions {
 }
 
 /**
- * Authenticates callers by OAuth 2.0. The card shows callers how to get tokens. Tokens are checked like those of `jwt()`, or
- * by asking the authorization server.
+ * Authenticates callers by OAuth 2.0. The card shows callers how to get tokens. Tokens are checked in the same way as by `jwt()`, or by asking the
+ * authorization server.
  *
  * @throws A2AError `InvalidParams` if an option is not valid.
  *

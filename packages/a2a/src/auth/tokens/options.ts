@@ -10,12 +10,12 @@ export type TokenClaims = Readonly<Record<string, unknown>>;
 export interface DpopOptions {
   /** The algorithms of proofs that are accepted. Default: all asymmetric ones. */
   readonly algorithms?: readonly string[];
-  /** Maximum age of a proof, in milliseconds. Because clocks differ, it may also be from the future by as much. Default 60 s. */
+  /** Maximum age of a proof, in milliseconds. Because clocks differ, it may also be that far in the future. Default 60 s. */
   readonly maxAge?: number;
   /**
    * Whether proofs need a nonce of this server (RFC 9449 §9), which prevents proofs made in advance. The nonce changes every five
-   * minutes, and each change costs a client one repeated request. A text is the secret of the nonces, which processes with the same
-   * callers must share. Default false.
+   * minutes, and each change costs a client one repeated request. A string is the secret of the nonces; processes with the same callers must share
+   * it. Default false.
    */
   readonly nonce?: boolean | string;
   /**
@@ -45,8 +45,8 @@ export interface TokenOptions {
   readonly audience?: string | readonly string[];
   /**
    * Returns the caller for verified claims; `undefined` rejects it. Called when a token is verified, not for each message: see
-   * `remember`. `usual` is the caller without this option: `sub` as the subject (or else `client_id`), `scope` or `scp` as the
-   * scopes, no organization.
+   * `remember`. `usual` is the caller without this option: `sub` (or else `client_id`) as the subject, `scope` or `scp` as the scopes, no
+   * organization.
    *
    * A subject is unique only within its issuer. If a server accepts tokens of several issuers, give each its own organization:
    * otherwise `anyOf()` rejects them.
@@ -73,8 +73,8 @@ export interface TokenOptions {
   /** How far clocks may differ, in milliseconds. Default 30 s. */
   readonly tolerance?: number;
   /**
-   * How long a verified token is cached, in milliseconds, so that it is not verified for each message. A revoked token is accepted until
-   * then. An expired token never is. Default 5 min; 30 s for introspection.
+   * How long a verified token is cached, in milliseconds, so that it is not verified for each message. Until then a revoked token is still accepted,
+   * but never an expired one. Default 5 min; 30 s for introspection.
    */
   readonly remember?: number;
   /** Calls the authorization server. Default: `guardedFetch()`, which may call the host of the issuer, and public addresses. */
@@ -135,7 +135,7 @@ export function checkedUrl(field: string, text: string): URL {
   throw wrongOption(field, "must be an https URL, or an http URL of this machine");
 }
 
-/** Largest document of an authorization server, in bytes. */
+/** Maximum size of a document of an authorization server, in bytes. */
 const largest = 512 * 1024;
 
 /** Dependencies of the checks of tokens. */
@@ -148,7 +148,7 @@ export interface TokenHost {
 
 /**
  * Defaults of options. `named`: the URLs in the options, whose hosts may be called even in a private network. URLs in their
- * metadata must be public: an authorization server must not choose addresses of this network.
+ * metadata must be public, because an authorization server must not choose addresses of this network.
  */
 export function tokenHost(options: Omit<TokenOptions, "audience">, named: readonly (URL | undefined)[]): TokenHost {
   const { clock = systemClock, tolerance = 30_000 } = options;

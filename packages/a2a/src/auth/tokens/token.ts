@@ -63,7 +63,7 @@ function checkSpelling(token: string): void {
   if (!tokenPattern.test(token)) throw new WrongToken("The token has characters that are not allowed in tokens");
 }
 
-/** Longest subject in characters: it is stored with each task. */
+/** Maximum length of a subject in characters, because it is stored with each task. */
 const longestSubject = 1024;
 
 /** The caller according to the claims. */
@@ -116,7 +116,7 @@ interface Remembered<T> {
   readonly value: T;
   /** In milliseconds since the Unix epoch. */
   readonly expires: number;
-  /** When it leaves the cache, by `Clock.elapsed`. */
+  /** When it leaves the cache, in `Clock.elapsed()` time. */
   readonly until: number;
   readonly bytes: number;
 }

@@ -1,17 +1,17 @@
 /**
- * The extension for sends that can be repeated. Its README is the specification.
+ * The extension for idempotent sends. Its README is the specification.
  * @packageDocumentation
  */
 
 import { idempotentSendExtension } from "../../protocol/index.ts";
 import { defineExtension, type DefinedExtension, type NoData } from "../index.ts";
 
-/** The extension for sends that can be repeated. */
+/** The extension for idempotent sends. */
 export type IdempotentSends = DefinedExtension<typeof idempotentSendExtension, NoData>;
 
 /**
- * Sends that can be repeated. `client.ext(idempotentSends).declared` says whether an agent has them. Servers of Parley
- * declare them on their own, and its clients repeat sends if the card declares the extension, so neither needs this value.
+ * Idempotent sends, which a client can retry. `client.ext(idempotentSends).declared` shows whether an agent supports them. Parley servers declare the
+ * extension themselves, and Parley clients retry sends if the card declares it, so neither needs this value.
  */
 export const idempotentSends: IdempotentSends = defineExtension({
   uri: idempotentSendExtension,

@@ -10,7 +10,7 @@ export interface ClientBinding {
   readonly name: string;
   /** Versions that it speaks, as `Major.Minor`. The preferred version is the first. */
   readonly versions: readonly string[];
-  /** Says why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
+  /** Returns why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
   unusable?(url: string): string | undefined;
   /** The origin that receives the requests, if the URL of the interface is not an HTTP URL. */
   origin?(url: string, card: AgentCard): string | undefined;
@@ -61,13 +61,13 @@ export interface RequestCredentialing {
 
 /** Limits of a client. */
 export interface ClientLimits {
-  /** Longest wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. */
+  /** Maximum wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. */
   readonly connectTimeout: number | false;
-  /** Longest pause within a response, in milliseconds. */
+  /** Maximum pause within a response, in milliseconds. */
   readonly idleTimeout: number | false;
-  /** Largest response, in bytes. */
+  /** Maximum size of a response, in bytes. */
   readonly maxResponseBytes: number;
-  /** Largest event of a stream, in bytes. */
+  /** Maximum size of a stream's event, in bytes. */
   readonly maxEventBytes: number;
 }
 
@@ -84,7 +84,7 @@ export interface FetchInit {
   readonly body?: string | Bytes;
   /** Ends the request when it is aborted. */
   readonly signal: AbortSignal;
-  /** `follow` only for a card without credentials: a redirect would send credentials and messages to another URL. */
+  /** `follow` only for a card without credentials, because a redirect would send credentials and messages to another URL. */
   readonly redirect: "manual" | "follow";
 }
 

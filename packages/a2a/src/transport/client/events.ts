@@ -128,7 +128,7 @@ interface Template {
 const maxUnused = 8;
 
 /**
- * Decodes events. Consecutive chunks of an artifact differ in one string, so it parses only that string and reuses the rest, which takes a
+ * Decodes events. Consecutive chunks of an artifact differ in one string, so the decoder parses only that string and reuses the rest, which takes a
  * fifth of the time for 30 characters. All other events go to `decode`.
  */
 export function chunkDecoder(decode: (data: string) => StreamResponse): (data: string) => StreamResponse {

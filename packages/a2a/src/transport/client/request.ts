@@ -17,7 +17,7 @@ export interface ClientRequest {
   readonly body?: string | Bytes;
   /** Default: `manual`. */
   readonly redirect?: FetchInit["redirect"];
-  /** Longest wait for the headers of the response, in milliseconds. Default: the call's, else the client's. */
+  /** Maximum wait for the headers of the response, in milliseconds. Default: the limit of the call, or else of the client. */
   readonly timeout?: number | false;
 }
 
@@ -31,7 +31,7 @@ export interface ClientResponse {
   readonly mediaType: string;
   /** The body as it arrives. */
   bytes(): AsyncGenerator<Uint8Array, void, void>;
-  /** The whole body. `limit` is its largest size in bytes, by default `maxResponseBytes`. */
+  /** The whole body. `limit`: its maximum size in bytes, by default `maxResponseBytes`. */
   text(limit?: number): Promise<string>;
   /** The events of an event stream, in batches as they arrive. */
   events(): AsyncGenerator<readonly ServerSentEvent[], void, void>;
@@ -121,7 +121,7 @@ class Connection {
     this.#release = onAbort(signal, (error) => this.#abort(error));
   }
 
-  /** Sends the request. Throws `ConnectionFailed` if no response comes. */
+  /** Sends the request. Throws `ConnectionFailed` if no response arrives. */
   async open(fetch: ClientHost["fetch"], request: ClientRequest, timeout: number | false): Promise<Response> {
     const { signal } = this.#controller;
     const what = `No answer from ${this.#url}`;

@@ -114,7 +114,7 @@ export function readEvents<Raw>(
 }
 
 /**
- * The items of a stream, until the protocol says that it is over. Throws `ConnectionLost` if the source ends earlier.
+ * The items of a stream, until the protocol ends it. Throws `ConnectionLost` if the source ends earlier.
  *
  * @param itemOf - Reads one event. If it throws, the events before that one are delivered first.
  * @param ends - Whether the last read event is marked as the last one. Otherwise its state decides.
@@ -139,7 +139,7 @@ export async function* untilOver<Raw>(
         batch.push(item);
         const event = item.payload.value;
         state = stateOf(event) ?? state;
-        // Some servers begin the stream of a message to an interrupted task with the old task. More events follow.
+        // For a message to an interrupted task, some servers start the stream with the old task. More events follow.
         const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";
         first = false;
         over = ends() || (!opening && closesAfter(event, operation));
@@ -171,7 +171,7 @@ export function parseJson(response: ClientResponse, text: string): unknown {
   return /^$|[/+]json$|^text\/plain$/.test(response.mediaType) ? readJson(text) : undefined;
 }
 
-/** Deepest nesting of a response. Code that walks a deeper value could exceed the stack. */
+/** Maximum nesting of a response. Code that walks a deeper value could exceed the stack. */
 const maxDepth = 512;
 
 /** Parses JSON; `undefined` if it is not JSON. Throws `InvalidResponse` if it nests too deeply. */

@@ -51,7 +51,7 @@ export function follow(signal: AbortSignal | undefined): Following {
   return { own, release: onAbort(signal, (error) => own.abort(error)) };
 }
 
-/** The signal of a caller and a timeout as one signal. Call `release` when the work is over. */
+/** Combines a caller's signal and a timeout in one signal. Call `release` when the work is over. */
 export interface Bounded {
   readonly signal: AbortSignal | undefined;
   release(): void;

@@ -187,7 +187,7 @@ function areAddresses(value: unknown): boolean {
 
 /* Public documents, such as cards: JSON that clients GET and may cache. */
 
-/** How a document is served. */
+/** Options for serving a document. */
 export interface DocumentOptions {
   /** How long a client may cache the document, in seconds. */
   readonly maxAge: number;

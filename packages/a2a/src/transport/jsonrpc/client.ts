@@ -21,7 +21,7 @@ export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBin
   return bindingWith(codecs, chunkDecoder);
 }
 
-/** As `jsonRpcBinding`, without the fast decoder of chunks, for a smaller bundle. */
+/** Like `jsonRpcBinding`, without the fast decoder of chunks, for a smaller bundle. */
 export function smallJsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {
   return bindingWith(codecs, (decode) => decode);
 }

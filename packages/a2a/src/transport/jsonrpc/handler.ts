@@ -85,7 +85,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   /** The id of the request; `undefined` for a notification, which gets no answer. */
   #id: JsonRpcId | undefined = null;
   #method: string | undefined;
-  /** Whether the body is or was read. */
+  /** Whether reading the body has started. */
   #reads = false;
   /** The text before the result of a response. */
   #open = "";
@@ -125,8 +125,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * The version of the request; if it names none, the first version that has its method (the examples of the specification
-   * omit the header), or that of A2A 1.0 §3.6.2 with `strictVersion`.
+   * The version of the request; if it names none, the first version that has its method (the examples of the specification omit the header), or with
+   * `strictVersion` the version that A2A 1.0 §3.6.2 defines.
    */
   #codecOf(method: string): JsonRpcCodec {
     const codecs = this.#codecs;
@@ -204,8 +204,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
     const { http } = wireErrors[error.code];
     if (!this.#reads && (http === 401 || http === 403)) this.#id = await idOfRefused(this.#host, request);
-    // Answers notifications too, against JSON-RPC 2.0 §4.1: A2A has no notifications, and a client that forgot the id
-    // needs the error.
+    // Answers notifications too, contrary to JSON-RPC 2.0 §4.1, because A2A has no notifications, and a client that forgot the id needs the error.
     const response = errorResponse(this.shapes, this.#id ?? null, error);
     return this.#readsEvents() ? inStream(response) : response;
   }
@@ -285,10 +284,10 @@ export function idOf(value: unknown): JsonRpcId {
 
 /** Maximum bytes of a rejected request that are read to find its id. */
 const refusedBytes = 64 * 1024;
-/** How long to wait for them, in milliseconds. */
+/** How long to wait for these bytes, in milliseconds. */
 const refusedTime = 5_000;
 
-/** The id of a request with a rejected caller (JSON-RPC 2.0 §5); `null` if it cannot be read soon and in little memory. */
+/** The id of a request with a rejected caller (JSON-RPC 2.0 §5); `null` if it cannot be read quickly within a small memory limit. */
 export async function idOfRefused({ clock, limits }: ServerHost, request: UniversalRequest): Promise<JsonRpcId> {
   // The client sends its body only after a `100 Continue` (RFC 9110 §10.1.1), which a rejection does not send.
   if (request.header("expect") !== undefined) return null;

@@ -78,7 +78,7 @@ function eventIn(wire: RestClientWire, data: string): unknown {
   throw wire.decodeError(typeof error["code"] === "number" ? error["code"] : 500, value);
 }
 
-/** A page of a list that is an array: the link to the next one and the number of tasks are in headers (RFC 8288). */
+/** The page of a list that is sent as an array: headers contain the link to the next page and the number of tasks (RFC 8288). */
 function pageOf(tasks: readonly unknown[], answer: ClientResponse): object {
   const links = (answer.header("link") ?? "").split("<").map((link) => link.split(">"));
   const [target] = links.find(([, parameters = ""]) => /;\s*rel="?next\b/.test(parameters)) ?? [];

@@ -93,7 +93,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
     owns(at) {
       const below = pathBelow(at, path);
       if (below === undefined) return false;
-      // By the protocol, `/api/tasks` is a path of the tenant `api`. In this version the segment is a tenant only if that tenant exists.
+      // According to the protocol, `/api/tasks` is a path of the tenant `api`. In this version the segment is a tenant only if that tenant exists.
       return tables.some((table) => {
         const match = matchRoute(table, "GET", below);
         return match !== undefined && (match.tenant === undefined || named.has(match.tenant));
@@ -220,7 +220,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return input;
   }
 
-  /** Chooses the version that the request names; otherwise the first one that has its path, unless `strictVersion` is set. */
+  /** Chooses the version that the request names, or else the first one that has its path, unless `strictVersion` is set. */
   #choose(): void {
     const { strictVersion } = this.#host;
     const versions = this.#versions;

@@ -62,7 +62,7 @@ export function wholeSegments(routes: readonly RestRoute[]): readonly string[] {
   return firstSegments(routes.filter((route) => route.path.lastIndexOf("/") === 0));
 }
 
-/** Finds the route of a path, which begins with a slash. A tenant segment may be before every route. */
+/** Finds the route of a path, which begins with a slash. A tenant segment may precede every route. */
 export function matchRoute(table: RouteTable, method: string, path: string): RouteMatch | undefined {
   const segments = path.slice(1).split("/");
   const match = matchSegments(table, method, segments, undefined);

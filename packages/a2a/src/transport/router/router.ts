@@ -65,7 +65,7 @@ export interface Found {
   readonly target: Target;
 }
 
-/** Finds the endpoint of each request. URLs are those of `UniversalRequest`: a path and a query. */
+/** Finds the endpoint of each request. URLs have the form of `UniversalRequest.url`: a path and a query. */
 export interface Router {
   /** Answers a request through its endpoint. */
   readonly handle: UniversalHandler;
@@ -195,7 +195,7 @@ interface Lasting {
   readonly services: Map<string | undefined, AgentService>;
 }
 
-/** Inserts the current services, and removes former bases. */
+/** Inserts the current services, and removes bases that no longer exist. */
 function refill(lasting: LastingServices, { claimed }: Pick<Table, "claimed">): void {
   for (const [key, { base, tenant, services }] of lasting) {
     services.clear();
@@ -256,7 +256,7 @@ function sameMounts(some: readonly ServiceMount[], others: readonly ServiceMount
   return some.length === others.length && some.every((mount, at) => mount === others[at]);
 }
 
-/** The route that a path is at or below, the longest first, and the path below it. */
+/** The longest route that a path is at or below, and the rest of the path. */
 function routeAt(routes: ReadonlyMap<string, HttpEndpoint>, path: string) {
   for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {
     const endpoint = routes.get(path.slice(0, end));
@@ -344,7 +344,7 @@ function pathsBeside(claimed: readonly ClaimedBase[], bases: ReadonlyMap<string,
   return paths;
 }
 
-/** Returns a function that finds the longest base that a path begins with, and the rest of the path after it. */
+/** Returns a function that finds the longest base at the start of a path, and the rest of the path. */
 function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base: T; rest: string } | undefined {
   let longest = 0;
   for (const path of bases.keys()) longest = Math.max(longest, path.length);
@@ -359,7 +359,7 @@ function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base:
   };
 }
 
-/** Answers requests by the any-path endpoint that claims them, and all others by `handle`. */
+/** Answers a request with the any-path endpoint that claims it, or else with `handle`. */
 export function beforeRouter(endpoints: readonly AnyPathEndpoint[], handle: UniversalHandler): UniversalHandler {
   const [only, ...more] = endpoints;
   if (only === undefined) return handle;

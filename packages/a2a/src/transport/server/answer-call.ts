@@ -20,8 +20,7 @@ import type { ServerHost } from "./binding.ts";
 import { requestContext, type ServerContext } from "./context.ts";
 
 /**
- * A request of a binding on its way to the service. `answerCall` calls the functions in this order. `Body`: returned by `body`; `Answer`:
- * by the binding.
+ * A request of a binding on its way to the service. `answerCall` calls the functions in this order. `body` returns a `Body`, the binding an `Answer`.
  */
 export interface ServerCall<Body, Answer> {
   /** The request: its headers, its URL, and a signal for the disconnection of its client. */
@@ -42,7 +41,7 @@ export interface ServerCall<Body, Answer> {
   readonly operation: OperationName;
   /** The tenant in the URL, for versions whose requests have no field for it. */
   readonly tenant?: string | undefined;
-  /** Memory per byte of the answer, in bytes: `converted` if the text of `shapes` is not sent unchanged. Default: by `shapes`. */
+  /** Memory per byte of the answer, in bytes: `converted` if the text of `shapes` is not sent unchanged. Default: depends on `shapes`. */
   readonly weight?: number;
   /** Whether the binding writes the files of an answer piece by piece (`Reply.inline`). */
   readonly streamsFiles?: true;
@@ -57,7 +56,7 @@ export interface ServerCall<Body, Answer> {
 /** The reply of any operation without a stream. */
 export type AnyReply = Reply<UnaryOperations[UnaryName]["response"]>;
 
-/** Memory per byte of an answer whose text is sent unchanged: a string has one or two bytes for each character. */
+/** Memory per byte of an answer whose text is sent unchanged, because a string has one or two bytes for each character. */
 const asText = 2;
 
 /** Memory per byte of a converted answer: its text, its value, and the sent bytes. */

@@ -21,7 +21,7 @@ import type { WireError } from "./response.ts";
 /* The interface of a server's bindings, their dependencies, and functions that most bindings need. */
 
 /**
- * A binding at a server: its name, its entries on cards, and how it answers. `ClientBinding` is the same for a client.
+ * A binding at a server: its name, its entries on cards, and how it answers. `ClientBinding` is its counterpart at a client.
  *
  * `http` covers requests that have one answer each. For anything else, a host extends this interface: `@parley/node` does so
  * for streams of HTTP/2 and for upgraded connections.
@@ -31,11 +31,11 @@ export interface ServerBinding {
   readonly name: string;
   /** The entries of an agent on its card for one version; empty if the binding does not support it. Called while the server is created. */
   interfaces(agent: AgentAddress, codec: Codec): readonly InterfaceAddress[];
-  /** How it answers HTTP requests. Absent: a host that knows this binding serves it in another way. */
+  /** Answers HTTP requests. Absent: a host that knows this binding serves it in another way. */
   readonly http?: HttpBinding;
 }
 
-/** Where an agent is served. */
+/** The address of an agent. */
 export interface AgentAddress {
   /** URL of the agent's base for clients, without a slash at its end: `https://agents.example.com/weather`. */
   readonly url: string;
@@ -50,7 +50,7 @@ export interface AgentAddress {
 /** One entry on a card. The server adds the name of the binding and the version. */
 export type InterfaceAddress = Pick<AgentInterface, "url" | "tenant">;
 
-/** How a binding answers HTTP requests below a base. */
+/** The HTTP interface of a binding, for requests below a base. */
 export interface HttpBinding {
   /**
    * The paths of a base that this binding claims. Called for each base while the server is created. The server compares the claims of all
@@ -60,7 +60,7 @@ export interface HttpBinding {
    */
   claim(base: BaseAddress, codecs: readonly Codec[]): HttpClaim;
   /**
-   * Begins to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with only that
+   * Starts to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with only that
    * tenant, which also serves requests without a tenant.
    */
   open(host: ServerHost): HttpEndpoint;
@@ -72,7 +72,7 @@ export interface BaseAddress {
   readonly path: string;
   /** The tenants of the agents at the base; `undefined` for the agent without a tenant. */
   readonly tenants: readonly (string | undefined)[];
-  /** The methods of extensions, as `ServerHost` has them. Default: none. */
+  /** The methods of extensions, as in `ServerHost.methods`. Default: none. */
   readonly methods?: readonly MethodRoute[];
 }
 
@@ -120,11 +120,10 @@ export interface Target {
 }
 
 /**
- * A binding that recognizes its requests by their headers at any path, as gRPC does. Opened once; `host.services` are all agents by their
- * labels.
+ * A binding that recognizes its requests by their headers at any path, as gRPC does. Opened once; `host.services` has all agents by label.
  */
 export interface AnyPathBinding extends ServerBinding {
-  /** Begins to serve. Called once for a server. */
+  /** Starts to serve. Called once per server. */
   openAnyPath(host: ServerHost): AnyPathEndpoint;
 }
 
@@ -143,7 +142,7 @@ export function isAnyPath(binding: ServerBinding): binding is AnyPathBinding {
   return "openAnyPath" in binding;
 }
 
-/** A server's dependencies for its bindings: the agents, and how requests are handled. `ClientHost` is the same for a client. */
+/** A server's dependencies for its bindings: the agents, and how requests are handled. `ClientHost` is its counterpart at a client. */
 export interface ServerHost {
   /** The versions that the server speaks. The first one writes the errors of requests whose version is unknown. */
   readonly codecs: readonly [Codec, ...Codec[]];
@@ -152,8 +151,7 @@ export interface ServerHost {
   /** The methods of extensions, which are also in `operations`. An agent rejects methods that it does not have. Default: none. */
   readonly methods?: readonly MethodRoute[];
   /**
-   * Checks the host name of a request and the origin of its page, before anything else. Absent: the host of the server does, or all are
-   * allowed.
+   * Checks the host name of a request and the origin of its page, before anything else. Absent: the server's host checks them, or all are allowed.
    */
   readonly admit?: Admission;
   /** Authenticates the caller of a request; throws `Unauthenticated`. */
@@ -166,7 +164,7 @@ export interface ServerHost {
   readonly calls?: OpenCalls;
   /** Limits of requests and answers. */
   readonly limits: RequestLimits;
-  /** Extracts large files from messages while these are read. Absent: bodies are read whole. */
+  /** Extracts large files from messages while they are being received. Absent: bodies are read whole. */
   readonly receiver?: FileReceiver;
   /** Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2). If not, its method or path determines the version. */
   readonly strictVersion: boolean;
@@ -189,9 +187,9 @@ export interface ServerHost {
 
 /** Limits of requests and answers. */
 export interface RequestLimits {
-  /** Largest request body in bytes. */
+  /** Maximum size of a request body in bytes. */
   readonly bodyBytes: number;
-  /** Deepest nesting of a request. */
+  /** Maximum nesting of a request. */
   readonly depth: number;
   /** The memory that all bodies share while they are received. Absent: no limit. */
   readonly unfinished?: BodyBudget;
@@ -227,7 +225,7 @@ export function pathBelow(path: string, outer: string): string | undefined {
   return path === outer || path.startsWith(`${outer}/`) ? path.slice(outer.length) : undefined;
 }
 
-/** Begins to serve a binding without paths. */
+/** Starts to serve a binding without paths. */
 export function openAnyPath(binding: AnyPathBinding, host: ServerHost): AnyPathEndpoint {
   return returned(
     binding.name,
@@ -238,7 +236,7 @@ export function openAnyPath(binding: AnyPathBinding, host: ServerHost): AnyPathE
   );
 }
 
-/** Begins to serve a base by a binding. */
+/** Starts to serve a base with a binding. */
 export function openHttp(name: string, http: HttpBinding, host: ServerHost): HttpEndpoint {
   const isEndpoint = (endpoint: unknown): boolean => isObject(endpoint) && hasFunction(endpoint, "answer");
   return returned(name, "open", () => http.open(host), isEndpoint, "an endpoint, which has the function answer()");
@@ -252,7 +250,7 @@ export function hasFunction(value: object, name: string): boolean {
 /**
  * Calls a function of a binding while a server is created, and checks its result.
  *
- * @param isValid - Called with anything, because a binding may be written in JavaScript.
+ * @param isValid - Called with any value, because a binding may be written in JavaScript.
  * @param wanted - The description of the required result, for the error.
  * @throws A2AError `InvalidParams` that names the binding, if the function throws or returns anything else. An `A2AError` of the
  * function itself is passed on.

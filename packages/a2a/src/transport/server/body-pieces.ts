@@ -3,7 +3,7 @@ import { A2AError } from "../../model/index.ts";
 import type { BodyPlace, BodyReader, ByteFlow, ByteReader, FileReceiver } from "../../protocol/index.ts";
 import type { RequestLimits } from "./binding.ts";
 
-/** Largest piece, in bytes. */
+/** Maximum size of a piece, in bytes. */
 const maxBytes = 64 << 10;
 /** Yields to other work after this many pieces that were already in memory. */
 const maxAtOnce = 8;
@@ -16,7 +16,7 @@ export class BodyPieces implements ByteReader, BodyReader {
   /** Called with the number of bytes that were taken. */
   onBytes: ((bytes: number) => Promise<void> | void) | undefined;
   readonly #pieces: Uint8Array[] = [];
-  /** Pieces that were taken and returned. */
+  /** Pieces that were read and put back. */
   readonly #back: Uint8Array[] = [];
   /** The beginning of the body, which was read before the body turned out to be large. A part of it may be read again. */
   #begun: Uint8Array | undefined;
@@ -86,14 +86,14 @@ export class BodyPieces implements ByteReader, BodyReader {
     return piece;
   }
 
-  /** Makes the beginning, and then `piece`, the next to be read. Both were read from this body before, and count as held until they are read again. */
+  /** Puts back the beginning, followed by `piece`. Both were read from this body, and count as held until they are read again. */
   restart(begun: Uint8Array, piece: Uint8Array): void {
     this.#begun = begun.length > 0 ? begun : undefined;
     this.#begunAt = 0;
     this.#pieces.unshift(piece);
   }
 
-  /** How many bytes of the beginning are read again. */
+  /** Number of bytes of the beginning that are read again. */
   get again(): number {
     return this.#begun?.length ?? 0;
   }
@@ -177,7 +177,7 @@ export class BodyPieces implements ByteReader, BodyReader {
   }
 }
 
-/** Base64 of fewer characters stays in the text: a repeated message is recognized by the text of shorter files. */
+/** Base64 of fewer characters stays in the text, because a repeated message is recognized by the text of shorter files. */
 const minLength = 128 << 10;
 /** Memory of data on its way to the blob store, in bytes. */
 const windowBytes = 512 << 10;

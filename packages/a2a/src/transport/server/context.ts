@@ -32,7 +32,7 @@ export interface ServerContext extends CallContext {
   awaitReader(taken: Promise<void>): Promise<void>;
   /** Releases the reserved memory after a part of the answer is sent. More parts may follow. */
   release(): void;
-  /** Counts the call as one of a service, until `end`. */
+  /** Counts the call as an open call of a service, until `end`. */
   count(calls: OpenCalls, service: AgentService): void;
   /** Ends the answer: releases the reserved memory, and later reservations, too. */
   end(): void;
@@ -61,7 +61,7 @@ export function requestContext(
   return context;
 }
 
-/** A class, because of its getter: a getter in an object literal is defined again for each request, which costs thirty times as much. */
+/** A class, because a getter in an object literal is defined again for each request, which costs thirty times as much. */
 class RequestContext implements ServerContext {
   readonly principal: Principal;
   readonly version: string;
@@ -117,7 +117,7 @@ class RequestContext implements ServerContext {
       this.#change(wanted);
       return;
     }
-    // Reserves everything anew instead of the difference: two calls that each hold a part and wait for the rest would deadlock.
+    // Release everything and reserve it again, not only the difference: two calls that each hold a part and wait for the rest would deadlock.
     this.release();
     await answers.take(this.#owner, wanted, () => this.signal);
     this.reserved = wanted;
@@ -157,7 +157,7 @@ class RequestContext implements ServerContext {
     this.#answers?.change(this.#owner, before, bytes);
   }
 
-  /** Whose memory it counts as. Anonymous callers are distinguished by their IP address. */
+  /** The owner of the reserved memory. Anonymous callers are distinguished by their IP address. */
   get #owner(): string {
     const { subject, organization = "" } = this.principal;
     return this.principal === anonymous ? `address ${this.address ?? ""}` : JSON.stringify([organization, subject]);
@@ -165,10 +165,10 @@ class RequestContext implements ServerContext {
 }
 
 const extensionsName = "a2a-extensions";
-/** Its name before 1.0. */
+/** The name of the extensions header before 1.0. */
 const formerExtensionsName = "x-a2a-extensions";
 
-/** Maximum length of the list of URIs, in characters. A longer one is rejected, not truncated: part of a URI could be another URI. */
+/** Maximum length of the list of URIs, in characters. A longer one is rejected, not truncated, because part of a URI could be another URI. */
 const maxExtensions = 1 << 16;
 
 const noExtensions: readonly string[] = [];

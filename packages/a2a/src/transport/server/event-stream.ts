@@ -15,7 +15,7 @@ export const streamHeaders: Headers = {
 /** A comment and a blank line. Readers do not report it as an event, because no `id` precedes it. */
 const opening = ":\n\n";
 
-/** How a binding writes events. */
+/** The event format of a binding. */
 export interface EventFormat {
   /** The `data` of an event: one line. */
   event(item: StreamItem): string;
@@ -64,7 +64,7 @@ export function writeEvents(
         const large = inline !== undefined || context.reserved > 0 || next.value[0]?.payload.pieces !== undefined;
         if (large) await writeLarge(sink, beat, next.value, format, context, inline);
         const taken = large || sink.write(batchText(next.value, format));
-        // Cleared: each stream that waits here would otherwise keep its last events in memory.
+        // Cleared, because each stream that waits here would otherwise keep its last events in memory.
         next = undefined;
         if (!taken) await caughtUp(beat);
         if (large) context.release();
@@ -129,7 +129,7 @@ const slots = 16;
 
 /**
  * A comment without a blank line, so it belongs to the next event (HTML Living Standard §9.2.6): after a blank line `httpx-sse`, of the
- * Python SDK of 0.3, reports an event without data that has the last `id`.
+ * Python SDK of 0.3, reports an event with the last `id` and without data.
  */
 const comment = ":\n";
 
@@ -151,12 +151,12 @@ export class KeepAlive {
     this.#step = interval / slots;
   }
 
-  /** How many streams get comments. */
+  /** Number of streams that get comments. */
   get size(): number {
     return this.#size;
   }
 
-  /** Begins to send comments to a stream. */
+  /** Starts to send comments to a stream. */
   add(sink: Sink): Beat {
     const beat: Beat = { sink, slot: (this.#next + this.#size) % slots, behind: false };
     this.#slot(beat.slot).add(beat);

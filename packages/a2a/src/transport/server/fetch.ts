@@ -279,7 +279,7 @@ export class BodySource implements BodyReader {
     this.close();
   }
 
-  /** Discards the rest of the body, and ignores errors of that. */
+  /** Discards the rest of the body, and ignores errors. */
   close(): void {
     this.#reader.cancel().catch(() => undefined);
   }

@@ -6,7 +6,7 @@ const quote = 0x22;
 const backslash = 0x5c;
 const padding = 0x3d;
 
-/** Flags for the characters of only one of the two alphabets. */
+/** Flags for characters that only one of the two alphabets contains. */
 const standard = 0x40;
 const urlSafe = 0x80;
 /** Greater than the value of every base64 character. */
@@ -96,7 +96,7 @@ export class JsonBase64 {
     const escape = (this.#escape += String.fromCharCode(byte));
     if (escape.length === 2 && escape !== "\\u") {
       this.#escape = "";
-      // The other escapes are not for base64 characters.
+      // No other escape stands for a base64 character.
       return this.#take(escape === "\\/" ? byte : 0, out, to);
     }
     if (escape.length < 6) return to;

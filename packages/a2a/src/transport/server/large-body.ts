@@ -162,7 +162,7 @@ export class JsonFiles {
     this.#text.append(bytes);
   }
 
-  /** Returns the end of the piece, or where the content of a string begins that may be a file. */
+  /** Returns the end of the piece, or the start of the content of a string that may be a file. */
   #scan(piece: Uint8Array): number {
     for (let at = 0; at < piece.length; at += 1) {
       const byte = piece[at] ?? 0;

@@ -11,7 +11,7 @@ export type Admission = (request: UniversalRequest) => void;
  * of that host name, which may resolve to this machine a moment later. The header `Host` still has the name that the page used. The
  * header `Origin` reveals requests of pages that cannot read the answer but could cause an action.
  *
- * @param allowed - Host names in addition to those of loopback, with or without a port. Ports are not compared. `"*"` allows any.
+ * @param allowed - Host names in addition to the loopback names, with or without a port. Ports are not compared. `"*"` allows any.
  * @param origins - Origins of the pages that may call (CORS).
  * @throws A2AError `InvalidParams` for an element that is not a host name.
  */
@@ -30,7 +30,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
   );
   const pages = new Set(origins === "*" ? [] : origins);
   const isOurs = (host: string | undefined): boolean => host !== undefined && (isLoopback(host) || names.has(host));
-  // The last host name that was allowed: most requests name the same one.
+  // Caches the last allowed host name, because most requests name the same one.
   let known: string | undefined;
   return (request) => {
     const host = request.header("host");

@@ -31,10 +31,10 @@ interface WithFiles {
   files?: IncomingFiles;
 }
 
-/** A body of more bytes is never read whole if large files can be extracted from it, whatever `limits.bodyBytes` is. */
+/** A larger body, in bytes, is never read as a whole if large files can be extracted from it, even within `limits.bodyBytes`. */
 const wholeBytes = 10 << 20;
 
-/** The text of the body of a call. Stores large files of a message for `principal` meanwhile (`blobs`), and sets `call.files`. */
+/** The text of the body of a call. While reading, stores large files of a message for `principal` (`blobs`), and sets `call.files`. */
 export function messageText(host: ServerHost, call: WithFiles, principal: Principal): Promise<string> {
   const { request } = call;
   const { limits, receiver } = host;

@@ -17,7 +17,7 @@ import { extensionsHeader, type ServerContext } from "./context.ts";
 /** Headers of a response. They are shared constants unless a response needs more. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** An error that may go to a client: its code is in the protocol's table. */
+/** An error that may go to a client, because its code is in the protocol's table. */
 export interface WireError extends A2AError {
   readonly code: WireErrorCode;
 }
@@ -58,7 +58,7 @@ function httpStatusOf({ code, sentAs }: WireError): number {
   return sentAs?.http ?? wireErrors[code].http;
 }
 
-/** `application/json`, not the protocol's own media type: some clients read errors only from `application/json`. */
+/** `application/json`, not the protocol's own media type, because some clients read errors only from `application/json`. */
 const jsonError: Headers = { "content-type": "application/json", "cache-control": "no-store" };
 
 /** An error with its HTTP status, in the form of the version (A2A 1.0 §11.6). `allow`: the methods of the URL, for the header `Allow`. */
@@ -136,7 +136,7 @@ function writePieces(pieces: readonly string[], context: ServerContext, inline?:
   };
 }
 
-/** Writes a text with the files that it refers to. Rejects if a file cannot be read: the written answer is then incomplete. */
+/** Writes a text with the files that it refers to. Rejects if a file cannot be read; the written answer is then incomplete. */
 export function writeWithFiles(
   sink: Sink,
   text: string,
@@ -188,7 +188,7 @@ export function writeDocument(value: unknown, headers: Headers): Promise<Documen
   return tagged(JSON.stringify(value), headers);
 }
 
-/** As `documentResponse`, for a serialized document. */
+/** Like `writeDocument`, for a serialized document. */
 export async function tagged(text: string, headers: Headers): Promise<Document> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   const etag = Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -208,7 +208,7 @@ function isKnown(request: UniversalRequest, headers: Headers): boolean {
   return since !== undefined && Date.parse(since) >= Date.parse(headers["last-modified"] ?? "");
 }
 
-/** Weak comparison (RFC 9110 §13.1.2): a cache between client and server may have marked the tag as weak. */
+/** Weak comparison (RFC 9110 §13.1.2), because a cache between client and server may have marked the tag as weak. */
 function matches(header: string, etag: string): boolean {
   return header.split(",").some((part) => {
     const tag = part.trim();

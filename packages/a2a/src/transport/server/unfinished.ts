@@ -6,7 +6,7 @@ import { cannotServe } from "./binding.ts";
 /** Time between two checks of the senders' progress while room is scarce, in milliseconds. */
 const interval = 1_000;
 
-/** A body that receives fewer bytes in an interval is slow. */
+/** A body is slow if fewer bytes of it arrive in an interval. */
 const slowBytes = 8 * 1024;
 
 /** A body that is slow for this many intervals in a row is rejected if others need its room. */
@@ -15,7 +15,7 @@ const slowIntervals = 3;
 /** A body that has waited for room for this many intervals is rejected. */
 const waitIntervals = 10;
 
-/** Minimum memory of a body, in bytes: its request and its buffers exist before its content. */
+/** Minimum memory of a body, in bytes, because its request and buffers exist before its content. */
 const least = 1024;
 
 /** A part of the memory budget. */
@@ -154,7 +154,7 @@ export class Unfinished implements BodyBudget {
 class Place implements BodyPlace {
   readonly reader: BodyReader;
   readonly connection: object | undefined;
-  /** The pool of its room. */
+  /** The pool from which its memory is taken. */
   pool: Pool;
   #taken = 0;
   /** Its maximum size in bytes, once it is known not to be a small body. */
@@ -215,7 +215,7 @@ class Place implements BodyPlace {
     this.#all.gave();
   }
 
-  /** Replaces its room by `bytes` that were taken from `pool`. */
+  /** Replaces its memory with `bytes` that were taken from `pool`. */
   moveTo(pool: Pool, bytes: number): void {
     this.pool.give(this.#taken, this.connection);
     this.pool = pool;

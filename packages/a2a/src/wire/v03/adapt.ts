@@ -135,7 +135,7 @@ export function adaptClient(service: AgentService): AgentService {
       context: CallContext,
     ) {
       const reply = await service.stream(operation, request, context);
-      // With a cursor the card promises that the stream continues after it.
+      // If the caller has a cursor, the card promises that the stream continues after it.
       if (!("id" in request) || context.after !== undefined) return reply;
       return { ...reply, batches: fromTheTask(reply.batches, () => taskOf(service, request.id, context)) };
     },
@@ -153,7 +153,7 @@ async function taskOf(service: AgentService, id: string, context: CallContext): 
 }
 
 /**
- * A stream that begins with the task, which is read if the server did not send it. The task may or may not include the first events, so at
+ * A stream that starts with the task, which is read if the server did not send it. The task may or may not include the first events, so at
  * the end, the task replaces the last event and corrects the state.
  */
 function fromTheTask(batches: Batches, get: () => Promise<Task | undefined>): Batches {
@@ -198,7 +198,7 @@ interface Rewritten {
   readonly ends: boolean;
 }
 
-/** The batches that `rewrite` returns. Not a generator: a reader that stops must end the source even while a read waits. */
+/** The batches that `rewrite` returns. Not a generator, because a reader that stops must end the source even while a read waits. */
 function rewritten(batches: Batches, rewrite: (batch: Batch) => Rewritten | Promise<Rewritten>): Batches {
   return {
     [Symbol.asyncIterator]() {

@@ -170,7 +170,7 @@ interface Interface03 {
   readonly transport: string;
 }
 
-/** A card whose members that 1.0 also has are in the form of 1.0. */
+/** A card of 0.3. Members that also exist in 1.0 have the form of 1.0. */
 interface Card03 extends Omit<AgentCard, "supportedInterfaces" | "securityRequirements"> {
   readonly protocolVersion?: string;
   readonly url: string;

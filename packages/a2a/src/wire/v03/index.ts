@@ -16,7 +16,7 @@ import { grpcShapes, restShapes } from "./proto.ts";
 import { A2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
 import { decodeJsonRpcError, decodeRestError as decodeDetailed, isShared, restErrorOf, wireCode } from "../errors.ts";
 
-/** Methods of JSON-RPC (0.3 §3.5.6). JSON-RPC has no `tasks/list`, the other bindings have. */
+/** Methods of JSON-RPC (0.3 §3.5.6). JSON-RPC has no `tasks/list`; the other bindings have it. */
 const methods: Readonly<Record<CoreName, string>> = {
   SendMessage: "message/send",
   SendStreamingMessage: "message/stream",
@@ -35,8 +35,8 @@ const methods: Readonly<Record<CoreName, string>> = {
 const extendedCardPath = "/agent/authenticatedExtendedCard";
 
 /**
- * REST in the JSON of the specification's text (0.3 §6, §7.1, §7.2): that of JSON-RPC, in a member named by its kind. SDKs of 0.3 send
- * ProtoJSON. The format of a request's body determines the format of its answer; requests without a body get ProtoJSON.
+ * REST in the JSON of the specification's text (0.3 §6, §7.1, §7.2): the form of JSON-RPC, in a member named by its kind. SDKs of 0.3 send ProtoJSON
+ * instead. The format of a request's body determines the format of its answer; requests without a body get ProtoJSON.
  */
 const textShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "eventOf" | "encodeEvent"> = {
   decodeRequest: (operation, value) =>
@@ -94,7 +94,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
   const operations = new Map(Object.entries(methods).map(([operation, method]) => [method, operation as CoreName]));
   operations.delete(methods.ListTasks);
   const errors = { encodeError: encodeRestError, decodeError: decodeRestError };
-  /** The shapes of JSON-RPC with the errors of REST: for bindings that 0.3 does not define. */
+  /** The shapes of JSON-RPC with the errors of REST, for bindings that 0.3 does not define. */
   const shapes: OwnShapes = { ...jsonRpcShapes, ...errors };
   return {
     version: "0.3",

@@ -73,7 +73,7 @@ export function toFilePart(file: File03, metadata: JsonObject | undefined): Part
   return raw === undefined ? { url: uri ?? fileWithUri ?? "", ...more } : { raw, ...more };
 }
 
-/** Metadata of a data part whose `data` is `{ value }`: in 0.3 data is an object (§6.5.3). The official Python SDK uses the same name. */
+/** Metadata of a data part whose `data` is `{ value }`, because data in 0.3 is an object (§6.5.3). The official Python SDK uses the same name. */
 const wrappedData = "data_part_compat";
 
 export function toDataPart(data: JsonObject, metadata: JsonObject | undefined): Part {
@@ -282,7 +282,7 @@ export function fromArtifactUpdate(
 }
 
 /**
- * Always has `blocking`, because servers disagree on its default, and `acceptedOutputModes`, which 0.2.5 requires. An empty list accepts
+ * Always has `blocking`, because servers disagree on its default, and `acceptedOutputModes`, because 0.2.5 requires it. An empty list accepts
  * everything.
  */
 export function fromSend(writer: Writer, request: SendMessageRequest): Json {

@@ -205,7 +205,7 @@ function spliced(text: string, depth: 1 | 2, generation: number | undefined): st
   return withFirstMember(text, brace, "generation", `"${generation}"`);
 }
 
-/** As `spliced`, for a text in pieces. The first two pieces contain both braces. */
+/** Like `spliced`, for a text in pieces. The first two pieces contain both braces. */
 function splicedPieces(
   [first = "", second = "", ...rest]: readonly string[],
   depth: 1 | 2,
