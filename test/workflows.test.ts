@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 const folder = join(import.meta.dirname, "../.github/workflows");
 const workflows = readdirSync(folder);
 const read = (name: string): string => readFileSync(join(folder, name), "utf8");
-/** What a `uses:` or a `run:` of a workflow says. */
+/** The values of all `uses:` or `run:` in a workflow. */
 const said = (name: string, key: "uses" | "run"): readonly string[] =>
   [...read(name).matchAll(new RegExp(`^ *(?:- )?${key}: (.+)$`, "gm"))].map(([, value = ""]) => value);
 
@@ -20,7 +20,7 @@ describe("the hosted workflows", () => {
   test("run .ci/run on pushes and pull requests", () => {
     expect(read("ci.yml")).toMatch(/^on:\n {2}push:\n[^]*^ {2}pull_request:$/m);
     expect(said("ci.yml", "run")).toContain(".ci/run");
-    // Its own checkout of the code is all that it may read.
+    // It may only read its own checkout.
     expect(read("ci.yml")).not.toMatch(/: write$/m);
   });
 
