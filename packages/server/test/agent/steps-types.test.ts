@@ -11,7 +11,7 @@ interface Booking {
 declare const booking: Booking;
 declare const aMap: Map<string, number>;
 
-/** It is compiled, and not called. */
+/** Only compiled, never called. */
 async function* uses(turn: Turn) {
   expectTypeOf(await turn.step("a", () => booking)).toEqualTypeOf<Booking>();
   expectTypeOf(await turn.step("b", () => Promise.resolve([1, 2]))).toEqualTypeOf<number[]>();
