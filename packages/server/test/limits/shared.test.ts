@@ -315,7 +315,7 @@ describe("a request that waits for a shared limit", () => {
     for (let at = 0; at < 9; at += 1) ask(`${at}`);
     await advance(2_000);
     expect(answered.filter((each) => each.endsWith("continues"))).toHaveLength(10);
-    // Includes the other concurrent request.
+    // The limit rejects the eleventh request.
     expect(answered).toHaveLength(11);
   });
 });
