@@ -17,7 +17,7 @@ export interface Allowance {
 }
 
 /**
- * Expects that a server under attack stays alive, answers other callers meanwhile, and never uses more than `maxMemory`. Afterwards it
+ * Expects that a server under attack stays alive, keeps answering other callers, and never uses more than `maxMemory`. Afterwards it
  * must hold at most a fifth more memory than at the start.
  */
 export async function withstands(server: Attacked, attack: Attack, options?: Allowance): Promise<void> {
