@@ -91,7 +91,7 @@ function counterProblems(
   return problems;
 }
 
-/** How many attempts of the task's turns were repeated ones. */
+/** The number of repeated attempts over all turns of the task. */
 function repeatedAttempts({ records }: TaskLog): number {
   const attempts = new Map<number, number>();
   for (const { turn, attempt } of records) attempts.set(turn, Math.max(attempts.get(turn) ?? 1, attempt));

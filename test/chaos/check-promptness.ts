@@ -5,7 +5,7 @@ export interface Promptness {
   readonly events: number;
   readonly median: number;
   readonly p99: number;
-  /** How many tasks with a wake-up seen by the witness ended without a fault, and for how many of them a wake-up followed the end. */
+  /** The number of tasks that ended without a fault and that the witness can see. `told`: for how many of them a wake-up followed the end. */
   readonly ends: number;
   readonly told: number;
 }

@@ -27,7 +27,7 @@ export interface PlannedFault {
 
 export interface PlanOptions {
   readonly seed: number;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly length: number;
   readonly nodes: number;
 }
@@ -49,7 +49,7 @@ const kinds: readonly (readonly [what: Harm, weight: number, least: number, most
 
 const ofNodes: readonly Harm[] = ["kill", "stop", "term", "isolate", "drop wake-ups"];
 
-/** The fault-free part of each minute, in milliseconds: everything must then be as fast as normal. */
+/** The fault-free part of each minute, in milliseconds, in which everything must be as fast as normal. */
 const calm = 20_000;
 
 /** The faults of a run, in order. The first comes after two seconds, and none comes in the calm end of each minute. */

@@ -15,7 +15,7 @@ export interface Services {
   close(): Promise<void>;
 }
 
-/** Starts the services. One of six webhooks is rejected, or accepted without an answer. */
+/** Starts the services. One webhook in six is rejected, or accepted without an answer. */
 export async function startServices(seed: number, note: (entry: Effect | Delivered) => void): Promise<Services> {
   const next = random(seed + 1);
   let calls = 0;

@@ -5,7 +5,7 @@ import { pause } from "./harms.ts";
 import type { Counted, Entry, Metered } from "./history.ts";
 import { exact, sumOf, type Scraper } from "./metrics.ts";
 
-/* What operators and the dashboard are told when nothing moves: first with tasks that wait for each of the reasons, then, at the end, with none. */
+/* What operators and the dashboard are told when nothing moves: first with tasks that wait for each of the reasons, then with none. */
 
 /** The reason that operators see for each kind of waiting task. */
 const reasons: Readonly<Record<HeldWay, string>> = { plain: "agentPaused", ask: "input", wait: "event" };
