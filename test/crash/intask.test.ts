@@ -76,7 +76,7 @@ describe("a turn that waits for an authorization (A2A 1.0 §7.6)", () => {
       const secret = `MARK-kill-${kill}`;
       const messageId = `kill-${kill}`;
       await sendAndGive(messageId, secret).catch(() => {
-        // It was killed during a call.
+        // The server was killed during a call.
       });
       life.kill("SIGKILL");
       await life.end;
@@ -90,7 +90,7 @@ describe("a turn that waits for an authorization (A2A 1.0 §7.6)", () => {
   }, 300_000);
 });
 
-/** Sends a message, and answers the request of its task. */
+/** Sends a message, and answers its task's request. */
 async function sendAndGive(messageId: string, secret: string): Promise<string> {
   const client = await connect(supervisor.url, { retry: false });
   const { task } = await client.sendMessage({ messageId, parts: [{ text: "Buy" }] });

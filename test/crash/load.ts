@@ -18,7 +18,7 @@ export interface Story {
   readonly agent: AgentName;
   /** The accepted messages, in order. */
   readonly texts: string[];
-  /** Known after the first answer. */
+  /** Known after the first response. */
   taskId: string;
   /** The response to a send that waited for the end. */
   answer?: Task;
@@ -36,7 +36,7 @@ const bindings: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];
 export class Load {
   readonly stories: Story[] = [];
   readonly streams: Seen[] = [];
-  /** The errors of sends whose connection was lost and that the client may not repeat. */
+  /** The errors of sends that lost their connection, and that the client must not repeat. */
   readonly failures: unknown[] = [];
   /** How many times a stream was resumed. */
   resumed = 0;
