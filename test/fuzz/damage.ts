@@ -16,7 +16,7 @@ interface Place {
   readonly key: string | number | undefined;
   /** The valid value as JSON text. */
   readonly good: string;
-  /** The allowed shapes, if this place is a list of alternatives. */
+  /** All shapes that the surrounding list allows. Empty if this place is not in a list. */
   readonly alternatives: readonly Shape[];
 }
 
