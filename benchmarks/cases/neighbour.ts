@@ -91,7 +91,7 @@ async function idle(server: Server): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 200));
     const before = cpu;
     ({ cpu } = await server.usage());
-    // A twentieth of a core.
+    // Idle: a twentieth of a core.
     if (cpu - before < 10_000) return;
   }
 }

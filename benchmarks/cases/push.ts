@@ -29,7 +29,7 @@ async function still(server: Server): Promise<number> {
     await new Promise((resolve) => setTimeout(resolve, 200));
     const before = cpu;
     ({ cpu } = await server.usage());
-    // A twentieth of a core.
+    // Idle: a twentieth of a core.
     if (cpu - before < 10_000) break;
   }
   return cpu;
