@@ -1,7 +1,7 @@
 import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { AppendOutcome, TaskAppend, TaskKey } from "@parley/server/store";
 
-/** Items for tests of the store on PostgreSQL. */
+/** Items for tests of the PostgreSQL store. */
 
 export const alice = { agent: "agent", owner: "alice" } as const;
 

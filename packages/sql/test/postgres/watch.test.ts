@@ -155,7 +155,7 @@ describe("polls", () => {
   test("subtracts this node's transactions by their ids, whatever their purpose", async () => {
     const { watch, look } = watching();
     expect(await look([10, 100, 100])).toBe(1);
-    expect(await look([10, 100, 100])).toBe(1); // Transactions from before the first look have ended.
+    expect(await look([10, 100, 100])).toBe(1); // Transactions that began before the first poll have ended.
     expect(await look([10, 100, 100])).toBe(0);
     watch.took(11);
     watch.took(12);

@@ -58,8 +58,8 @@ describe.each(drivers)("sqliteStore on %s", (driver) => {
 });
 
 /**
- * In a short run, only the contract's random histories. The statements are those of the store without a thread, which passes the whole
- * contract, and starting a thread for each case takes longer than everything else.
+ * A short run has only the contract's random histories. The whole contract runs on the store without a thread, which executes the same
+ * statements, and starting a thread for each case takes longer than everything else.
  */
 function contractInShort(_: unknown, options: StoreContractOptions): void {
   it("behaves like the reference, through appends, sweeps, reads and crashes", () => storeHistories(options));
