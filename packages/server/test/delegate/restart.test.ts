@@ -293,7 +293,7 @@ describe("a delegation", () => {
 function diesAtQuestion(store: Store, died: () => void, over: Promise<void>): Store {
   let isDead = false;
   const append: Store["append"] = async (items) => {
-    // Delayed, because the process is dead. Once the test is over, it lets the engine close, which has lost its lease.
+    // Appends of the dead process wait until the test is over. Then the engine, which has lost its lease, can be closed.
     if (isDead) await over;
     const asks = !isDead && items.some(isQuestion);
     if (!asks) return store.append(items);
@@ -419,7 +419,7 @@ describe("two agents with the same name and message", () => {
     /** The agents to which the first process delegates, in order. */
     readonly first: readonly DelegateClient[];
     readonly second: readonly DelegateClient[];
-    /** The first process dies once this resolves. */
+    /** The first process dies as soon as this resolves. */
     readonly until: (store: Store, taskId: string) => Promise<unknown>;
     /** Called when the second process runs. */
     readonly afterwards?: () => void;

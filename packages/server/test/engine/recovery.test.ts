@@ -444,7 +444,7 @@ describe("a lost run", () => {
       { resumable: true },
     );
     const { id, reading } = await begin(nodes);
-    // The old node continues without renewing its lease, as after a long pause of the process.
+    // The old node continues without renewing its lease, as if its process had paused for long.
     const { clock, shared } = nodes;
     const second = nodes.successor();
     const head = await shared.head({ agent: "agent" }, id);

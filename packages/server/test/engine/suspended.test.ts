@@ -197,7 +197,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       return third.isDead();
     });
     expect(begun.slice(3)).toEqual(["queued 1"]);
-    // The other task also crashes the process that takes it over.
+    // The other task also crashes each process that takes it over.
     const stateOf = async () => (await shared.head({ agent: "agent" }, id))?.state;
     for (let last = third; last.isDead();) {
       last = start({ limits: { runs: 10 } });

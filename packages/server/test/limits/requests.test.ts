@@ -219,7 +219,7 @@ describe("limits.rate.failures", () => {
 });
 
 describe("a custom limiter", () => {
-  /** Records the taken budgets. */
+  /** A limiter that records the keys of the budgets, and always gives this answer. */
   function spent(answer: Awaited<ReturnType<RateLimiter["take"]>>): RateLimiter & { readonly keys: string[] } {
     const keys: string[] = [];
     return {

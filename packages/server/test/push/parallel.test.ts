@@ -371,7 +371,7 @@ describe("the end of a process", () => {
     const { due, config } = (await row("t")) ?? {};
     expect(due).toBe(clock.now());
     for (const member of ["claim", "attempts", "problem"]) expect(config).not.toHaveProperty(member);
-    // The next process continues at once.
+    // The next process continues immediately.
     const next = harness({ clock, store });
     next.outbox.start();
     await until(() => expect(slow.held).toHaveLength(2));
