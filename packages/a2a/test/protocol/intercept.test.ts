@@ -156,7 +156,7 @@ describe("an interceptor that does not return a stream", () => {
     expect(service.feed.returned).toBe(1);
   });
 
-  /** Invalid batches, followed by the batches of the service. */
+  /** Yields the invalid batches, then ends the service's stream. */
   async function* wrong({ batches: inner }: { batches: Feed }, all: readonly unknown[]): AsyncGenerator<unknown> {
     try {
       yield* all;
@@ -238,7 +238,7 @@ describe("a stream that interceptors pass on", () => {
   });
 });
 
-/** An interceptor's changes to an answer reach only the caller. */
+/** An interceptor's changes to a response reach only the caller. */
 test("a direct answer is frozen: an interceptor that changes it fails, and a repeated send gets it unchanged", async () => {
   const { service } = harness((turn) => turn.reply("Hello"));
   const vandal: Interceptor = (next) => ({
