@@ -34,7 +34,7 @@ export const long: readonly string[] = [
   "packages/testing/test/store-contract.test.ts",
 ];
 
-/** Files of `long` that take half of the time of all tests: `npm test` runs them only if they are named. */
+/** Files of `long` that together take half of the total test time. `npm test` runs them only if they are named. */
 export const slow: readonly string[] = [
   "packages/a2a/test/cards/changes.test.ts",
   "packages/a2a/test/model/round-trip.test.ts",
