@@ -64,7 +64,7 @@ function rounded(_name: string, value: unknown): unknown {
   return typeof value === "number" ? Number(value.toPrecision(4)) : value;
 }
 
-/** The result of a case as one line of JSON, which `runsOf` parses. */
+/** The result of a case as one line of JSON, which `runOf` parses. */
 export function jsonOf(result: Result, setting: Setting): string {
   const { parley, official, raw, also, notes } = result.measured;
   const answer = {
