@@ -8,7 +8,7 @@ import type { Request } from "./load/http.ts";
 import type { Address, Usage } from "./servers/control.ts";
 import type { Filling } from "./servers/fill.ts";
 
-/** `push` is Parley with webhooks, `auth` Parley that requires a JWT. */
+/** `push` is Parley with webhooks, `auth` is Parley with required JWTs. */
 export type ServerName = "parley" | "push" | "auth" | "official" | "raw";
 
 /** A measured server, in a separate process. */
@@ -16,14 +16,14 @@ export interface Server extends Address {
   readonly name: ServerName;
   usage(): Promise<Usage>;
   settled(): Promise<Usage>;
-  /** Its address for gRPC, if it has one from the start; other servers open one on request. */
+  /** Its gRPC address. Some servers have one from the start, others open one on request. */
   grpc(): Promise<string>;
-  /** Only Parley has it. */
+  /** Only for Parley. */
   fill(filling: Filling): Promise<void>;
-  /** A token for it. Only `auth` gives any. */
+  /** A token for it. Only for `auth`. */
   token(): Promise<string>;
   stop(): Promise<void>;
-  /** Ends it at once, as a crash does. */
+  /** Kills it, like a crash. */
   kill(): Promise<void>;
 }
 
@@ -47,12 +47,12 @@ export interface BenchOptions {
   readonly progress: (text: string) => void;
 }
 
-/** What a case works with. Closing it ends every process that it started. */
+/** The processes and tools of a case. Closing it ends every process that it started. */
 export class Bench {
   readonly quick: boolean;
   readonly #options: BenchOptions;
   readonly #children = new Set<Child>();
-  /** Processes that are still starting: if one fails to start, these must be ended as well. */
+  /** Processes that are still starting. If one fails to start, the others must be ended too. */
   readonly #starting = new Set<Promise<Child>>();
   readonly #folder = mkdtempSync(join(tmpdir(), "bench-"));
   readonly #ends: (() => Promise<void>)[] = [];
@@ -68,7 +68,7 @@ export class Bench {
     return this.quick ? quick : full;
   }
 
-  /** How long a subject of requests is warmed up. Slow servers, such as the official SDK on SQLite, stop at the time. */
+  /** The warm-up of a request subject. Slow servers, such as the official SDK on SQLite, stop at the time limit. */
   get warmUp(): { readonly most: number; readonly seconds: number } {
     return { most: this.size(15_000, 1_000), seconds: this.size(6, 0.3) };
   }
@@ -109,12 +109,12 @@ export class Bench {
     return this.#serverOf(name, child);
   }
 
-  /** Another program that serves Parley: a module below `benchmarks/servers`. */
+  /** Starts another program that serves Parley: a module in `benchmarks/servers`. */
   async parley(module: string, args: readonly string[]): Promise<Server> {
     return this.#serverOf("parley", await this.child(`servers/${module}`, args, this.#profiling("parley")));
   }
 
-  /** Ends something with the case, after its processes. */
+  /** Registers a function that runs at the end of the case, after its processes have ended. */
   atEnd(end: () => Promise<void>): void {
     this.#ends.push(end);
   }

@@ -1,7 +1,7 @@
 import type { Address } from "./servers/control.ts";
 import { idMark, type Request } from "./load/http.ts";
 
-// The requests of the cases. All three servers support them.
+// The requests of the cases, which all three servers support.
 
 export type Binding = "jsonRpc" | "rest";
 
@@ -9,7 +9,7 @@ export function message(text: string): object {
   return { message: { messageId: idMark, role: "ROLE_USER", parts: [{ text }] } };
 }
 
-/** A message that carries a command to the agent, over either binding. */
+/** A message with a command for the agent, over either binding. */
 export function send({ jsonRpc, rest }: Address, text: string, binding: Binding = "jsonRpc"): Request {
   if (binding === "jsonRpc") return call(jsonRpc, "SendMessage", message(text));
   return { method: "POST", url: `${rest}/message:send`, body: JSON.stringify(message(text)) };

@@ -1,13 +1,13 @@
 import type { Bench } from "./bench.ts";
 
-/** The figures of one server under one load. A figure that has no meaning for the case is absent. */
+/** The figures of one server under one load. Figures that do not apply to the case are absent. */
 export interface Figures {
-  /** Operations a second; the case defines an operation. */
+  /** Operations per second. The case defines an operation. */
   readonly throughput?: number;
   /** Milliseconds. */
   readonly p50?: number;
   readonly p99?: number;
-  /** CPU time of the measured process for an operation, in microseconds. */
+  /** CPU time of the measured process per operation, in microseconds. */
   readonly cpu?: number;
   /** Resident memory in MiB. */
   readonly memory?: number;
@@ -17,24 +17,24 @@ export interface Measured {
   readonly parley: Figures;
   readonly official?: Figures;
   readonly raw?: Figures;
-  /** Further rows of the table, by name: another binding, another store. */
+  /** Additional rows of the table, by name, such as another binding or another store. */
   readonly also?: Readonly<Record<string, Figures>>;
-  /** Figures and ratios that only this case has. Ratios between rows, such as `throughputToOfficial`, are added. */
+  /** Figures and ratios that only this case has. Ratios between rows, such as `throughputToOfficial`, are added automatically. */
   readonly measures?: Readonly<Record<string, number>>;
   /** How the figures were obtained, for readers of the page. */
   readonly notes?: readonly string[];
 }
 
 export interface Target {
-  /** Name of a measure. */
+  /** The name of a measure. */
   readonly measure: string;
   readonly atLeast?: number;
   readonly atMost?: number;
   /** Its description, for the table. */
   readonly says: string;
-  /** Unit of a figure that is not a ratio, such as `ms`. */
+  /** The unit of a figure that is not a ratio, such as `ms`. */
   readonly unit?: string;
-  /** The measure compares two Node versions, so only the page knows it. */
+  /** The measure compares two Node versions, so only the page can compute it. */
   readonly acrossNodes?: true;
 }
 
@@ -42,17 +42,17 @@ export interface Case {
   readonly name: string;
   /** Description in one line. */
   readonly what: string;
-  /** What one operation is. */
+  /** The definition of one operation. */
   readonly operation: string;
   readonly targets: readonly Target[];
-  /** For the page, if a target is missed: the reason in the profile, and what was tried. */
+  /** Text for the page if a target is missed: the reason according to the profile, and what was tried. */
   readonly why?: string;
-  /** It is measured separately, and has its own part of the page. */
+  /** Whether it is measured separately, with its own part of the page. */
   readonly apart?: true;
   run(this: void, bench: Bench): Promise<Measured>;
 }
 
-/** Names of the measures that follow from the rows of a case. */
+/** The common measures, computed from the rows of a case. */
 export function commonMeasures({ parley, official, raw }: Measured): Record<string, number> {
   return defined({
     throughputToOfficial: ratio(parley.throughput, official?.throughput),

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { firstLine } from "./lines.ts";
 
-/** A database of PostgreSQL, with `fsync`. */
+/** A PostgreSQL database with `fsync`. */
 export interface Database {
   readonly url: string;
   /** The version of the server. */
@@ -10,9 +10,9 @@ export interface Database {
   stop(): Promise<void>;
 }
 
-/** Creates a database: on the server of `DATABASE_URL`, otherwise on a separate one with files on disk. */
+/** Creates a database on the server of `DATABASE_URL`, or on a separate server with files on disk. */
 export async function startDatabase(): Promise<Database> {
-  // The server is that of the tests.
+  // The server of the tests.
   const program = fileURLToPath(new URL("../../test/postgres/main.ts", import.meta.url));
   const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), program], {
     stdio: ["pipe", "pipe", "inherit"],

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import protobuf from "protobufjs";
 
-// The messages of A2A for protobufjs, used by the load program and the echo server of grpc-js.
+// The A2A messages for protobufjs, used by the load program and the echo server of grpc-js.
 
 export interface GrpcTypes {
   readonly request: protobuf.Type;

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-// Calls between the command and the processes that it starts: a request has a name, and one answer.
+// Calls between the command and the processes that it starts: a request has a name, and gets one answer.
 
 interface Question {
   readonly id: number;
@@ -13,7 +13,7 @@ type Answer = { readonly id: number; readonly value: unknown } | { readonly id: 
 
 export type Answers = Readonly<Record<string, (input: never) => unknown>>;
 
-/** In the child: answers requests of the parent, and ends the process when the parent is gone. */
+/** In the child: answers requests from the parent, and ends the process when the parent has ended. */
 export function answerParent(answers: Answers): void {
   const send = (message: unknown): void => void process.send?.(message);
   const answer = async ({ id, name, input }: Question): Promise<void> => {
@@ -36,7 +36,7 @@ export class Child {
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #last = 0;
 
-  /** Resolves once the child accepts requests. `file` is a module below `benchmarks/`, without its suffix. */
+  /** Resolves once the child accepts requests. `file` is a module in `benchmarks/`, without its suffix. */
   static async start(file: string, args: readonly string[] = [], execArgv: readonly string[] = []): Promise<Child> {
     const child = new Child(file, args, execArgv);
     await new Promise<unknown>((resolve, reject) => child.#waiting.set(0, { resolve, reject }));
@@ -72,7 +72,7 @@ export class Child {
     });
   }
 
-  /** Ends the process at once, as a crash does. */
+  /** Kills the process, like a crash. */
   async kill(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = new Promise<void>((resolve) => this.#process.once("exit", () => resolve()));
@@ -84,7 +84,7 @@ export class Child {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = new Promise<void>((resolve) => this.#process.once("exit", () => resolve()));
     this.#process.disconnect();
-    // A server that is busy with a stream of the official SDK may take long to react.
+    // A server that is busy with a stream of the official SDK may react slowly.
     const patience = setTimeout(() => this.#process.kill("SIGKILL"), 3_000);
     await ended;
     clearTimeout(patience);

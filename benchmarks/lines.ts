@@ -3,16 +3,16 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 
-/** A program that prints a line when it is ready, and ends with its standard input. */
+/** A program that prints a line when it is ready, and ends when its standard input closes. */
 export interface Started<T> {
   readonly said: T;
-  /** Lets it end. */
+  /** Closes its standard input, so that it ends. */
   stop(): Promise<void>;
-  /** Ends it at once, as a crash does. */
+  /** Kills it, like a crash. */
   kill(): Promise<void>;
 }
 
-/** Waits for the first line of a program, which is JSON. Rejects if the program ends before. */
+/** Reads the first line of a program, which is JSON. Rejects if the program ends before it prints one. */
 export async function firstLine<T>(
   child: ChildProcessByStdio<Writable, Readable, null>,
   what: string,
@@ -23,7 +23,7 @@ export async function firstLine<T>(
     await ended;
   };
   const failed = ended.then(([code]) => Promise.reject(new Error(`${what} could not be started (${String(code)})`)));
-  // After the start, its end is not a failure.
+  // After the start, the end of the program is not a failure.
   failed.catch(() => {});
   const [line] = (await Promise.race([once(createInterface({ input: child.stdout }), "line"), failed])) as [string];
   return {

@@ -57,10 +57,10 @@ async function main(): Promise<void> {
   if (values.page) return writePage(positionals, cases);
   const results: Result[] = [];
   for (const one of chosen()) {
-    // Before it makes its own load.
+    // Measured before the case adds its own load.
     const where = setting(values.quick);
     const result = await measure(one);
-    // At once: a run of all cases takes minutes, and may be interrupted.
+    // Printed immediately: a run of all cases takes minutes, and may be interrupted.
     if (values.json) process.stdout.write(`${jsonOf(result, where)}\n`);
     else results.push(result);
   }

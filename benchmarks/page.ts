@@ -4,7 +4,7 @@ import type { Case } from "./case.ts";
 import { markdownOf, missedOf } from "./report.ts";
 import { casesIn, newestFirst, runOf, type Run } from "./runs.ts";
 
-// docs/benchmarks.md, from what --json wrote.
+// Generates docs/benchmarks.md from the output of --json.
 
 interface Manifest {
   readonly version: string;
@@ -14,7 +14,7 @@ interface Manifest {
 
 type Runs = readonly [Run, ...Run[]];
 
-/** Rejects if a case is missing. A separately measured case may be missing: its part of the page stays. */
+/** Rejects if a case is missing. A separately measured case may be missing: its part of the page then stays the same. */
 export async function writePage(files: readonly string[], cases: readonly Case[]): Promise<void> {
   const texts = files.map((file) => readFileSync(file, "utf8"));
   const at = new URL("../../docs/benchmarks.md", import.meta.url);
@@ -33,7 +33,7 @@ interface Page {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** The page with new results. If all are of separately measured cases, only their parts change. */
+/** The page with new results. If all of them are results of separately measured cases, only their parts change. */
 export function pageOf(
   texts: readonly string[],
   cases: readonly Case[],

@@ -19,7 +19,7 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = join(root, "benchmarks/peers/python");
 
-/** Makes the environment of Python beside the npm modules, where it stays until its inputs change. */
+/** Creates the Python environment next to the npm modules, where it stays until its inputs change. */
 async function python(): Promise<string> {
   const requirements = join(folder, "requirements.txt");
   const { stdout: version } = await run("python3", ["--version"]);
@@ -39,7 +39,7 @@ async function python(): Promise<string> {
   return program;
 }
 
-/** Makes what nodes with the Python SDK need, and returns a function that starts one. Rejects without Python. */
+/** Creates the environment of nodes with the Python SDK, and returns a function that starts one. Rejects without Python. */
 export async function pythonNodes(database: string): Promise<() => Promise<Peer>> {
   const program = await python();
   return async () => {

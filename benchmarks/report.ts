@@ -13,7 +13,7 @@ export function short(value: number | undefined): string {
   return rest === undefined ? grouped : `${grouped}.${rest}`;
 }
 
-/** The rows of a case: the name of each, and its figures. */
+/** The rows of a case: each row's name and figures. */
 function rowsOf({ measured }: Result): readonly (readonly [string, readonly string[]])[] {
   const { parley, official, raw, also = {} } = measured;
   const rows: [string, Figures | undefined][] = [
@@ -64,7 +64,7 @@ function rounded(_name: string, value: unknown): unknown {
   return typeof value === "number" ? Number(value.toPrecision(4)) : value;
 }
 
-/** The result of a case as one line of JSON. `runsOf` reads it again. */
+/** The result of a case as one line of JSON, which `runOf` parses. */
 export function jsonOf(result: Result, setting: Setting): string {
   const { parley, official, raw, also, notes } = result.measured;
   const answer = {
@@ -86,8 +86,8 @@ export function jsonOf(result: Result, setting: Setting): string {
 }
 
 /**
- * For the page: a table of all targets, then the figures of each case, by version of Node. Targets apply to the first run; the others are
- * for comparison.
+ * The text for the page: a table of all targets, then the figures of each case, by Node version. Targets apply to the first run; the others
+ * are for comparison.
  */
 export function markdownOf(runs: readonly [Run, ...Run[]], versions: Readonly<Record<string, string>>): string {
   const [{ setting }] = runs;
@@ -119,13 +119,13 @@ export function markdownOf(runs: readonly [Run, ...Run[]], versions: Readonly<Re
   ].join("\n\n");
 }
 
-/** Says where a machine was also busy with other work. */
+/** Mentions that a machine was also busy with other work. */
 function besideOthers({ load = 0 }: Setting): string {
   if (load < 0.5) return "";
   return ` **The machine was busy with other work**: ${short(load)} processes for each core when this began. Times are far above those of a quiet machine.`;
 }
 
-/** The results of the first run, with measures that compare it with the last run. */
+/** The results of the first run, including measures that compare it with the last run. */
 function resultsOf(runs: readonly [Run, ...Run[]]): readonly Result[] {
   const [first, ...others] = runs;
   return besideOlder(first.results, others.at(-1)?.results ?? []);
@@ -152,7 +152,7 @@ function besideOneAnother(runs: readonly Run[], seen: readonly (Result | undefin
   );
 }
 
-/** Notes that all versions share, once; other notes with their version. */
+/** Notes that all versions share, once, and other notes with their version. */
 function notesOf(runs: readonly Run[], seen: readonly (Result | undefined)[]): readonly string[] {
   const notes = seen.map((result) => result?.measured.notes ?? []);
   const [first = []] = notes;
@@ -165,7 +165,7 @@ function notesOf(runs: readonly Run[], seen: readonly (Result | undefined)[]): r
   });
 }
 
-/** For the page: the targets that are not met, with figures and reasons. */
+/** The text for the page about missed targets, with figures and reasons. */
 export function missedOf(runs: readonly [Run, ...Run[]]): string {
   const missed = resultsOf(runs).flatMap((result) => {
     const { name, why } = result.case;

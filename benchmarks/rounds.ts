@@ -12,7 +12,7 @@ export interface Round {
 
 const mebibyte = 1 << 20;
 
-/** A round, with its cost for the server. */
+/** A round, including its cost for the server. */
 export async function costing(server: Pick<Server, "usage">, round: () => Promise<Round>): Promise<Figures> {
   const before = await server.usage();
   const { operations, seconds, p50, p99 } = await round();
@@ -26,20 +26,20 @@ export async function costing(server: Pick<Server, "usage">, round: () => Promis
   });
 }
 
-/** What is measured in rounds. */
+/** Something that is measured in rounds. */
 export interface Subject {
   /** One round. */
   measure(): Promise<Figures>;
   /**
-   * Runs before the first round. Default: one round that does not count. Subjects whose rounds are short give a number of
+   * Runs before the first round. Default: one round that does not count. Subjects with short rounds run a number of
    * operations instead: V8 optimizes a function after a number of calls, on Node 24 only after some thousands.
    */
   warmUp?(): Promise<unknown>;
 }
 
 /**
- * Warms all subjects up, then runs them in turn, A B C A B C …, so that other work of the machine affects all of them, and
- * returns the median of each figure.
+ * Warms up all subjects, then runs them in turn (A B C A B C …), so that other work on the machine affects all of them. Returns the
+ * median of each figure.
  */
 export async function inTurn<Name extends string>(
   rounds: number,

@@ -2,15 +2,15 @@ import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import type { Case, Measured } from "./case.ts";
 import type { Result } from "./targets.ts";
 
-/** The setting of a measurement, without the name of the machine. */
+/** The environment of a measurement, without the machine's name. */
 export interface Setting {
   readonly date: string;
-  /** Version of Node. */
+  /** The Node version. */
   readonly node: string;
   readonly machine: string;
-  /** Whether it was a quick run, which the page does not accept. */
+  /** Whether it was a quick run, which the page rejects. */
   readonly quick: boolean;
-  /** Processes that wanted to run when the measurement began, by core, on average over a minute. More than a few tenths: other work. */
+  /** The load average per core over the minute before the measurement. More than a few tenths means other work. */
   readonly load?: number;
 }
 
@@ -27,7 +27,7 @@ export function setting(quick: boolean): Setting {
   };
 }
 
-/** The results of all cases on one version of Node. */
+/** The results of all cases on one Node version. */
 export interface Run {
   readonly setting: Setting;
   readonly results: readonly Result[];
@@ -35,13 +35,13 @@ export interface Run {
 
 type Line = Measured & Pick<Result, "measures"> & { readonly case: string; readonly setting: Setting };
 
-/** The cases that a text has results of. */
+/** The cases with results in a text. */
 export function casesIn(text: string): ReadonlySet<string> {
   const lines = text.split("\n").filter((line) => line.startsWith("{"));
   return new Set(lines.map((line) => (JSON.parse(line) as Line).case));
 }
 
-/** A run, as `--json` wrote it: a line for each case. The last line of a case counts, so that one can be measured again. */
+/** A run from the output of `--json`, one line for each case. The last line of a case counts, so that a case can be measured again. */
 export function runOf(text: string, cases: readonly Case[]): Run {
   const lines = text.split("\n").filter((line) => line.startsWith("{"));
   const measured = new Map(lines.map((line) => JSON.parse(line) as Line).map((line) => [line.case, line]));
@@ -57,7 +57,7 @@ export function runOf(text: string, cases: readonly Case[]): Run {
   return { setting: first.setting, results };
 }
 
-/** The newest version of Node first. */
+/** Sorts by Node version, newest first. */
 export function newestFirst(runs: readonly Run[]): readonly Run[] {
   const major = ({ setting }: Run): number => Number.parseInt(setting.node, 10);
   return [...runs].sort((one, other) => major(other) - major(one));

@@ -17,12 +17,12 @@ export function isMet({ measure, atLeast = -Infinity, atMost = Infinity }: Targe
   return value >= atLeast && value <= atMost;
 }
 
-/** The targets that the measures can decide: those across Node versions need results of both. */
+/** The targets that the measures can decide: those that compare Node versions need results of both. */
 export function targetsOf({ case: one, measures }: Result): readonly Target[] {
   return one.targets.filter(({ acrossNodes, measure }) => acrossNodes !== true || measure in measures);
 }
 
-/** The same results, with the measures that compare them with those of an older Node. */
+/** The same results, including measures that compare them with those of an older Node version. */
 export function besideOlder(results: readonly Result[], older: readonly Result[]): readonly Result[] {
   return results.map((result) => {
     const same = older.find((other) => other.case.name === result.case.name);

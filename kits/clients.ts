@@ -7,7 +7,7 @@ import { codecV1 } from "@parley/a2a/protocol";
 import { parse } from "yaml";
 import type { ActsReport, ActsTest } from "./report.ts";
 
-/** A step of a client test (ACTS §10): an answer, and the value that a client must read from it. */
+/** A step of a client test (ACTS §10): a response, and the value that a client must read from it. */
 interface ClientStep {
   readonly client_response: { readonly operation: string; readonly wire_payload: object };
   readonly expect_parsed: unknown;
@@ -19,7 +19,7 @@ interface ClientTest extends Pick<ActsTest, "id" | "level"> {
   readonly steps: readonly ClientStep[];
 }
 
-/** Runs the client tests of an ACTS file: our client reads the answers over JSON-RPC. */
+/** Runs the client tests of an ACTS file: our client reads the responses over JSON-RPC. */
 export async function testClient(file: string): Promise<{ readonly reports: readonly ActsReport[] }> {
   const { suites } = parse(file) as { readonly suites: readonly { readonly tests: readonly ClientTest[] }[] };
   const tests: ActsTest[] = [];
@@ -40,7 +40,7 @@ async function run({ id, level, tags = [], steps }: ClientTest): Promise<ActsTes
   return { id, level, result: "pass" };
 }
 
-/** Checks of the tests that leave the check to the runner, by the id of the test. */
+/** The runner's own checks for tests that leave the check to it, by test id. */
 const special: Readonly<Record<string, (payload: object) => Promise<string | undefined>>> = {
   /** The client reads the card before it calls an optional operation. */
   "CLIENT-CAP-001": (payload) =>
@@ -63,7 +63,7 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** The value that our client reads from an answer. */
+/** The value that our client reads from a response. */
 function parsed({ operation, wire_payload: payload }: ClientStep["client_response"]): Promise<unknown> {
   return against(payload, {}, async (client) => {
     try {
@@ -75,7 +75,7 @@ function parsed({ operation, wire_payload: payload }: ClientStep["client_respons
   });
 }
 
-/** Connects our client to a server that gives the same answer to every call, and counts the calls. */
+/** Connects our client to a server that gives the same response to every call, and counts the calls. */
 async function against<Result>(
   payload: object,
   capabilities: AgentCapabilities,
@@ -123,7 +123,7 @@ function call(client: Client, operation: string): Promise<unknown> {
   }
 }
 
-/** The first mismatch, as a sentence. Supports only the operators of these tests; any other key is the name of a member. */
+/** The first mismatch, as a sentence. Supports only the operators of these tests; any other key is a member's name. */
 function mismatch(value: unknown, expected: unknown, at: string): string | undefined {
   const wrong = `${at}: ${JSON.stringify(value)} is not ${JSON.stringify(expected)}`;
   if (typeof expected !== "object" || expected === null) return value === expected ? undefined : wrong;

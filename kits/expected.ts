@@ -3,11 +3,11 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Reading } from "./report.ts";
 
-/** The folder `kits`, even when this runs as `kits/dist/expected.js`. */
+/** The folder `kits`, also if this runs as `kits/dist/expected.js`. */
 const here = dirname(fileURLToPath(import.meta.url));
 export const folder: string = existsSync(join(here, "expected")) ? here : dirname(here);
 
-/** Numbers of tests. */
+/** The numbers of tests by result. */
 export type Figures = readonly [passed: number, failed: number, skipped: number];
 
 /** A test whose steps leave the check to the runner. */
@@ -20,13 +20,13 @@ export interface ExpectedReading extends Reading {
 /** The expected figures of one run of a kit. */
 export interface Run {
   readonly parley: Figures;
-  /** Parley with the default options of a server. Only for runs that need other options. */
+  /** Parley with a server's default options. Only for runs that need other options. */
   readonly defaults?: Figures;
   /** Parley with `strictVersion`. */
   readonly strict?: Figures;
-  /** Number of Parley's verdicts for which the runner used its own check instead of the test's steps. */
+  /** How many of Parley's verdicts come from the runner's own check instead of the test's steps. */
   readonly readings?: number;
-  /** The official SDK for JavaScript in the same run. */
+  /** The official JavaScript SDK in the same run. */
   readonly official?: Figures;
 }
 
@@ -59,9 +59,9 @@ export interface Open {
 /** The expected results of a kit. */
 export interface Expectation {
   readonly kit: string;
-  /** Commit of the kit that was measured. */
+  /** The commit of the measured kit. */
   readonly commit: string;
-  /** Whether every run uses the default options of a server. */
+  /** Whether every run uses a server's default options. */
   readonly byDefault?: true;
   readonly runs: Readonly<Record<string, Run>>;
   readonly contradictions: readonly Contradiction[];
@@ -71,14 +71,14 @@ export interface Expectation {
   readonly readings?: readonly ExpectedReading[];
 }
 
-/** The expected figures of a run of Parley: `defaults` and `strict` are the run `all` with other options of the server. */
+/** The expected figures of a run of Parley. `defaults` and `strict` are the run `all` with other server options. */
 export function expectedOf(expected: Expectation, run: string): Figures | undefined {
   const row = expected.runs[rowOf(expected, run)];
   if (run === "defaults") return row?.defaults;
   return isStrict(run) ? row?.strict : row?.parley;
 }
 
-/** The run that names the row of a run on the page: a run of `strict` shares the row of the same run without `strictVersion`. */
+/** The run whose row on the page a run shares: a `strict` run shares the row of the same run without `strictVersion`. */
 export function rowOf({ runs }: Expectation, run: string): string {
   if (run === "defaults") return "all";
   if (!isStrict(run)) return run;

@@ -1,11 +1,11 @@
 import { expectedOf, rowOf, type Expectation, type Figures } from "./expected.ts";
 import type { Outcome } from "./report.ts";
 
-/** The differences between the outcome of a run and what was expected, in sentences. */
+/** The differences between the outcome of a run and the expectation, in sentences. */
 export function differences(outcome: Outcome, expected: Expectation, run: string): readonly string[] {
   const figures = expectedOf(expected, run);
   const row = rowOf(expected, run);
-  // The default options lack features that the run `all` has, so that run lists its exceptions itself.
+  // The default options lack features of the run `all`, so the run `defaults` lists its exceptions itself.
   const isColumn = run !== "defaults";
   if (figures === undefined) return [`no result is expected for a run ${run}`];
   const isOf = ({ runs }: { readonly runs: readonly string[] }): boolean =>
@@ -31,7 +31,7 @@ export function differences(outcome: Outcome, expected: Expectation, run: string
   ];
 }
 
-/** Readings that are not in the list, and a number of readings that was not expected. */
+/** Readings that are not in the list, and an unexpected number of readings. */
 function readingsOf({ readings = [] }: Outcome, expected: Expectation, run: string): readonly string[] {
   const wanted = expected.runs[rowOf(expected, run)]?.readings ?? 0;
   const known = expected.readings ?? [];

@@ -5,7 +5,7 @@ import { readRequirements } from "./requirements.ts";
 
 const page = join(folder, "..", "docs", "kits.md");
 
-/** The tables of the page by name. On the page each table is between `<!-- NAME -->` and `<!-- /NAME -->`. */
+/** The page's tables by name. On the page, each table is between `<!-- NAME -->` and `<!-- /NAME -->`. */
 function tables(): Readonly<Record<string, string>> {
   const ofKits = kits.flatMap((kit) => {
     const expected = expectationOf(kit);
@@ -20,7 +20,7 @@ function tables(): Readonly<Record<string, string>> {
   return Object.fromEntries([["summary", summary()], ...ofKits, ["requirements", requirements()]]);
 }
 
-/** The text of the page, with the tables of the present expected results. */
+/** The text of the page, with tables of the current expected results. */
 export function withTables(text: string): string {
   return Object.entries(tables()).reduce(
     (before, [name, table]) =>
@@ -102,7 +102,7 @@ function results({ runs }: Expectation): string {
   );
 }
 
-/** Runs of ACTS are named CONFIGURATION-LEVEL-BINDING: one row for each configuration and binding, with its three levels. */
+/** ACTS runs are named CONFIGURATION-LEVEL-BINDING: one row for each configuration and binding, with its three levels. */
 function resultsByLevel({ runs }: Expectation): string {
   const lines = new Map<string, (string | undefined)[]>();
   const readings = new Map<string, number[]>();
@@ -156,7 +156,7 @@ function open({ open: waiting }: Expectation): string {
   );
 }
 
-/** Tests that Parley passes against the text of the specification. */
+/** Tests that Parley passes against the wording of the specification. */
 function deviations({ deviations: all = [], runs: every }: Expectation): string {
   return table(
     ["test", "runs", "what Parley does", "the specification"],
@@ -185,7 +185,7 @@ function requirements(): string {
   );
 }
 
-/** The names of runs. A run of ACTS (CONFIGURATION-LEVEL-BINDING) is shortened to the parts in which it differs from all `others`. */
+/** The names of runs. An ACTS run (CONFIGURATION-LEVEL-BINDING) is shortened to the parts in which it differs from all `others`. */
 function those(names: readonly string[], others: readonly string[]): string {
   const parts = (of: readonly string[]): string[][] => of.map((name) => name.split("-"));
   if (!parts(names).every(({ length }) => length === 3)) return names.map((name) => `\`${name}\``).join(", ");
@@ -195,7 +195,7 @@ function those(names: readonly string[], others: readonly string[]): string {
     .join(", ");
 }
 
-/** A table as oxfmt writes it: columns of equal width. */
+/** A table in oxfmt's format: columns of equal width. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, at) => Math.max(title.length, 3, ...rows.map((row) => row[at]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>

@@ -18,7 +18,7 @@ export interface Skipped {
 }
 
 /**
- * Reads the summary that pytest prints with `-rA`: one line for each test, and one for each place that skips tests, with their number.
+ * Reads the summary that pytest prints with `-rA`: one line for each test, and one with a count for each place that skips tests.
  * Tests that a kit itself expects to fail (XFAIL, XPASS) do not count.
  */
 export function readPytest(text: string): Outcome {

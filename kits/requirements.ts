@@ -8,9 +8,9 @@ export interface Requirement {
   /** The section, and a word: `3.1.2-first`. */
   readonly id: string;
   readonly requirement: string;
-  /** Tests of the packages, `FILE: TITLE`, beside those tests of our ACTS suites that name the requirement. */
+  /** Tests of the packages, `FILE: TITLE`, in addition to the tests of our ACTS suites that name the requirement. */
   readonly proof?: readonly string[];
-  /** The missing feature. Without it there is no proof. */
+  /** The missing feature, without which there is no proof. */
   readonly waitsFor?: string;
   /** Our interpretation of the sentence in the specification. */
   readonly note?: string;
@@ -22,13 +22,13 @@ export function readRequirements(): readonly Requirement[] {
   return JSON.parse(readFileSync(join(folder, "requirements.json"), "utf8")) as readonly Requirement[];
 }
 
-/** The members of a test of our own ACTS suites that are needed here. */
+/** The used members of a test in our own ACTS suites. */
 interface SuiteTest {
   readonly id: string;
   readonly requirements?: readonly string[];
 }
 
-/** For each requirement the tests of our own ACTS suites that name it. */
+/** The tests of our own ACTS suites that name each requirement. */
 function readClaims(): ReadonlyMap<string, readonly string[]> {
   const folder = join(root, "packages/conform/suites");
   const tests = readdirSync(folder).flatMap((file) => {
@@ -44,7 +44,7 @@ function readClaims(): ReadonlyMap<string, readonly string[]> {
   return claims;
 }
 
-/** The errors of the list, in sentences: rows without a proof, and proofs or rows that do not exist. */
+/** The errors in the list, in sentences: rows without a proof, and proofs or rows that do not exist. */
 export function faults(
   rows: readonly Requirement[],
   claims: ReadonlyMap<string, readonly string[]> = readClaims(),
@@ -81,7 +81,7 @@ export function faults(
   ];
 }
 
-/** Whether the text has the title on a line of its own, as oxfmt breaks `test.each(…)(…)`. */
+/** Whether the text has the title on its own line, as oxfmt breaks `test.each(…)(…)`. */
 function isTableTitle(text: string, title: string): boolean {
   return text.split("\n").some((line) => line.trim() === `"${title}",`);
 }

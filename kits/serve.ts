@@ -20,13 +20,13 @@ const logger: Logger = {
   error: (message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
 };
 
-/** Two callers, and one that may do nothing. */
+/** Two callers with access, and one without any. */
 const authenticator = bearer((token) => {
   if (token === "weak") throw new A2AError("PermissionDenied");
   return token === "mine" || token === "theirs" ? { subject: token } : undefined;
 });
 
-/** The kit for 0.3 checks every kind of scheme on the card. It sends a token for the first one, which no issuer has signed. */
+/** The 0.3 kit checks every kind of scheme on the card. For the first one it sends a token that no issuer has signed. */
 const login = "https://login.example.com";
 const everyScheme = anyOf(
   authenticator,
@@ -43,7 +43,7 @@ function extendedCard(card: AgentCard): AgentCard {
   return { ...card, description: "For those we know." };
 }
 
-/** Serves the agent that a kit tests; `undefined` if there is no such configuration. */
+/** Serves the agent that a kit tests. `undefined` if there is no such configuration. */
 export async function start(kit: Kit, configuration: string, port: number): Promise<Server | undefined> {
   // A run `strict` is the run `all` with `strictVersion`.
   const strictVersion = configuration === "strict";
@@ -58,8 +58,8 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
       const isGuarded = configuration === "guarded";
       const capabilities = configurations[isGuarded ? "all" : configuration];
       if (capabilities === undefined) return undefined;
-      // The kit sends many messages with one messageId, which a server with safe retries treats as one message. The kit's schema of
-      // the card allows no unknown fields, so a card with the fields of 0.3 and of 1.0 does not match.
+      // The kit sends many messages with one messageId, which a server with safe retries would deduplicate. The kit's card schema allows no
+      // unknown fields, so a card with the fields of 0.3 and of 1.0 would not match.
       const own: ServeOptions = { ...options, dedupe: false, versions: ["1.0"] };
       if (isGuarded)
         return serve([{ agent: tck10(capabilities), extendedCard }], { ...own, push: true, authenticator });
@@ -67,7 +67,7 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
     }
     case "tck-0.3":
       if (configuration !== "all" && configuration !== "guarded") return undefined;
-      // This kit also sends many messages with one messageId. It expects a scheme in the address of gRPC.
+      // This kit also sends many messages with one messageId. It expects a scheme in the gRPC address.
       const grpc = { url: `http://127.0.0.1:${port}` };
       if (configuration === "all") return serve(tck03(), { ...common, dedupe: false, grpc, push: true });
       return serve([{ agent: tck03(), extendedCard }], {

@@ -7,15 +7,15 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 
 /**
- * Programs and threads that tests start run what is built: to compile the sources in each of them takes longer than most
- * tests do. So the build is updated before the tests run, and again before they do so in watch mode.
+ * Updates the build before the tests run, and again before each run in watch mode. Programs and threads that tests start run the built files,
+ * because compiling the sources in each of them takes longer than most tests.
  */
 export function setup(project: TestProject): void {
   build();
   project.onTestsRerun(async () => build());
 }
 
-/** With nothing to do it takes half a second. Type errors are printed, and stop no test. */
+/** Takes half a second if everything is up to date. Type errors are printed, but do not stop the tests. */
 function build(): void {
   const { status, stdout } = spawnSync(process.execPath, [tsc, "-b", "tsconfig.build.json"], {
     cwd: root,

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-/* Each example is on the page of the examples, has a page and tests of its own, and is started by `npm start -- NAME`. */
+/* Each example is on the page of the examples, has its own page and tests, and starts with `npm start -- NAME`. */
 
 const folder = join(import.meta.dirname, "../examples");
 const examples = readdirSync(folder, { withFileTypes: true })

@@ -19,7 +19,7 @@ import { packages, rooms, violation } from "../scripts/layers.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Every module that a source names, types and `import()` included. */
+/** Every module that a source imports, including types and `import()`. */
 function importsOf(path: string, source: string): string[] {
   const { program, errors } = parseSync(path, source);
   expect(errors, path).toEqual([]);
@@ -38,7 +38,7 @@ function importsOf(path: string, source: string): string[] {
   return found;
 }
 
-/** What is wrong with the imports of one file, one sentence each. */
+/** The violations in the imports of one file, one sentence each. */
 function violationsIn(path: string, source: string): string[] {
   return importsOf(path, source)
     .map((specifier) => violation(path, specifier))
@@ -53,7 +53,7 @@ function sourcesOf(name: string): string[] {
     .map((path) => join(src, path));
 }
 
-/** Sources that break the table, each in one way, with the expected message. */
+/** Sources that violate the table, each in a different way, with the expected message. */
 const planted: readonly { path: string; source: string; says: string }[] = [
   { path: "a2a/src/model/planted.ts", source: 'import "../net/index.ts";', says: "model may not import net" },
   {
@@ -216,7 +216,7 @@ describe("the import table", () => {
   });
 });
 
-/** A way from a node back to itself, if there is one. */
+/** A cycle in the graph, if there is one. */
 function circle(graph: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {
   const done = new Set<string>();
   const from = (node: string, way: readonly string[]): readonly string[] | undefined => {
@@ -236,7 +236,7 @@ function circle(graph: ReadonlyMap<string, readonly string[]>): readonly string[
   return undefined;
 }
 
-/** The rows of the tables of docs/architecture.md below a heading: what they are of, and what that may import. */
+/** The rows of the tables of docs/architecture.md under a heading: a name, and what it may import. */
 function told(heading: string): Record<string, readonly (string | undefined)[]> {
   const page = readFileSync(join(root, "docs/architecture.md"), "utf8")
     .split(`\n## ${heading}\n`)[1]
@@ -307,7 +307,7 @@ describe("the lint rule", () => {
 
   afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-  /** Some plants share a path: a number tells them apart. Composition keeps its name, by which it is known. */
+  /** Some planted files share a path, so a number distinguishes them. Composition is identified by its name, and keeps it. */
   function numbered(path: string, index: number): string {
     return path.replace("planted.ts", `planted-${index}.ts`);
   }

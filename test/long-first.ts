@@ -2,8 +2,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { slowest } from "./projects.ts";
 
 /**
- * Runs files in the order of `slowest`, so no worker is left with one of them at the end. Files that share processes come
- * last and together: vitest ends a shared process when the next file in the queue is not of its project.
+ * Runs files in the order of `slowest`, so that no worker starts one of them last. Files that share processes come last and
+ * together, because vitest ends a shared process if the next file in the queue belongs to another project.
  */
 export class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,7 +1,7 @@
 import { vi } from "vitest";
 
-// vi.waitFor() gives up after a second, and no option changes that for all tests. Here it waits as long as expect.poll() does
-// (vitest.config.ts), so that a busy machine fails no test.
+// vi.waitFor() times out after a second, and no option changes this for all tests. Here it waits as long as expect.poll()
+// (vitest.config.ts), so that tests do not fail on a busy machine.
 const { waitFor } = vi;
 const patience = 60_000;
 

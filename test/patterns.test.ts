@@ -12,7 +12,7 @@ import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Patterns that are looked at by a person, and why they may stay. */
+/** Patterns that a person has checked, and the reasons why they are safe. */
 const known: Readonly<Record<string, string>> = {
   "/\\s*(?:,|;|&|\\band\\b)\\s*/": "of an answer to the data analyst, 500 characters at most",
   "/\\s*(?:,| and | & | plus )\\s*/": "of a question to the data analyst, 500 characters at most",
@@ -35,7 +35,7 @@ const sources = ["packages", "examples"].flatMap((folder) =>
   readdirSync(join(root, folder)).flatMap((name) => {
     const own = join(root, folder, name);
     if (!statSync(own).isDirectory()) return [];
-    // A small example has its files beside its package.json.
+    // A small example has its files next to its package.json.
     const source = existsSync(join(own, "src")) ? join(own, "src") : own;
     return readdirSync(source, { recursive: source !== own, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts"))

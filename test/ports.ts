@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 
 /**
- * A port for servers that start and stop. It is outside of the range of ephemeral ports: while no server listens, a client
- * could get such a port as its own local port and then connect to itself. `fetch()` and browsers block port 10080.
+ * A port for servers that stop and restart. It is outside the range of ephemeral ports: while no server listens, a client could get
+ * such a port as its own local port, and then connect to itself. `fetch()` and browsers block port 10080.
  */
 export async function reservePort(): Promise<number> {
   for (;;) {

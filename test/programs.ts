@@ -6,37 +6,37 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 /**
- * What Node is given to run a program in TypeScript, in a test: the program is compiled as it is read, the packages that it
- * imports are those that are built (test/built.ts). A program that is started often is compiled once, by `compiled`.
+ * Node options that let tests run a TypeScript program: the program is compiled when it is loaded, and imports the built
+ * packages (test/built.ts). Use `compiled` for programs that start often.
  */
 export const typescript: readonly string[] = ["--import", import.meta.resolve("tsx")];
 
-/** Below node_modules, so that the programs find the packages. */
+/** Inside node_modules, so that the programs find the packages. */
 const folder = fileURLToPath(new URL("../node_modules/.cache/parley-tests/", import.meta.url));
 
 /**
- * Compiles a program in TypeScript, with the files that it imports, into one file of JavaScript. To start that takes half the time
- * of a start with `typescript`. The packages that it imports are those that are built (test/built.ts).
+ * Compiles a TypeScript program, with the files that it imports, into one JavaScript file, which starts in half the time of
+ * `typescript`. It imports the built packages (test/built.ts).
  *
- * @param file - The absolute path of the program. It does not ask where its file is.
- * @returns The path of the JavaScript.
+ * @param file - The absolute path of the program, which must not depend on its location.
+ * @returns The path of the JavaScript file.
  */
 export function compiled(file: string): string {
   const { path, own } = outputOf(file, "compiled");
   if (made.has(path)) return path;
   buildSync({ ...options, entryPoints: [file], outfile: own, packages: "external" });
-  // Other processes of the tests may run it already, and make it at the same time.
+  // Other test processes may run or write this file at the same time.
   renameSync(own, path);
   made.add(path);
   return path;
 }
 
-/** What this process has compiled. */
+/** The programs that this process has compiled. */
 const made = new Set<string>();
 
 /**
- * The same, with everything in it that the program imports, as it is now. What it imports later is in files next to it. A start takes half the
- * time. A program that is started repeatedly over minutes stays the same, even if the packages are built meanwhile.
+ * Like `compiled`, but includes everything that the program imports, as it is now; lazy imports become separate files. A start takes half the
+ * time. A program that is restarted over minutes stays the same, even if the packages are rebuilt in the meantime.
  */
 export function bundled(file: string): Promise<string> {
   const found = bundling.get(file) ?? bundle(file);
@@ -84,7 +84,7 @@ const options = {
   target: "node20",
 } as const;
 
-/** Modules find what is beside their files, such as the program of a thread, where they are. */
+/** Lets modules find files next to their own, such as a thread's program, in their original location. */
 const placesOfFiles: Plugin = {
   name: "places-of-files",
   setup({ onLoad }) {
@@ -94,7 +94,7 @@ const placesOfFiles: Plugin = {
   },
 };
 
-/** Where a program goes. `own`: where this process writes it first. */
+/** The output path of a program. `own`: the path to which this process writes first. */
 function outputOf(file: string, how: string): { readonly path: string; readonly own: string } {
   const name = `${basename(file, ".ts")}-${createHash("sha256").update(`${how} ${file}`).digest("hex").slice(0, 12)}`;
   mkdirSync(folder, { recursive: true });

@@ -34,7 +34,7 @@ export const long: readonly string[] = [
   "packages/testing/test/store-contract.test.ts",
 ];
 
-/** Files of `long` that take half of the time of all tests: `npm test` runs them only if they are named. */
+/** Files of `long` that together take half of the total test time. `npm test` runs them only if they are named. */
 export const slow: readonly string[] = [
   "packages/a2a/test/cards/changes.test.ts",
   "packages/a2a/test/model/round-trip.test.ts",
@@ -66,8 +66,8 @@ export const slow: readonly string[] = [
 ];
 
 /**
- * Tests that need a process of their own: they measure its memory, or change its working directory, its modules or its module loader.
- * All other files of `npm test` share processes with each other, see test/shared-process.ts.
+ * Tests that need their own process, because they measure its memory, or change its working directory, its modules or its module loader.
+ * All other files of `npm test` share processes (test/shared-process.ts).
  */
 export const alone: readonly string[] = [
   "packages/a2a/test/client/sse.test.ts",
@@ -81,7 +81,7 @@ export const alone: readonly string[] = [
   "packages/node/test/serve.test.ts",
 ];
 
-/** The slowest files of each project, slowest first: test/long-first.ts. A file that is missing here costs a few seconds at most. */
+/** The slowest files of each project, slowest first, for test/long-first.ts. A missing file costs at most a few seconds. */
 export const slowest: readonly string[] = [
   // long
   "packages/frameworks/test/crash/kills.test.ts",

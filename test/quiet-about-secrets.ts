@@ -3,8 +3,8 @@ import { afterAll, beforeAll } from "vitest";
 import { collect, secretsIn, taken } from "./secrets.ts";
 
 /**
- * No log line of a test run has a secret. This runs around every test file: it collects what goes to the default logger, what
- * the loggers and commands of the tests' helpers get, and what is written to standard error, and fails the file whose lines have one.
+ * Checks that no log line of a test run has a secret. It runs around every test file and collects the output of the default logger, of the
+ * loggers and commands of the test helpers, and of standard error. A file whose lines have a secret fails.
  */
 
 const levels = ["debug", "info", "warn", "error"] as const;

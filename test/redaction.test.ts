@@ -8,11 +8,11 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect, keepSecret, secretsIn, taken } from "./secrets.ts";
 
-/* A server's secrets appear only where they belong: not in its log, its audit, its answers, nor its files. */
+/* A server's secrets appear only where they belong: not in its log, its audit, its responses or its files. */
 
 const secret = (name: string): string => `secret-of-${name}-0123456789`;
 
-/** The bytes of all files of a folder. */
+/** The bytes of all files in a folder. */
 async function everything(folder: string): Promise<string> {
   const files = await readdir(folder);
   const contents = await Promise.all(files.map((file) => readFile(join(folder, file), "latin1")));
@@ -38,7 +38,7 @@ interface Confided {
   readonly records: AuditRecord[];
 }
 
-/** A server that logs everything it can, with its tasks in a file. */
+/** A server that logs everything it can, and stores its tasks in a file. */
 async function serving(): Promise<Confided> {
   const folder = await mkdtemp(join(tmpdir(), "parley-redaction-"));
   const lines: string[] = [];
@@ -119,7 +119,7 @@ describe("a server that logs everything", () => {
       message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] },
     });
 
-    // Right and wrong credentials, in each place where they can be, and where they do not belong.
+    // Right and wrong credentials, in each valid place, and in wrong places.
     const credentials: readonly Record<string, string>[] = [
       ada,
       { authorization: `Basic ${btoa(`bob:${secret("bob")}`)}` },
@@ -144,7 +144,7 @@ describe("a server that logs everything", () => {
     await ask(`/tasks/${secret("path")}`, {});
     await ask("/message:send", ada, `{"message": "${secret("half")}`);
 
-    // A webhook with secrets, without a receiver, and rejected ones.
+    // A webhook with secrets and without a receiver, and rejected webhooks.
     const { task } = (await (await ask("/message:send", ada, message("hi"))).json()) as {
       readonly task: { readonly id: string };
     };
@@ -164,10 +164,10 @@ describe("a server that logs everything", () => {
 
     const where = { log: lines.join(""), audit: JSON.stringify(records), files: await everything(folder) };
     for (const [place, text] of Object.entries(where)) expect([place, secretsIn(text)]).toEqual([place, []]);
-    // Callers get back their invalid input, such as the id of a task. Nobody gets a credential.
+    // Responses repeat a caller's own invalid input, such as a task id, but never credentials.
     const own = /secret-of-(path|version|half|private|url)-0123456789/g;
     expect(secretsIn(answers.join("\n").replaceAll(own, ""))).toEqual([]);
-    // All of this was there to be logged.
+    // All of these events occurred, so their secrets could have been logged.
     expect(new Set(records.map(({ event }) => event))).toEqual(
       new Set(["authentication", "task-created", "task-state", "credential"]),
     );

@@ -2,8 +2,8 @@ import { deepEqual } from "node:assert/strict";
 import { afterAll, beforeAll, vi } from "vitest";
 
 /**
- * Most test files share a process with others, one after the other. Each of them must leave the process as it was: this
- * runs around every such file, and fails where one does not. Files that cannot are in `alone` of test/projects.ts.
+ * Most test files run in sequence in a shared process. Each of them must restore the process: this hook runs around every
+ * such file, and fails it otherwise. Files that cannot comply are in `alone` of test/projects.ts.
  */
 
 const events = ["SIGINT", "SIGTERM", "SIGHUP", "exit", "uncaughtException", "unhandledRejection", "warning"];
@@ -13,7 +13,7 @@ function state() {
     environment: { ...process.env },
     folder: process.cwd(),
     globals: Object.getOwnPropertyNames(globalThis),
-    // Some servers replace them by classes of their own, for the whole process.
+    // Some servers replace these by their own classes, for the whole process.
     web: [Request, Response, Headers, fetch, AbortController],
     listeners: Object.fromEntries(events.map((event) => [event, process.listenerCount(event)])),
     fakeTimers: vi.isFakeTimers(),

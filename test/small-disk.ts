@@ -5,13 +5,13 @@ import { onTestFinished } from "vitest";
 
 /** A disk of 16 MiB. */
 export interface SmallDisk {
-  /** Leaves no byte of it. */
+  /** Fills it to the last byte. */
   fill(): void;
-  /** Takes that back. */
+  /** Frees that space. */
   empty(): void;
 }
 
-/** A small disk of its own, until the test is over. `undefined`: this process may not mount one. */
+/** Mounts a small disk for the duration of the test. `undefined`: this process must not mount one. */
 export function smallDisk(folder: string): SmallDisk | undefined {
   mkdirSync(folder);
   try {

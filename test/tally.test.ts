@@ -14,9 +14,9 @@ const files = execFileSync("git", ["ls-files", "*.test.ts", ":!packages/cli/temp
   .trim()
   .split("\n");
 
-/** On every version of Node that is supported but this one. */
+/** The suites on every other supported version of Node. */
 const nodes = others.map((version) => `node-${version}`);
-/** What passes where nothing is wrong. */
+/** The number of passed tests if all suites succeed. */
 const all = 59 + nodes.length;
 
 describe("the totals of .ci/run", () => {
@@ -56,7 +56,7 @@ describe("the totals of .ci/run", () => {
     }[];
   }
 
-  /** What a suite leaves behind. */
+  /** Writes the files that a suite leaves behind. */
   function leave(suite: string, outcome: Outcome = {}): void {
     writeFileSync(join(folder, `${suite}.status`), String(outcome.status ?? 0));
     if (outcome.passed === undefined) return;

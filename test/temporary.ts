@@ -4,28 +4,28 @@ import { join } from "node:path";
 import { atLength } from "./counts.ts";
 
 const memory = "/dev/shm";
-/** Far more than all tests keep at one time. */
+/** Far more than all tests need at one time. */
 const needed = 2 ** 30;
-/** Tells the processes of the tests where temporary files are on the disk. */
+/** Tells the test processes where to keep files on the disk. */
 const onDisk = "PARLEY_TESTS_DISK";
 
 /**
- * Puts the temporary files of the tests into memory, where the system has a folder for that: to wait for a disk at each
- * commit is most of what the tests of a database would do. What a test has to have on a disk it keeps in `diskFolder`.
+ * Keeps temporary test files in memory if the system has a folder for this, because database tests would otherwise mostly wait
+ * for the disk at each commit. Tests use `diskFolder` for files that must be on the disk.
  */
 export function useFastFolder(): void {
   if (process.env["TMPDIR"] !== undefined || !hasRoom()) return;
   process.env[onDisk] = tmpdir();
   const folder = mkdtempSync(join(memory, "parley-tests-"));
-  // The processes that run the tests, and those that they start, take it over.
+  // Inherited by the processes that run the tests, and by those that they start.
   process.env["TMPDIR"] = folder;
   process.on("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 
 /**
- * The folder of tests about crashes and durability, and of very large files. `.ci/run` and `npm run test:long` have it on the disk, so
- * that every commit is synced. `npm test` has it in memory: kills show nothing more on a disk, since what a process has
- * written stays with the system.
+ * The folder of tests about crashes and durability, and of very large files. In `.ci/run` and `npm run test:long` it is on the disk, and every
+ * commit is synced. In `npm test` it is in memory: a disk would not reveal more in kills, because the operating system keeps what a
+ * process has written.
  */
 export function diskFolder(): string {
   return (atLength ? process.env[onDisk] : undefined) ?? tmpdir();

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-/** Phrases that read as if translated, with what to write instead. The lint rule `parley/names` has the words of identifiers. */
+/** Phrases that read as if translated, with replacements. The lint rule `parley/names` lists words for identifiers. */
 const everywhere: Readonly<Record<string, string>> = {
   "as it comes": "by default",
   "what is said": "the content, the message",
@@ -29,7 +29,7 @@ const everywhere: Readonly<Record<string, string>> = {
   whoever: "anyone who, or name the actor",
 };
 
-/** Further ones for sources. A phrase moves up when tests and pages have none of it left. */
+/** Further phrases for sources only. Move a phrase up once tests and pages no longer use it. */
 const inSources: Readonly<Record<string, string>> = {
   "is none": "is not a …, is invalid; or `undefined` without an explanation",
   "there is none": "is absent, does not exist",
@@ -46,7 +46,7 @@ const root = join(import.meta.dirname, "..");
 const sources = ["packages/*/src/**", "packages/console/app/**", "scripts", "site/*.mjs"];
 const texts = ["docs/**", "*.md", "examples/**/*.ts", "packages/*/test/**", "test/**", "kits/**", "benchmarks/**"];
 
-/** The lines that have a phrase, except for this list. */
+/** The lines that contain a phrase, except in this file. */
 function places(phrase: string, paths: readonly string[]): string[] {
   const pattern = new RegExp(`\\b${phrase}\\b(?! the card)`, "i");
   return execFileSync("git", ["ls-files", ...paths], { cwd: root, encoding: "utf8" })

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 const folder = join(import.meta.dirname, "../.github/workflows");
 const workflows = readdirSync(folder);
 const read = (name: string): string => readFileSync(join(folder, name), "utf8");
-/** What a `uses:` or a `run:` of a workflow says. */
+/** The values of all `uses:` or `run:` in a workflow. */
 const said = (name: string, key: "uses" | "run"): readonly string[] =>
   [...read(name).matchAll(new RegExp(`^ *(?:- )?${key}: (.+)$`, "gm"))].map(([, value = ""]) => value);
 
@@ -21,7 +21,7 @@ describe("the hosted workflows", () => {
     expect(read("ci.yml")).toMatch(/^on:\n {2}push:\n[^]*^ {2}pull_request:\n {2}schedule:$/m);
     const full = "${{ github.event_name != 'push' && github.event_name != 'pull_request' && '--full' || '' }}";
     expect(said("ci.yml", "run")).toContain(`.ci/run ${full}`);
-    // Its own checkout of the code is all that it may read.
+    // It may only read its own checkout.
     expect(read("ci.yml")).not.toMatch(/: write$/m);
   });
 

@@ -78,7 +78,7 @@ describe("the workspace", () => {
       type: "module",
       engines: { node: ">=20.19" },
       files: expect.any(Array),
-      // With a statement of the registry from which commit it was built, and where.
+      // Published with provenance: the registry's statement of the source commit and the build environment.
       publishConfig: { access: "public", provenance: true },
     });
     const { keywords } = manifestIn(folder);
@@ -88,7 +88,7 @@ describe("the workspace", () => {
     expect(readFileSync(join(root, folder, "LICENSE"), "utf8")).toBe(readFileSync(join(root, "LICENSE"), "utf8"));
   });
 
-  // npm, and provenance, take the repository from here.
+  // npm and its provenance read the repository from here.
   test.each(published)(
     "%s names the repository, the pages and the authors that package.json of the root names",
     (folder) => {
@@ -117,7 +117,7 @@ describe("the workspace", () => {
     expect(loose).toEqual([]);
   });
 
-  // npm leaves out what the registry at hand does not have, and then refuses its own lockfile everywhere.
+  // npm omits platforms that the current registry lacks, and then rejects its own lockfile elsewhere.
   test.each([
     "package-lock.json",
     "site/package-lock.json",
@@ -143,7 +143,7 @@ describe("the workspace", () => {
       cwd: root,
       encoding: "utf8",
     });
-    // Tests of a command that always runs at full length need not be there.
+    // Tests of a command that always runs at full length need no entry.
     const places = [...long.map((glob) => glob.replace(/\*\*.*$/, "")), "packages/sql/test/postgres/"];
     const missing = counting
       .trim()

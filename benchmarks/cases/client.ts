@@ -6,7 +6,7 @@ import type { ClientOutcome } from "../load/client.ts";
 import { chunkText } from "../servers/commands.ts";
 import { inTurn } from "../rounds.ts";
 
-/** Size in bytes, minified and gzipped, of a page that imports this. */
+/** The size of a page that imports this, in bytes, minified and gzipped. */
 async function bundled(code: string): Promise<number> {
   const { outputFiles } = await build({
     stdin: { contents: code, resolveDir: fileURLToPath(new URL("..", import.meta.url)) },
@@ -21,7 +21,7 @@ async function bundled(code: string): Promise<number> {
   return gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length;
 }
 
-/** Characters of the texts of a stream. */
+/** The number of characters in a stream's texts. */
 function charactersOf(chunks: number): number {
   let characters = 0;
   for (let number = 0; number < chunks; number++) characters += chunkText(number).length;

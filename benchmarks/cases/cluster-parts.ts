@@ -5,12 +5,12 @@ import { summary } from "../load/latencies.ts";
 import { costing, medians, type Round } from "../rounds.ts";
 import type { Address, Usage } from "../servers/control.ts";
 
-// Measurements of a cluster, for any server.
+// Measurements of a cluster, for servers of any SDK.
 
-/** A process that serves: one of Parley, or of another SDK, whose CPU is not known here. */
+/** A serving process, of Parley or of another SDK. The CPU usage of another SDK is not measured. */
 export type Node = Address & Partial<Pick<Server, "usage">>;
 
-/** A round, with the CPU and the memory of all processes if they report it. */
+/** A round, with the CPU and memory of all processes if they report them. */
 async function costingAll(nodes: readonly Node[], round: () => Promise<Round>): Promise<Figures> {
   const known = nodes.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
   if (known.length < nodes.length) {
@@ -27,7 +27,7 @@ async function costingAll(nodes: readonly Node[], round: () => Promise<Round>): 
   return costing({ usage }, round);
 }
 
-/** Starts tasks that wait, and returns their ids. */
+/** Starts tasks that wait. Returns their ids. */
 async function begin(node: Address, command: string, count: number): Promise<readonly string[]> {
   const configuration = { returnImmediately: true };
   const sent = Array.from({ length: count }, () =>
@@ -39,7 +39,7 @@ async function begin(node: Address, command: string, count: number): Promise<rea
 const subscribing = (node: Address, ids: readonly string[]) =>
   ids.map((id) => call(node.jsonRpc, "SubscribeToTask", { id }));
 
-/** How many events were made, and how many came to the clients. */
+/** How many events were sent, and how many reached the clients. */
 export interface Tally {
   due: number;
   heard: number;
@@ -47,12 +47,12 @@ export interface Tally {
 
 export interface Flow {
   readonly tasks: number;
-  /** Events a second, of all tasks together. */
+  /** Events per second, for all tasks together. */
   readonly rate: number;
   readonly seconds: number;
 }
 
-/** Tasks of one node that stream to clients of another or the same node. */
+/** Streams tasks of one node to clients of another node, or of the same one. */
 export async function flow(
   load: Load,
   [from, to]: readonly [Node, Node],
@@ -68,7 +68,7 @@ export async function flow(
       begin: send(from, "emit"),
       streams: tasks,
       chunks,
-      // A client that cannot keep up is cut off.
+      // Ends the streams of a client that cannot keep up.
       seconds: seconds * 1.5 + 2,
     });
     if (tally !== undefined) {
@@ -79,7 +79,7 @@ export async function flow(
   });
 }
 
-/** Tasks a second that all nodes complete, over connections that are spread over them. */
+/** The number of tasks per second that all nodes complete, over connections that are distributed over them. */
 export async function making(load: Load, nodes: readonly Node[], seconds: number): Promise<Figures> {
   const round = { expect: "TASK_STATE_COMPLETED", connections: 32, seconds, most: 100_000 };
   return costingAll(nodes, () => load.requests({ ...round, request: nodes.map((node) => send(node, "task")) }));
@@ -116,7 +116,7 @@ export async function takeover(
   return { tasks, taken: times.length, times };
 }
 
-/** The median, and the slowest. */
+/** The median and the maximum. */
 export function timesOf(all: readonly Takeover[]): Figures {
   const times = all.flatMap((one) => one.times);
   return times.length === 0 ? {} : { p50: summary(times).p50, p99: Math.max(...times) };

@@ -8,7 +8,7 @@ import { flow, making, takeover, timesOf, type Flow, type Takeover, type Tally }
 
 type Rows = Record<string, Figures>;
 
-/** A rate of events, per second, at which no server is busy: it measures how a node learns of an event. */
+/** A rate of events, per second, that keeps no server busy, so that it measures how a node learns of an event. */
 const calm = 20;
 
 class Cluster {
@@ -24,13 +24,13 @@ class Cluster {
     this.load = load;
   }
 
-  /** A node. `alone`: as if it were the only process of its machine. */
+  /** Starts a node. `alone`: it behaves as the only process of its machine. */
   node(schema: string, where: "alone" | "together"): Promise<Server> {
     return this.#bench.parley("node", [this.#url, schema, where]);
   }
 }
 
-/** Latencies from one node to the clients of another. */
+/** Latencies from one node to another node's clients. */
 async function latencies(bench: Bench, { load, tally }: Cluster, [a, b]: readonly [Server, Server]): Promise<Rows> {
   const wanted: Flow = {
     tasks: bench.size(100, 10),
@@ -49,7 +49,7 @@ async function latencies(bench: Bench, { load, tally }: Cluster, [a, b]: readonl
   });
 }
 
-/** Tasks a second with one, two and three nodes, and on SQLite with one and two processes. */
+/** Tasks per second with one, two and three nodes, and on SQLite with one and two processes. */
 async function throughputs(bench: Bench, { load }: Cluster, nodes: readonly Server[]): Promise<Rows> {
   const processes = (count: number): Promise<Server> => bench.parley("processes", [bench.file(".db"), String(count)]);
   const [one, two] = [await processes(1), await processes(2)];
@@ -67,7 +67,7 @@ async function throughputs(bench: Bench, { load }: Cluster, nodes: readonly Serv
     "parley, tasks on SQLite, 2 processes": of([two]),
   });
   await Promise.all([one.stop(), two.stop()]);
-  // The first of several processes does not serve itself, and does not know the others' usage.
+  // With several processes, the first one does not serve, and does not know the usage of the others.
   const { throughput, p50, p99 } = rows["parley, tasks on SQLite, 2 processes"];
   return { ...rows, "parley, tasks on SQLite, 2 processes": defined({ throughput, p50, p99 }) };
 }
@@ -94,15 +94,15 @@ interface Others {
   readonly notes: readonly string[];
 }
 
-/** The maximum for the Python SDK. A server that cannot follow must not stop the run. */
+/** The time limit for the Python SDK. A server that cannot keep up must not stop the run. */
 const maxSeconds = 75;
 
-/** The same with the Python SDK. */
+/** The same measurements with the Python SDK. */
 async function python(database: string, load: Load): Promise<Others> {
   let timer: NodeJS.Timeout | undefined;
   const nodes: Peer[] = [];
   try {
-    // The first run fetches its packages.
+    // The first run downloads its packages.
     const start = await pythonNodes(database);
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`not finished after ${maxSeconds} s`)), maxSeconds * 1000);

@@ -46,7 +46,7 @@ export const coldCase: Case = {
       sqlite: () => start("parley", [bench.file(".db")]),
     };
     const times: Record<string, number[]> = {};
-    // The first round brings the files into the cache of the system.
+    // The first round loads the files into the system's cache.
     for (let round = 0; round <= bench.size(11, 2); round++) {
       for (const [name, once] of Object.entries(subjects)) {
         const took = await once();

@@ -5,13 +5,13 @@ import { short } from "../report.ts";
 import { costing, median } from "../rounds.ts";
 
 const tasks = 1_000;
-/** Chunks a second over all tasks: slightly more than the target asks for. */
+/** Chunks per second over all tasks: slightly more than the target requires. */
 const rate = 26_000;
 
 async function flood(load: Load, server: Server, chunks: number): Promise<Figures> {
   const gap = (tasks * 1000) / rate;
   const request = sendStreaming(server, `pace ${chunks} ${gap.toFixed(3)}`);
-  // The official SDK would take minutes, so its streams are cut off after this time.
+  // The official SDK would take minutes, so its streams end after this time.
   const seconds = ((chunks * gap) / 1000) * 1.3 + 0.3;
   return costing(server, async () => {
     const begin = send(server, "emit");
@@ -20,7 +20,7 @@ async function flood(load: Load, server: Server, chunks: number): Promise<Figure
   });
 }
 
-/** Milliseconds that a bare server takes to write one event to as many streams: the reference for a delay. */
+/** Milliseconds in which a bare server writes one event to the same number of streams: the reference for a delay. */
 async function rawWave(load: Load, raw: Server): Promise<number> {
   await load.openCrowd({ request: sendStreaming(raw, "hold"), streams: tasks });
   const waves: number[] = [];
@@ -61,7 +61,7 @@ export const fanInCase: Case = {
     const figures = {
       parley: await flood(load, parley, chunks),
       raw: await flood(load, raw, chunks),
-      // It takes seconds, and no target depends on it.
+      // This takes seconds, and no target depends on it.
       ...(official !== undefined && { official: await flood(load, official, chunks) }),
     };
     const also = { "parley, in memory": await flood(load, memory, chunks) };

@@ -12,7 +12,7 @@ interface Task {
 
 const messages = 100;
 
-/** Creates a task with a long history: the agent asks for input again and again. */
+/** Creates a task with a long history: the agent asks for input repeatedly. */
 async function longTask(server: Server): Promise<Task> {
   const ask = async (more: object): Promise<Task> => {
     const { message: content } = message("ask and wait for what comes") as { message: object };

@@ -31,7 +31,7 @@ export const grpcStreamCase: Case = {
     const subjects = { parley: await streaming(parley, length), raw: await streaming(raw, length) };
     const figures = await inTurn(bench.size(9, 3), subjects);
     const size = `A chunk has ${Math.round(sizes.parley ?? 0)} bytes, ${Math.round(sizes.raw ?? 0)} of raw, which is the server of grpc-js with protobufjs.`;
-    // No target depends on the official SDK, so a quick run leaves it out.
+    // No target depends on the official SDK, so a quick run omits it.
     if (bench.quick) return { ...figures, notes: [size] };
     const few = 1_000;
     const officially = await streaming(await bench.server("official"), few);

@@ -28,7 +28,7 @@ export const grpcCase: Case = {
       };
     };
     const subjects = { parley: await calling(parley), raw: await calling(raw) };
-    // No target depends on the official SDK, so a quick run leaves it out.
+    // No target depends on the official SDK, so a quick run omits it.
     const figures = bench.quick
       ? await inTurn(3, subjects)
       : await inTurn(7, { official: await calling(await bench.server("official")), ...subjects });

@@ -18,7 +18,7 @@ import { subscribersCase } from "./subscribers.ts";
 import { taskMemoryCase } from "./task-memory.ts";
 import { taskSqliteCase } from "./task-sqlite.ts";
 
-/** All cases, in the order in which they run and are shown. */
+/** All cases, in the order of execution and of display. */
 export const cases: readonly Case[] = [
   messageCase,
   authCase,

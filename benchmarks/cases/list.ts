@@ -17,14 +17,14 @@ const pageSize = 50;
 async function filled(bench: Bench, tasks: number): Promise<Server> {
   const server = await bench.server("parley", "sqlite");
   const { task } = await once<{ task: { id: string } }>(server, "SendMessage", message("task"));
-  // The number of tasks in a context does not depend on the number of all tasks.
+  // The size of a context does not depend on the total number of tasks.
   await server.fill({ template: task.id, count: tasks - 1, contexts: tasks / 100 });
   return server;
 }
 
 const list = (server: Server, params: object) => once<Page>(server, "ListTasks", { pageSize: 100, ...params });
 
-/** The requests: the first page, the same with each filter, and pages far down the list. */
+/** The requests: the first page, the first page with each filter, and pages far down the list. */
 async function questions(server: Server, tasks: number): Promise<Record<string, object>> {
   const first = await list(server, {});
   if (first.totalSize !== tasks) throw new Error(`the list has ${first.totalSize} tasks, not ${tasks}`);

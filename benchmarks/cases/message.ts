@@ -4,7 +4,7 @@ import { defined, ratio, type Case } from "../case.ts";
 import type { Request } from "../load/http.ts";
 import { costing, inTurn, type Subject } from "../rounds.ts";
 
-/** Load over 32 connections. Every answer must contain `expect`. */
+/** Load over 32 connections. Every response must contain `expect`. */
 export function requesting(bench: Bench, load: Load, server: Server, request: Request, expect: string): Subject {
   const all = { request, expect, connections: 32 };
   return {
@@ -23,7 +23,7 @@ export interface Sending {
   readonly expect: string;
 }
 
-/** A text of the length of a short question to an agent. */
+/** A text with the length of a short question to an agent. */
 export const question = "and this is what somebody wants to know of an agent, in a sentence of the usual length";
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
@@ -34,7 +34,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     bench.load(),
   ]);
   const extended = await bench.server("parley", "memory", [], ["extensions"]);
-  // A separate server, so that the bare server does not pay for collecting what this one remembers.
+  // A separate server, so that the bare server does not spend time on garbage collection of the replies that this one remembers.
   const safe = await bench.server("raw");
   const checked = { ...safe, jsonRpc: `${safe.jsonRpc}/checked`, rest: `${safe.rest}/checked` };
   const reply = (server: Server, binding: Binding) =>

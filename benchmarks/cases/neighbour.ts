@@ -10,12 +10,12 @@ const chunks = 20_000;
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
   const [parley, load, streamer] = await Promise.all([bench.server("parley", "sqlite"), bench.load(), bench.load()]);
-  // No target depends on the other servers, so a quick run leaves them out.
+  // No target depends on the other servers, so a quick run omits them.
   const others = bench.quick ? [] : await Promise.all([bench.server("official"), bench.server("raw")]);
   const memory = bench.quick ? [] : [await bench.server("parley")];
   const seconds = bench.size(3, 0.4);
   const rounds = 3;
-  /** Messages answered a second, the lowest of all rounds. */
+  /** Answered messages per second, the lowest of all rounds. */
   const keptUp: Partial<Record<Server["name"], number>> = {};
   const messages = async (server: Server): Promise<Figures> => {
     const request = send(server, `reply ${question}`);
@@ -35,7 +35,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     keptUp[server.name] = Math.min(keptUp[server.name] ?? Infinity, operations / took);
     return { p50, p99 };
   };
-  /** Chunks a second of the stream that runs beside them, in the last round. */
+  /** Chunks per second of the parallel stream, in the last round. */
   const flow: Record<string, number> = {};
   const busy = async (server: Server, name: string = server.name): Promise<Figures> => {
     const stop = streamsAlong(streamer, server, seconds);
@@ -82,7 +82,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
 }
 
 /**
- * Waits until a server has nothing left to do, for three seconds at most: the agent of a stream that its reader left continues to
+ * Waits until a server is idle, for at most three seconds: if the reader of a stream disconnects, the stream's agent still continues to
  * its end.
  */
 async function idle(server: Server): Promise<void> {
@@ -91,7 +91,7 @@ async function idle(server: Server): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 200));
     const before = cpu;
     ({ cpu } = await server.usage());
-    // A twentieth of a core.
+    // Idle: a twentieth of a core.
     if (cpu - before < 10_000) return;
   }
 }
@@ -102,7 +102,7 @@ function listed(figures: Readonly<Record<string, number>>): string {
     .join(", ");
 }
 
-/** Runs one stream after another until the returned function is called, which returns their chunks a second. */
+/** Runs consecutive streams until the returned function is called, which returns their chunks per second. */
 function streamsAlong(load: Load, server: Server, seconds: number): () => Promise<number> {
   let on = true;
   const request = sendStreaming(server, `stream ${chunks} 0`);

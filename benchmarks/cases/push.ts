@@ -9,7 +9,7 @@ import { inTurn, medians } from "../rounds.ts";
 const receiversCount = 100;
 const deadCount = 10;
 
-/** Starts a task with a webhook for each address; without addresses, as many tasks without webhooks. */
+/** Starts a task with a webhook for each URL. For `undefined`, starts a task without a webhook. */
 async function reporting(server: Server, command: string, urls: readonly (string | undefined)[]): Promise<void> {
   for (const url of urls) {
     const configuration = {
@@ -22,20 +22,20 @@ async function reporting(server: Server, command: string, urls: readonly (string
 
 const emit = (server: Server): Promise<unknown> => once(server, "SendMessage", message("emit"));
 
-/** Waits until a server has nothing left to do, for three seconds at most, and returns its CPU, in microseconds. */
+/** Waits until a server is idle, for at most three seconds. Returns its CPU time in microseconds. */
 async function still(server: Server): Promise<number> {
   let { cpu } = await server.usage();
   for (let time = 0; time < 15; time++) {
     await new Promise((resolve) => setTimeout(resolve, 200));
     const before = cpu;
     ({ cpu } = await server.usage());
-    // A twentieth of a core.
+    // Idle: a twentieth of a core.
     if (cpu - before < 10_000) break;
   }
   return cpu;
 }
 
-/** One burst of events, and its cost for the server. Without receivers: 0 deliveries. */
+/** One burst of events, and its cost for the server. Without receivers, `wanted` is 0. */
 async function burst(server: Server, receivers: Child, wanted: number): Promise<Arrived & { readonly cpu: number }> {
   const before = await still(server);
   await emit(server);
@@ -45,11 +45,11 @@ async function burst(server: Server, receivers: Child, wanted: number): Promise<
 
 interface Sender {
   readonly server: Server;
-  /** CPU of the same events without receivers, in microseconds. */
+  /** The CPU time of the same events without receivers, in microseconds. */
   readonly events: number;
 }
 
-/** A server whose tasks report to the receivers, and what its events alone cost. */
+/** A server whose tasks report to the receivers, and the cost of its events alone. */
 async function sender(
   bench: Bench,
   store: "memory" | "sqlite",
@@ -79,7 +79,7 @@ function posting(posts: Child, input: () => Posting): () => Promise<Figures> {
   };
 }
 
-/** Reports at a rate that leaves the server time, with and without dead receivers beside them. */
+/** Reports at a rate below the server's capacity, with and without additional dead receivers. */
 async function besideDead(bench: Bench, receivers: Child, { live, dead }: Receivers): Promise<Record<string, Figures>> {
   const server = await bench.server("push", "sqlite");
   const each = bench.size(8, 4);
@@ -94,7 +94,7 @@ async function besideDead(bench: Bench, receivers: Child, { live, dead }: Receiv
   const rounds = async (): Promise<Figures> => medians([await round(), await round(), await round()]);
   await round();
   const alone = await rounds();
-  // The server waits for each of them until the time limit, and retries its event.
+  // The server waits for each dead receiver until the timeout, and retries its event.
   await reporting(server, `report ${each} 250`, dead);
   return { alone, beside: await rounds() };
 }

@@ -4,7 +4,7 @@ import { defined, ratio, type Case } from "../case.ts";
 import { inTurn } from "../rounds.ts";
 import { streaming } from "./stream.ts";
 
-/** Memory in use just before the end of a stream with that many chunks, in MiB. */
+/** Memory in use just before the end of a stream with this many chunks, in MiB. */
 async function held(load: Load, server: Server, chunks: number): Promise<number> {
   await load.stream({ request: sendStreaming(server, `stream ${chunks} 1`), chunks, seconds: 60, ends: false });
   return (await server.settled()).live / 2 ** 20;

@@ -3,7 +3,7 @@ import { sendStreaming } from "../calls.ts";
 import { ratio, defined, type Case, type Figures } from "../case.ts";
 import { costing, inTurn, median } from "../rounds.ts";
 
-/** Reads one stream of that many chunks to its end, or until the time is up. */
+/** Reads one stream of this many chunks to its end, or until the time limit. */
 export async function streaming(load: Load, server: Server, chunks: number, seconds = 60): Promise<Figures> {
   return costing(server, async () => {
     const request = sendStreaming(server, `stream ${chunks} 0`);
@@ -14,8 +14,8 @@ export async function streaming(load: Load, server: Server, chunks: number, seco
 }
 
 /**
- * Seconds that the official SDK needs for `chunks`. It copies and stores the whole task with each chunk, so the time is
- * a·n + b·n²: two shorter streams give a and b.
+ * The seconds that the official SDK needs for `chunks`. It copies and stores the whole task with each chunk, so the time is
+ * a·n + b·n²: two shorter streams determine a and b.
  */
 export function extrapolated(chunks: number, short: Timed, long: Timed): number {
   const b = (long.seconds / long.chunks - short.seconds / short.chunks) / (long.chunks - short.chunks);

@@ -6,13 +6,13 @@ import { median } from "../rounds.ts";
 
 interface Crowded {
   readonly figures: Figures;
-  /** Resident memory for each stream, in KiB. */
+  /** Resident memory per stream, in KiB. */
   readonly each: number;
   /** Milliseconds until the last stream has received the event. */
   readonly last: number;
 }
 
-/** The request of each stream: a subscription to one task that waits. */
+/** The request of each stream: a subscription to one waiting task. */
 async function joining(server: Server): Promise<Request> {
   if (server.name === "raw") return sendStreaming(server, "hold");
   const { task } = await once<{ task: { id: string } }>(server, "SendMessage", {
@@ -22,10 +22,10 @@ async function joining(server: Server): Promise<Request> {
   return call(server.jsonRpc, "SubscribeToTask", { id: task.id });
 }
 
-/** Streams that are opened before the measurement: the first ones include costs that occur once. */
+/** Streams that open before the measurement, because the first ones have additional one-time costs. */
 const founders = 500;
 
-/** V8 grows its young generation by more than the streams of a short run need, so it gets its full size from the start. */
+/** V8 grows its young generation by more than the streams of a short run need, so it starts at its full size. */
 const youngGeneration = ["--min-semi-space-size=16", "--max-semi-space-size=16"];
 
 async function crowded(server: Server, load: Load, streams: number, events: number): Promise<Crowded> {

@@ -5,7 +5,7 @@ import type { FloorRound } from "../servers/sqlite-floor.ts";
 import { sending } from "./message.ts";
 import { makesTask } from "./task-memory.ts";
 
-/** The statements of as many tasks, alone in a loop: only SQLite's cost. */
+/** The statements of the same number of tasks in a loop, which shows SQLite's cost alone. */
 async function bareStatements(bench: Bench): Promise<Subject> {
   const floor = await bench.child("servers/sqlite-floor", [bench.file(".db")]);
   const measure = async (): Promise<Figures> => {

@@ -1,7 +1,7 @@
 import { answerParent } from "../ipc.ts";
 import { measured, type ClientLoad, type ClientOutcome } from "./client.ts";
 
-// The floors: reading the bytes of fetch, and the same with splitting into lines and JSON.parse, without any checks.
+// The lower bounds: reading the bytes of fetch, and additionally splitting them into lines and parsing JSON, without any checks.
 
 interface Event {
   readonly result: {
@@ -33,6 +33,6 @@ async function* events(load: ClientLoad): AsyncGenerator<Event, void, void> {
 answerParent({
   read: (load: ClientLoad): Promise<ClientOutcome> =>
     measured(events(load), ({ result }) => result.artifactUpdate?.artifact.parts[0].text),
-  /** Its operations are chunks of bytes as fetch delivers them. */
+  /** Its operations are chunks of bytes, as fetch delivers them. */
   bytes: (load: ClientLoad): Promise<ClientOutcome> => measured(pieces(load), () => undefined),
 });

@@ -7,7 +7,7 @@ export interface ClientLoad {
 
 export interface ClientOutcome {
   readonly operations: number;
-  /** Characters of the texts of all chunks. */
+  /** The number of characters in the texts of all chunks. */
   readonly characters: number;
   readonly seconds: number;
   /** CPU time of the client's process for the whole stream, in microseconds. */

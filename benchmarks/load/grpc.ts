@@ -5,7 +5,7 @@ import { idMark, messageIds } from "./http.ts";
 import type { RequestOutcome } from "./requests.ts";
 import { summary } from "./latencies.ts";
 
-// The load program for gRPC, with the client of grpc-js. It treats requests and answers as bytes, to use as little CPU as
+// The load program for gRPC, with the client of grpc-js. It handles requests and responses as bytes, to use as little CPU as
 // possible.
 
 export interface GrpcLoad {
@@ -15,17 +15,17 @@ export interface GrpcLoad {
 }
 
 export interface GrpcCallsLoad extends GrpcLoad {
-  /** A text that every correct answer contains. */
+  /** A text that every correct response contains. */
   readonly expect: string;
   readonly connections: number;
-  /** The round ends after that many seconds or calls, whichever comes first. */
+  /** The round ends after this many seconds or calls, whichever comes first. */
   readonly seconds: number;
   readonly most: number;
 }
 
 export interface GrpcStreamOutcome {
   readonly chunks: number;
-  /** Arrival times of the chunks. */
+  /** The total size of the chunks in bytes. */
   readonly bytes: number;
   readonly seconds: number;
 }
@@ -35,7 +35,7 @@ const nextId = messageIds();
 const metadata = new Metadata();
 metadata.set("a2a-version", "1.0");
 
-/** Returns a function that makes the bytes of the message, each time with a new id. */
+/** Returns a function that creates the bytes of the message, each time with a new id. */
 function rendered(text: string): () => Buffer {
   const user = 1;
   const value = { message: { messageId: idMark, role: user, parts: [{ text }] } };
@@ -51,7 +51,7 @@ function rendered(text: string): () => Buffer {
 const same = (bytes: Buffer): Buffer => bytes;
 
 function connect(address: string): Client {
-  // Otherwise all clients of one address share a connection.
+  // Otherwise all clients of an address would share one connection.
   return new Client(address, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
 }
 
@@ -64,7 +64,7 @@ function ready(client: Client): Promise<void> {
   });
 }
 
-/** Closed loop: each connection sends its next call after the answer to the last one. */
+/** Closed loop: each connection sends its next call after the response to the last one. */
 async function calls(load: GrpcCallsLoad): Promise<RequestOutcome> {
   const next = rendered(load.text);
   const clients = Array.from({ length: load.connections }, () => connect(load.address));
@@ -97,7 +97,7 @@ async function calls(load: GrpcCallsLoad): Promise<RequestOutcome> {
   return { operations: latencies.length, seconds: (performance.now() - start) / 1000, ...summary(latencies) };
 }
 
-/** Tag of the field of a StreamResponse that holds a chunk. */
+/** The tag of the StreamResponse field that holds a chunk. */
 const artifactUpdate = 0x22;
 
 /** Reads one stream to its end. */

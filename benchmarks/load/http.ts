@@ -1,8 +1,8 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A keep-alive HTTP/1.1 connection with one request at a time, on a bare socket, so that it costs less than the measured server. Of an
- * answer it parses only enough to find the end.
+ * A keep-alive HTTP/1.1 connection with one request at a time. It uses a bare socket, and parses only as much of a response as it needs to
+ * find the end, so that it costs less than the measured server.
  */
 export class Connection {
   readonly #socket: Socket;
@@ -46,7 +46,7 @@ export class Connection {
 
 export interface Answer {
   readonly ok: boolean;
-  /** With the framing of chunked encoding, if the answer has it. */
+  /** Includes the framing of chunked encoding, if the response uses it. */
   readonly body: Buffer;
 }
 
@@ -63,10 +63,10 @@ function readAnswer(read: Buffer): Answer | undefined {
   return whole ? { ok: head.startsWith("HTTP/1.1 200"), body } : undefined;
 }
 
-/** Marks in a body where a new message id is inserted. */
+/** The place in a body where a new message id is inserted. */
 export const idMark = "@MESSAGE-ID-HERE-IT-IS@";
 
-/** Returns unique ids of the length of the mark. */
+/** Returns a function that creates unique ids with the length of the mark. */
 export function messageIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 10).padEnd(8, "0");
   let last = 0;
@@ -76,12 +76,12 @@ export function messageIds(): () => string {
 export interface Request {
   readonly method: "GET" | "POST";
   readonly url: string;
-  /** JSON in ASCII; may contain `idMark`. */
+  /** JSON in ASCII, which may contain `idMark`. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Returns a function that makes the bytes of the request, each time with a new id. */
+/** Returns a function that creates the bytes of the request, each time with a new id. */
 export function rendered({ method, url, body = "", headers = {} }: Request): () => string {
   const { host, pathname, search } = new URL(url);
   const head = [

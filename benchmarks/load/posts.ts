@@ -2,7 +2,7 @@ import { Agent, request } from "node:http";
 import { answerParent } from "../ipc.ts";
 import type { Sample } from "./receivers.ts";
 
-// The baseline of a webhook: only Node's clients, which post the same bytes again and again, one request at a time to each
+// The baseline of a webhook: Node's clients alone, which post the same bytes repeatedly, one request at a time to each
 // receiver.
 
 export interface Posting extends Sample {
@@ -20,7 +20,7 @@ export interface Posted {
 }
 
 const agent = new Agent({ keepAlive: true });
-/** The connection decides these. */
+/** Headers that the connection sets itself. */
 const own = /^(?:host|connection|content-length)$/i;
 
 function byHttp(url: string, headers: Record<string, string>, body: string): Promise<void> {

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { answerParent } from "../ipc.ts";
 import { summary, type Latencies } from "./latencies.ts";
 
-// Receivers of webhooks, each at a separate origin: those that answer at once, and dead ones, which accept a connection and
+// Webhook receivers, each with its own origin: live ones, which answer immediately, and dead ones, which accept a connection and
 // never answer.
 
 export interface Receivers {
@@ -19,9 +19,9 @@ export interface Sample {
 }
 
 export interface Arrived extends Latencies {
-  /** Deliveries to live receivers since the last look. */
+  /** Deliveries to live receivers since the last call. */
   readonly operations: number;
-  /** From the first delivery to the last. */
+  /** The time from the first delivery to the last. */
   readonly seconds: number;
   readonly sample: Sample;
 }

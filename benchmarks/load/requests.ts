@@ -2,12 +2,12 @@ import { Connection, rendered, type Request } from "./http.ts";
 import { summary, type Latencies } from "./latencies.ts";
 
 export interface RequestLoad {
-  /** The request of all connections; or a list, from which each connection gets one in turn, and repeats it. */
+  /** The request of all connections, or a list that the connections take in turn, each repeating its own request. */
   readonly request: Request | readonly Request[];
-  /** A text that every correct answer contains. */
+  /** A text that every correct response contains. */
   readonly expect: string;
   readonly connections: number;
-  /** The round ends after that many seconds or requests, whichever comes first. */
+  /** The round ends after this many seconds or requests, whichever comes first. */
   readonly seconds: number;
   readonly most: number;
 }
@@ -17,7 +17,7 @@ export interface RequestOutcome extends Latencies {
   readonly seconds: number;
 }
 
-/** A connection, and what makes its next request. */
+/** A connection, and the function that creates its next request. */
 interface Driver {
   readonly connection: Connection;
   readonly next: () => string;
@@ -32,7 +32,7 @@ function connectionsOf({ request, connections }: RequestLoad): readonly Driver[]
   }));
 }
 
-/** Closed loop: each connection sends its next request after the answer to the last one. */
+/** Closed loop: each connection sends its next request after the response to the last one. */
 export async function requests(load: RequestLoad): Promise<RequestOutcome> {
   const drivers = connectionsOf(load);
   const latencies: number[] = [];
@@ -58,14 +58,14 @@ export async function requests(load: RequestLoad): Promise<RequestOutcome> {
 }
 
 export interface PacedLoad extends RequestLoad {
-  /** Requests sent a second. */
+  /** Requests to send per second. */
   readonly rate: number;
 }
 
 /**
- * Open loop: each request is sent at its scheduled time, whether or not earlier ones are answered. Its latency counts from the
- * moment at which this program finds it due: timers can be a millisecond late, which is most of a latency here, and a program
- * that polls without pause takes a core from the server.
+ * Open loop: each request is sent at its scheduled time, whether or not earlier ones have been answered. Its latency counts from the
+ * moment at which this program notices that it is due: timers can be a millisecond late, which is most of a latency here, and a program
+ * that polls without a pause takes a core from the server.
  */
 export async function paced(load: PacedLoad): Promise<RequestOutcome> {
   const all = connectionsOf(load);

@@ -4,7 +4,7 @@ import { summary, type Latencies } from "./latencies.ts";
 
 interface Open {
   readonly call: ClientRequest;
-  /** Resolves once the head of the answer has arrived. */
+  /** Resolves once the head of the response has arrived. */
   readonly opened: Promise<IncomingMessage>;
 }
 
@@ -36,7 +36,7 @@ function open({ method, url, body, headers }: Request): Open {
 
 const mark = Buffer.from('"artifactUpdate"');
 
-/** Counts the chunks in bytes that may be cut anywhere. */
+/** Counts the chunks in bytes that may be split anywhere. */
 class ChunkCounter {
   count = 0;
   #tail: Buffer = Buffer.alloc(0);
@@ -53,11 +53,11 @@ class ChunkCounter {
 
 export interface StreamLoad {
   readonly request: Request;
-  /** The stream is closed after that many chunks. */
+  /** The reader closes the stream after this many chunks. */
   readonly chunks: number;
-  /** Or after that many seconds. */
+  /** Or after this many seconds. */
   readonly seconds: number;
-  /** Whether to wait for the server to end the stream after the last chunk. */
+  /** Whether to wait until the server ends the stream after the last chunk. */
   readonly ends: boolean;
 }
 
@@ -93,7 +93,7 @@ export async function stream(load: StreamLoad): Promise<StreamOutcome> {
   return { chunks: counter.count, seconds, first };
 }
 
-/** Waits for a server that has sent everything to end the stream. */
+/** Waits until a server that has sent everything ends the stream. */
 async function ended(response: IncomingMessage, patience: number): Promise<void> {
   if (response.readableEnded || response.destroyed) return;
   let timer: NodeJS.Timeout | undefined;
@@ -107,7 +107,7 @@ async function ended(response: IncomingMessage, patience: number): Promise<void>
 export interface FanInLoad {
   /** The request of each stream, or a list of requests, which the streams take in turn. */
   readonly request: Request | readonly Request[];
-  /** The request that starts all streams, sent when each has its first event. */
+  /** The request that starts all streams, sent once each has its first event. */
   readonly begin: Request;
   readonly streams: number;
   readonly chunks: number;
@@ -121,7 +121,7 @@ export interface FanInOutcome extends Latencies {
 
 const stamp = /@(\d+\.\d+)@/g;
 
-/** Reads many streams at once. Their chunks contain the time at which they were made. */
+/** Reads many streams in parallel. Their chunks contain the time at which they were created. */
 export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
   const latencies: number[] = [];
   let lastAt = 0;
@@ -138,7 +138,7 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
     let hasBegun = false;
     await new Promise<void>((resolve) => {
       response.on("data", (data: string) => {
-        // A comment precedes the first event: the request is accepted, but its task is not read yet.
+        // A comment precedes the first event: the request is accepted, but its task has not been read yet.
         if (!hasBegun && data.includes("data:")) {
           hasBegun = true;
           ready += 1;
@@ -160,7 +160,7 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
   };
   const gathered = new Promise<void>((resolve) => (allReady = resolve));
   const all = Promise.all(Array.from({ length: load.streams }).map(read));
-  // A stream that fails ends the run, even before all streams are open.
+  // If a stream fails, the run ends, even if not all streams are open.
   await Promise.race([gathered, all]);
   const start = performance.now();
   const { call, opened } = open(load.begin);
@@ -181,7 +181,7 @@ export interface CrowdLoad {
 }
 
 export interface ServedOutcome {
-  /** Milliseconds from the request that makes the event until the first stream, and the last, has received it. */
+  /** Milliseconds from the request that creates the event until the first stream, and the last one, has received it. */
   readonly first: number;
   readonly last: number;
 }
@@ -192,7 +192,7 @@ export class Crowd {
   readonly #calls: ClientRequest[] = [];
   #served: (() => void) | undefined;
 
-  /** Opens them, a few hundred at a time; resolves once each answer has begun. */
+  /** Opens them, a few hundred at a time. Resolves once each response has begun. */
   async open({ request, streams }: CrowdLoad): Promise<void> {
     const requests = [request].flat();
     for (let from = 0; from < streams; from += 250) {
@@ -216,7 +216,7 @@ export class Crowd {
   }
 
   /**
-   * Waits until all have received a chunk, or for that many seconds. Returns the arrival times, in milliseconds of the clock that all
+   * Waits until all have received a chunk, or for this many seconds. Returns the arrival times, in milliseconds of the clock that all
    * processes share.
    */
   hear({ seconds }: { readonly seconds: number }): Promise<readonly number[]> {

@@ -56,7 +56,7 @@ export function benchmarkAgent(bell: Bell): Agent {
   });
 }
 
-/** A resumable agent that does nothing until it is resumed, and then reports that. */
+/** A resumable agent that does nothing until it is resumed, and then reports the resumption. */
 export function resumableAgent(): Agent {
   return defineAgent({
     name: "Resumable",

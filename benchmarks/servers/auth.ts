@@ -24,7 +24,7 @@ const { url } = await serve(agent, {
 control(
   { jsonRpc: url, rest: url },
   {
-    // As long as tokens of common providers.
+    // Has the typical length of a provider's tokens.
     token: () =>
       new SignJWT({ scope: "chat openid profile", client_id: "client-7f3a", jti: crypto.randomUUID(), org: "example" })
         .setProtectedHeader({ alg: "ES256", kid: "k1", typ: "at+jwt" })

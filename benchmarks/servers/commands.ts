@@ -1,12 +1,12 @@
-// The commands that the agents of all servers understand: the first word of a message.
+// The commands that the agents of all servers understand. The first word of a message is the command.
 
 export interface Command {
   readonly name: "reply" | "task" | "ask" | "stream" | "pace" | "hold" | "emit";
-  /** Chunks of `stream` and `pace`. */
+  /** The number of chunks of `stream` and `pace`. */
   readonly count: number;
   /**
-   * Milliseconds between two chunks of `pace`, which begins at the next `emit`; 1 for a `stream` that waits for `emit` before its end. The
-   * bare server has other streams: 1 writes each event separately, 2 gives each event different metadata.
+   * Milliseconds between two chunks of `pace`, which starts at the next `emit`. For `stream`, 1 makes it wait for `emit` before its end. On the
+   * bare server, streams differ: 1 writes each event separately, 2 gives each event different metadata.
    */
   readonly gap: number;
 }
@@ -22,12 +22,12 @@ export const artifactText = "The report that was asked for: everything is in ord
 
 const filler = "and so the tale continues, ";
 
-/** A chunk of a few words, as language models produce them. */
+/** A chunk of a few words, as from a language model. */
 export function chunkText(number: number): string {
   return filler + number;
 }
 
-/** A chunk with the time at which it was made, in milliseconds of the clock that all processes share. */
+/** A chunk with its creation time, in milliseconds of the clock that all processes share. */
 export function stampedText(number: number): string {
   return `@${(performance.timeOrigin + performance.now()).toFixed(3)}@ ${number}`;
 }
@@ -47,9 +47,9 @@ export class Bell {
   }
 }
 
-/** Yields 0 to count - 1, `gap` milliseconds apart; a late timer does not delay the following ones. */
+/** Yields 0 to count - 1 at intervals of `gap` milliseconds. A late timer does not delay later values. */
 export async function* paced(count: number, gap: number): AsyncGenerator<number, void, void> {
-  // A random offset, so that streams that begin together do not send at the same moments.
+  // A random offset, so that streams that start together do not send at the same moments.
   const start = performance.now() + Math.random() * gap;
   for (let number = 0; number < count; number++) {
     const early = start + number * gap - performance.now();

@@ -8,7 +8,7 @@ export interface Address {
   readonly rest: string;
 }
 
-/** What a server has used so far, as it measures itself. */
+/** A server's use of resources so far, as it measures itself. */
 export interface Usage {
   /** CPU time of all its threads, in microseconds. */
   readonly cpu: number;
@@ -29,12 +29,12 @@ const collectGarbage = runInNewContext("gc") as () => void;
 
 let garbage: readonly unknown[] = [];
 
-/** Answers requests of the command for the address of this server, its use of resources, and its own functions. */
+/** Answers the command's requests for the address of this server, its use of resources, and its own functions. */
 export function control(address: Address, more: Answers = {}): void {
   answerParent({
     address: () => address,
     usage,
-    /** The same after a garbage collection, with a young generation that was fully used, as after hours of work. */
+    /** The usage after a garbage collection, with a young generation that was fully used, as after hours of work. */
     settled: async () => {
       for (let round = 0; round < 1_000_000; round++) garbage = [round, garbage.length, {}];
       for (let round = 0; round < 3; round++) {

@@ -9,7 +9,7 @@ const text: StandardSchema<string> = {
   },
 };
 
-/** Ten extensions with every hook of a server, metadata and data parts. */
+/** Ten extensions with every server hook, metadata and data parts. */
 export const tenExtensions: readonly AnyExtension[] = Array.from({ length: 10 }, (_, number) =>
   defineExtension({
     uri: `https://example.com/extensions/benchmark-${number}/v1`,

@@ -1,16 +1,16 @@
 import type { Store } from "@parley/server";
 
 export interface Filling {
-  /** The id of a task in the store. All others are its copies. */
+  /** The id of a task in the store, of which all others are copies. */
   readonly template: string;
   readonly count: number;
-  /** Number of contexts that the copies belong to. */
+  /** The number of contexts over which the copies are distributed. */
   readonly contexts: number;
 }
 
 const batch = 500;
 
-/** Fills a store with copies of a task, with timestamps a millisecond apart. Faster than requests. */
+/** Fills a store with copies of a task, with timestamps one millisecond apart. Faster than requests. */
 export async function fill(store: Store, { template, count, contexts }: Filling): Promise<void> {
   const page = await store.read({ agent: "/" }, template, { after: 0, limit: 100 });
   if (page === undefined) throw new Error("the task to copy does not exist");

@@ -4,7 +4,7 @@ import { benchmarkAgent, resumableAgent } from "./agent.ts";
 import { Bell } from "./commands.ts";
 import { control } from "./control.ts";
 
-// A node of a cluster, Parley with its defaults: node node.js URL SCHEMA [alone]. `alone`: it ignores other processes, as if each had its
+// A node of a cluster, Parley with its defaults: node node.js URL SCHEMA [alone]. `alone`: it ignores other processes, as if each ran on its
 // own machine.
 
 const [database = "", schema = "", where] = process.argv.slice(2);
@@ -16,7 +16,7 @@ const { url } = await serve(
   ],
   {
     port: 0,
-    // It reports each resumed task.
+    // Silent, because the server logs each resumed task.
     logger: silentLogger,
     store: await postgresStore({ database, schema }),
     ...(where === "alone" && { lease: { isGone: () => false } }),

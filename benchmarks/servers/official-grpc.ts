@@ -3,7 +3,7 @@ import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { A2AService, grpcService, UserBuilder } from "@a2a-js/sdk/server/grpc";
 import { listening } from "./grpc-address.ts";
 
-/** The official SDK as its README sets it up for gRPC, on grpc-js; resolves with its address. */
+/** The official SDK as in its README for gRPC, on grpc-js. Resolves with its address. */
 export function officialGrpc(requestHandler: A2ARequestHandler): Promise<string> {
   const server = new Server();
   server.addService(A2AService, grpcService({ requestHandler, userBuilder: UserBuilder.noAuthentication }));

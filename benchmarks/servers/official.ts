@@ -19,7 +19,7 @@ import Database from "libsql";
 import { answerText, artifactText, Bell, chunkText, commandOf, paced, questionText, stampedText } from "./commands.ts";
 import { control } from "./control.ts";
 
-// The official SDK as its README sets it up, on Express: node official.js memory|FILE.
+// The official SDK as in its README, on Express: node official.js memory|FILE.
 
 const [place = "memory"] = process.argv.slice(2);
 const bell = new Bell();
@@ -91,7 +91,7 @@ const executor: AgentExecutor = {
       case "stream":
         for (let number = 0; number < count; number++) {
           chunk(chunkText(number), number > 0);
-          // The event bus has no back-pressure: without a pause here nothing else would run.
+          // The event bus has no backpressure: without a pause here nothing else would run.
           await new Promise(setImmediate);
         }
         if (gap > 0) await bell.wait();
@@ -118,7 +118,7 @@ const executor: AgentExecutor = {
   },
 };
 
-/** The store of the SDK for SQLite in WAL mode, with the tables that its own tool creates. */
+/** The SDK's store for SQLite in WAL mode, with the tables that its own tool creates. */
 function sqliteTasks(path: string): TaskStore {
   const database = new Database(path);
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
@@ -147,7 +147,7 @@ const server = app.listen(0, "127.0.0.1", () => {
     supportedInterfaces: [
       { url: `${url}/rpc`, protocolBinding: "JSONRPC", tenant: "", protocolVersion: "1.0" },
       { url: `${url}/rest`, protocolBinding: "HTTP+JSON", tenant: "", protocolVersion: "1.0" },
-      // The SDK serves only bindings that the card names; the port in the address is not used.
+      // The SDK serves only bindings that the card names. The port in the address is not used.
       { url: "127.0.0.1", protocolBinding: "GRPC", tenant: "", protocolVersion: "1.0" },
     ],
     capabilities: { streaming: true, pushNotifications: false, extensions: [], extendedAgentCard: false },

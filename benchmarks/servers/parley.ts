@@ -6,7 +6,7 @@ import { control } from "./control.ts";
 import { tenExtensions } from "./extensions.ts";
 import { fill } from "./fill.ts";
 
-// Parley with its defaults, except for the store, and for ten extensions that callers may ask for:
+// Parley with its defaults, except for the store, and for ten extensions that callers may activate:
 // node parley.js memory|FILE [extensions]
 
 const [place = "memory", more] = process.argv.slice(2);

@@ -5,7 +5,7 @@ import { benchmarkAgent } from "./agent.ts";
 import { Bell } from "./commands.ts";
 import { control } from "./control.ts";
 
-// Parley with its defaults in several processes on one SQLite: node processes.js FILE COUNT.
+// Parley with its defaults in several processes on one SQLite database: node processes.js FILE COUNT.
 
 const [path = "", count] = process.argv.slice(2);
 const { url } = await serve(benchmarkAgent(new Bell()), {
@@ -13,5 +13,5 @@ const { url } = await serve(benchmarkAgent(new Bell()), {
   processes: Number(count),
   store: () => sqliteStore({ path }),
 });
-// The first process notifies the others.
+// The primary notifies the others.
 if (cluster.isPrimary) control({ jsonRpc: url, rest: url });

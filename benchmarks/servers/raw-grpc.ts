@@ -4,7 +4,7 @@ import { grpcTypes, sendMessagePath, sendStreamingMessagePath } from "../grpc-ty
 import { answerText, chunkText, commandOf, type Command } from "./commands.ts";
 import { listening } from "./grpc-address.ts";
 
-// The floor of gRPC: the server of grpc-js with protobufjs, which decodes and encodes the same messages, without checks and
+// The lower bound for gRPC: a grpc-js server with protobufjs, which decodes and encodes the same messages, without checks and
 // without a store.
 
 interface Send {

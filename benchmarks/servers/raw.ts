@@ -4,8 +4,8 @@ import { check, contentHash, sendMessageRequestSchema } from "@parley/a2a/intern
 import { answerText, artifactText, Bell, chunkText, commandOf, paced, stampedText } from "./commands.ts";
 import { control } from "./control.ts";
 
-// The floor: a bare `node:http` server that parses the same JSON and answers it, without checks and without a store. Below
-// `/checked` it also does what makes a message safe: checks it against the schema, and remembers the reply for a retry.
+// The lower bound: a bare `node:http` server that parses the same JSON and answers it, without checks and without a store. Under
+// `/checked` it also checks messages against the schema, and remembers replies for retries.
 
 interface Send {
   readonly message: { readonly messageId: string; readonly parts: readonly [{ readonly text: string }] };
@@ -33,7 +33,7 @@ function chunk(text: string, more: object = {}): string {
 
 const lastEvent = event({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
 
-/** Writes a stream: `together` events in one write, each with different metadata if `unlike` is set. */
+/** Writes a stream, `together` events per write, each with different metadata if `unlike` is set. */
 async function stream(count: number, together: number, unlike: boolean, response: ServerResponse): Promise<void> {
   for (let number = 0; number < count;) {
     let batch = "";
@@ -65,7 +65,7 @@ async function streaming(name: string, count: number, gap: number, response: Ser
   response.end(lastEvent);
 }
 
-/** Replies by the key of their message: the last 10,000 to 20,000. */
+/** The last 10,000 to 20,000 replies, by message key. */
 let replies = new Map<string, string>();
 let olderReplies = new Map<string, string>();
 

@@ -6,7 +6,7 @@ import { answerParent } from "../ipc.ts";
 import { artifactText } from "./commands.ts";
 
 // SQLite's own cost for Parley's tasks: node sqlite-floor.js FILE.
-// The statements that the store runs are recorded once, with their values, and run again without anything around them.
+// Records the store's statements with their values once, and repeats them without any other work.
 
 export interface FloorRound {
   readonly tasks: number;
@@ -15,22 +15,22 @@ export interface FloorRound {
   readonly cpu: number;
 }
 
-/** The methods of both libraries that are used here. */
+/** The used methods of both libraries. */
 interface Database {
   exec(sql: string): unknown;
   prepare(sql: string): Statement;
   close(): void;
 }
 interface Statement extends Record<"run" | "get" | "all", (...values: readonly unknown[]) => unknown> {
-  /** Of `libsql`: whether there are rows, and that they come as arrays. */
+  /** Only in `libsql`: whether the statement returns rows. `raw()` makes them arrays. */
   readonly reader?: boolean;
   raw?(): void;
-  /** The equivalent of `node:sqlite`. */
+  /** The equivalent in `node:sqlite`. */
   setReturnArrays?(enabled: boolean): void;
 }
 type OpenDatabase = new (path: string) => Database;
 
-/** One call. `how` is absent for SQL that runs unchanged. */
+/** One call. `how` is absent for SQL that is executed as it is. */
 interface Step {
   readonly sql: string;
   readonly how?: "run" | "get" | "all";
@@ -38,14 +38,14 @@ interface Step {
 }
 
 const tasks = 4000;
-/** Tasks of one transaction: about as many as a server has with 32 connections. */
+/** The number of tasks per transaction: about as many as in a server with 32 connections. */
 const together = 16;
 
 const [path = "floor.db"] = process.argv.slice(2);
 const sqlite = process.getBuiltinModule("node:sqlite") as { readonly DatabaseSync: unknown } | undefined;
 const Opened = (defaultDriver() === "node:sqlite" ? sqlite?.DatabaseSync : libsql) as OpenDatabase;
 
-/** Runs `body`, and returns the calls that it made. */
+/** Runs `body`, and returns its recorded calls. */
 async function recorded(body: () => Promise<void>): Promise<readonly Step[]> {
   const steps: Step[] = [];
   const { prototype } = Opened as unknown as { readonly prototype: Database };

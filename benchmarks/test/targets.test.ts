@@ -168,7 +168,7 @@ describe("the report", () => {
     expect(both).not.toContain(
       "other 1.\n\n| Case | What | Target | Node 24 |  |\n| --- | --- | --- | --- | --- |\n| `two`",
     );
-    // Once more, with other figures: the part is replaced, and the other one stays.
+    // A second write with other figures replaces the part, and keeps the other one.
     const again = write(both, line("two", 3333));
     expect(again).not.toContain("2,222");
     expect(again).toMatch(/1,111[^]*3,333/);

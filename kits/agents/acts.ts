@@ -14,7 +14,7 @@ function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
 
 const file = { filename: "output.txt", mediaType: "text/plain" };
 
-/** The behaviors of ACTS §11 that this agent implements, and two of the kits. */
+/** The behaviors of ACTS §11 that this agent implements, and two that the kits define. */
 const behaviors = [
   "tck-complete-task",
   "tck-message-response",
@@ -36,7 +36,7 @@ const behaviors = [
 export interface ActsAgentOptions {
   /** How long `tck-long-running` works, in milliseconds. Default 5 s. */
   readonly work?: number;
-  /** How it works for so many milliseconds, until the signal is aborted. Default: with a timer. */
+  /** Waits for this many milliseconds, or until the signal is aborted. Default: with a timer. */
   readonly wait?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
   /** Default true. */
   readonly streaming?: boolean;
@@ -65,7 +65,7 @@ export function actsAgent({
         name: "ACTS",
         description: "Behaves as it is told.",
         tags: ["conformance"],
-        // `parley conform` asks for the behaviors that a card offers.
+        // `parley conform` requests the behaviors that a card offers.
         examples: behaviors,
       },
     ],
@@ -85,7 +85,7 @@ export function actsAgent({
           return turn.reply("A direct answer.");
         case "tck-multi-turn":
         case "tck-input-required":
-          // Without a status message, so the history holds only the messages of the user.
+          // Without a status message, so that the history holds only the user's messages.
           yield { kind: "status", state: turn.text === "done" ? "TASK_STATE_COMPLETED" : "TASK_STATE_INPUT_REQUIRED" };
           return;
         case "tck-cancel":

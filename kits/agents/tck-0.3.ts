@@ -2,16 +2,16 @@ import { setTimeout as pause } from "node:timers/promises";
 import { defineAgent, type Agent } from "@parley/server";
 
 export interface Tck03Options {
-  /** How long a task works, in milliseconds, so the kit finds it working. */
+  /** How long a task works, in milliseconds, so that the kit finds it working. */
   readonly hold?: number;
-  /** The same for the test that subscribes again: twice the kit's timeout for streams. */
+  /** The same for the test that subscribes a second time: twice the kit's stream timeout. */
   readonly longHold?: number;
 }
 
-/** Messages of the kit that expect a request for an authorization. */
+/** Messages of the kit that expect a request for authorization. */
 const foreignAccount = /my (?:email|google drive|calendar|banking)|authenticate with external service/i;
 
-/** The agent under test for the kit for 0.3: works for some seconds on any message, then asks for input. */
+/** The agent under test for the 0.3 kit: it works for some seconds on any message, then asks for input. */
 export function tck03({ hold = 3_000, longHold = 4_000 }: Tck03Options = {}): Agent {
   return defineAgent({
     name: "Agent under test",

@@ -31,7 +31,7 @@ export function tck10(capabilities: OwnCapabilities): Agent {
 
 type Answer = (turn: Turn) => readonly AgentEvent[];
 
-/** By prefix of the `messageId`. Of two prefixes that fit, the longer one comes first. */
+/** Answers by prefix of the `messageId`. Longer prefixes come first, because the first match counts. */
 const answers: Readonly<Record<string, Answer>> = {
   "tck-complete-task": (turn) => [turn.completed("Hello from TCK")],
   "tck-input-required": (turn) => [turn.inputRequired("What next?")],

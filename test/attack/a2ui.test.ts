@@ -4,7 +4,7 @@ import type { JsonObject, Part } from "@parley/a2a/model";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 /*
- * Attacks on both sides of A2UI ("What is checked" of its page): names of prototypes, sizes and depths of surfaces, and actions that are none.
+ * Attacks on both sides of A2UI ("What is checked" of its page): names of prototype members, oversized or deeply nested surfaces, invalid actions.
  */
 
 const clean = (): void => {
@@ -15,7 +15,7 @@ describe("a client that shows surfaces", () => {
   const ui = a2ui({ version: "0.9" });
   const partOf = (messages: unknown): Part => ({ data: messages as never, mediaType: ui.mediaType });
 
-  /** What an agent sends, over the wire, folded by a client. */
+  /** An agent's output, sent over the wire and folded by a client. */
   async function shown(json: readonly string[]): Promise<A2uiSurfaces> {
     const agent = defineAgent({
       name: "Evil",
@@ -75,7 +75,7 @@ describe("a client that shows surfaces", () => {
     const deep = "[".repeat(60) + "]".repeat(60);
     const surfaces = await shown([
       `[${create("s")},${set("/", `[${"1,".repeat(200_000)}1]`)}]`,
-      // Each names the large value, and would copy or count it.
+      // Each update names the large value, which a naive client would copy or count again.
       `[${Array.from({ length: 8_000 }, (_, at) => set(`/${at % 10_000}`, "2")).join()}]`,
       `[${Array.from({ length: 8_000 }, () => set("/999999999", "2")).join()}]`,
       `[${Array.from({ length: 5_000 }, (_, at) => create(`x${at}`)).join()}]`,

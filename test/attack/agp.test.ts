@@ -5,8 +5,8 @@ import type { JsonObject } from "@parley/a2a/model";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 /*
- * Attacks on a gateway of AGP ("Announcements", "Routing" and "Intents" of its page): announcements of others' paths, ways that a message names
- * itself, and names of prototypes.
+ * Attacks on an AGP gateway ("Announcements", "Routing" and "Intents" of its page): announcements of others' paths, messages that claim
+ * a route for themselves, and names of prototype members.
  */
 
 const clean = (): void => {
@@ -54,7 +54,7 @@ describe("a gateway", () => {
     const extension = agp();
     const as = (token: string) =>
       connect(server.url, { extensions: [extension], headers: { authorization: `Bearer ${token}` } });
-    /** Calls a method with unchanged JSON. */
+    /** Calls a method with raw JSON parameters. */
     const raw = async (method: string, params: string, token = mallory) => {
       const response = await fetch(server.url, {
         method: "POST",
@@ -117,12 +117,12 @@ describe("a gateway", () => {
     await client.sendMessage({ parts: [intent], metadata });
     await client.sendMessage({ parts: [intent], metadata: { ...metadata, [`${extension.uri}/via`]: ["x"] } });
     expect(got).toEqual(["ada/safe", "ada/safe"]);
-    // Without the extension nothing is routed.
+    // Without the extension, the gateway routes nothing.
     const plain = await connect(url, { headers: { authorization: `Bearer ${mallory}` } });
     const { task } = await plain.sendMessage({ parts: [intent], metadata }).catch(() => ({ task: undefined }));
     expect(task?.status.state ?? "refused").not.toBe("TASK_STATE_COMPLETED");
     expect(got).toHaveLength(2);
-    // Two intents, of which a reader might take the other one.
+    // Two intents: different readers might use different ones.
     const two = client.sendMessage({ parts: [intent, { data: { target_capability: "pay", payload: {} } }] });
     await expect(two).rejects.toMatchObject({ code: "InvalidParams" });
     for (const via of [Array.from({ length: 9 }, (_, at) => `g${at}`), ["Corporate"]]) {

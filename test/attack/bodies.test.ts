@@ -10,7 +10,7 @@ import { withstands } from "./harness/withstand.ts";
 const json = { "content-type": "application/json", "a2a-version": "1.0" };
 const attacked = servers();
 
-/** Too many for the heap of the server, if each piece took some hundred bytes. */
+/** Too many for the server's heap if each piece took a few hundred bytes. */
 const pieces = 4 * mebi;
 
 describe("a body in one-byte pieces", () => {

@@ -7,8 +7,8 @@ import type { Dialer } from "@parley/a2a/protocol";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 /*
- * Attacks on what a client caches and follows (A2A 1.0 §8.4, §8.6.2): a cache that clients of other trust share, redirects of cards, and
- * extended cards that another key has signed. Names are mapped to this machine, since a card of this machine is asked for anew each time.
+ * Attacks on what a client caches and follows (A2A 1.0 §8.4, §8.6.2): a cache shared by clients with different trust, redirects of cards, and
+ * extended cards signed by another key. Host names resolve to this machine, because clients do not cache cards of local addresses.
  */
 
 const home = "https://agents.example.com";
@@ -43,7 +43,7 @@ interface Net {
   answer: (request: Asked) => Answer;
 }
 
-/** All hosts on one server. Redirects are followed if the client asks for that, like `fetch`. */
+/** A server for all hosts. Follows redirects if the client asks for this, like `fetch`. */
 async function net(answer: Net["answer"]): Promise<Net> {
   const asked: Asked[] = [];
   const world = { answer };
@@ -91,7 +91,7 @@ const card = (change: Partial<AgentCard> = {}): AgentCard => ({
   skills: [],
   ...change,
 });
-/** It requests the client's secret at another party's token endpoint. */
+/** A card that sends the client's secret to another party's token endpoint. */
 const leading = card({
   securitySchemes: {
     x: { oauth2SecurityScheme: { flows: { clientCredentials: { tokenUrl: `${elsewhere}/token`, scopes: {} } } } },
@@ -99,7 +99,7 @@ const leading = card({
   securityRequirements: [{ schemes: { x: { list: [] } } }],
 });
 
-/** Its authorization servers are in the same world. */
+/** Resolves authorization servers to the same network. */
 const dialerOf = (world: Net): Dialer => ({
   resolve: async () => [{ address: "203.0.114.1", family: 4 }],
   fetch: (url, _addresses, { method = "GET", headers = {}, body, signal = new AbortController().signal }) =>
@@ -152,7 +152,7 @@ describe("a card cache shared by clients", () => {
     for (const headers of [fresh, { etag: '"1"' }]) {
       const world = await net(() => ({ headers, body: leading }));
       await connect(home, { fetch: world.fetch, retry: false });
-      // The server now has another card, and claims that the first one has not changed.
+      // The server now has another card, but claims that the first one is unchanged.
       world.answer = ({ headers: got }) =>
         got["if-none-match"] === undefined ? { headers, body: good } : { status: 304, headers };
       const client = await connect(home, { ...withSecret(world), trust: await trustOf(signer) });
@@ -270,7 +270,7 @@ describe("an extended card under trust: require", () => {
         expect(client.card).toBe(before);
         await refused(client.sendMessage("hello"));
       }
-      // The public card is signed for these requests, so the token went to it.
+      // The public card's signature is valid for these requests, so its server got the token.
       expect(world.asked.some(({ headers: { authorization } }) => authorization === `Bearer ${token}`)).toBe(true);
       expectNoSecretBut(world, home);
       expect(world.asked.filter(({ url }) => url.startsWith(elsewhere))).toEqual([]);

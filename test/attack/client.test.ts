@@ -4,7 +4,7 @@ import { clients } from "./harness/clients.ts";
 import { grpcAnswer } from "./harness/grpc.ts";
 import { behindCard, cardAt, hostile, oddHeads } from "./harness/hostile.ts";
 
-/* Attacks of a server on a client. */
+/* A server attacks a client. */
 
 const start = clients();
 const servers = hostile();

@@ -7,8 +7,8 @@ import { bearer } from "@parley/a2a/auth";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 /*
- * An agent that is called by ours is hostile (docs/delegation.md; "Delegation" of docs/security.md): it never ends, talks of other
- * tasks, sends what is too large, redirects, and wants credentials that are not for it.
+ * Our agent calls a hostile one (docs/delegation.md; "Delegation" of docs/security.md), which never ends, sends events of other tasks,
+ * sends excessive data, redirects, and asks for credentials that are not meant for it.
  */
 
 const ours = "token-of-our-server-0123456789";
@@ -24,16 +24,16 @@ interface Call {
 
 interface Hostile {
   readonly url: string;
-  /** Everything that came: headers and bodies. */
+  /** Everything that it received: headers and bodies. */
   readonly received: string[];
   readonly calls: Call[];
-  /** Streams that are open. */
+  /** The number of open streams. */
   streams: number;
 }
 
 type Play = (call: Call, send: (result: unknown) => Promise<boolean>, response: ServerResponse) => Promise<void> | void;
 
-/** `card`: what it has besides. */
+/** `card`: additional members of the card. */
 async function hostile(play: Play, card: (url: string) => object = () => ({})): Promise<Hostile> {
   const state: Hostile = { url: "", received: [], calls: [], streams: 0 };
   const answer = async (request: IncomingMessage, response: ServerResponse, body: string): Promise<void> => {
@@ -110,7 +110,7 @@ const ended = (taskId: string, state = "COMPLETED", said = "done") => ({
 });
 const begun = (id: string) => ({ task: { id, contextId: "c", status: { state: "TASK_STATE_WORKING" } } });
 
-/** Our server, whose agent asks the hostile one. Returns a client of each caller. */
+/** Our server, whose agent calls the hostile one. Returns a client for each caller. */
 async function between(
   evil: Client,
   options: Partial<ServeOptions> = {},
@@ -192,7 +192,7 @@ describe("a hostile agent that another one calls", () => {
         while (await send(working("of-bob", "busy", known.length)));
         return;
       }
-      // Ada's stream: events of Bob's task there, and of both tasks at our server.
+      // Ada's stream: the hostile agent's events for Bob's task there, and for both tasks at our server.
       for (const id of ["of-ada", "of-bob", ...known]) {
         await send(begun(id));
         await send(chunk(id, "d1-x", "from mallory", false));

@@ -17,7 +17,7 @@ describe("a server whose database files are removed", () => {
     await vi.waitFor(async () => {
       expect((await send(server.url, { words: "work" })).status).toBe(503);
     }, 30_000);
-    // The call that finds the files gone may not be the first one that fails.
+    // The call that notices the missing files need not be the first one that fails.
     await vi.waitFor(async () => {
       expect((await send(server.url, { words: "work" })).status).toBe(503);
       expect(server.log.join("\n")).toMatch(/tasks\.db/);

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 /*
  * Links of in-task authorizations: a page of another origin has the link, and sends the answer from the browser of a person who has
- * not read what is asked (A2A 1.0 §7.6.3; Fetch Metadata; RFC 6454 §7). Browsers send what fetch(), forms and beacons can send; the
- * pages of `shop.example` may even read answers, because the server allows them for calls of agents (CORS).
+ * not read the request (A2A 1.0 §7.6.3; Fetch Metadata; RFC 6454 §7). Browsers send anything that fetch(), forms and beacons can send. The
+ * pages of `shop.example` may even read responses, because the server allows them to call agents (CORS).
  */
 
 const shop = "https://shop.example";
@@ -49,7 +49,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** Posts by a socket, with any headers. */
+/** Posts over a socket, with any headers. */
 function post(headers: Readonly<Record<string, string>>, body: string, url: URL = link): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sending = request(url, { method: "POST", headers }, (response) => {
@@ -62,7 +62,7 @@ function post(headers: Readonly<Record<string, string>>, body: string, url: URL 
 
 const state = async (): Promise<string> => (await client.getTask(taskId)).status.state;
 
-/** What a page can send without a preflight, and with one. */
+/** Bodies that a page can send without a preflight, and with one. */
 const bodies: readonly (readonly [type: string | undefined, body: (token: string) => string])[] = [
   [
     "application/x-www-form-urlencoded",
@@ -119,7 +119,7 @@ describe("an in-task link that a page of another origin answers", () => {
   it("has one spelling: it is rejected with any character changed, added or removed", async () => {
     const token = link.searchParams.get("request") ?? "";
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    // The last characters of the parts have bits that no byte uses: all of their spellings are tried.
+    // The last character of each part has bits that no byte uses. The test tries all of their spellings.
     const ends = Array.from(token).flatMap((_, at) => ((token[at + 1] ?? ".") === "." ? [at] : []));
     const spellings = [
       ...ends.flatMap((at) => Array.from(alphabet).map((put) => token.slice(0, at) + put + token.slice(at + 1))),

@@ -12,7 +12,7 @@ import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { certificate, type TestCertificate } from "../identity/certificates.ts";
 
 /*
- * Attacks on mutual TLS, over real handshakes with real authorities: certificates that another authority has signed, names that look alike,
+ * Attacks on mutual TLS, over real handshakes with real authorities: certificates signed by another authority, names that look alike,
  * another certificate in the same connection or the next one, and headers that only a proxy may write ("Certificates" of
  * docs/authentication.md, "Behind a proxy" of docs/hosting.md).
  */
@@ -67,7 +67,7 @@ async function open(port: number, options: ConnectionOptions): Promise<TLSSocket
   return socket;
 }
 
-/** Sends a message. Resolves to the caller that the agent sees, or to the status of the rejection. */
+/** Sends a message. Resolves to the caller that the agent sees, or to the status of a rejection. */
 function whoami(socket: TLSSocket, headers = ""): Promise<string> {
   const body = JSON.stringify({ message: { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text: "?" }] } });
   return new Promise((resolve) => {
@@ -115,7 +115,7 @@ describe("a caller is not authenticated", () => {
       for (const one of [undefined, forged, expired, early, self, byALeaf]) {
         expect(await asked(port, { ...shows(one, one === byALeaf ? mallory.cert : ""), maxVersion })).toBe("401");
       }
-      // OpenSSL may end a connection whose certificate has a wrong signature.
+      // OpenSSL may end a connection if its certificate has a wrong signature.
       for (const chain of ["", imitator.cert]) {
         expect(await asked(port, { ...shows(imitated, chain), maxVersion })).toMatch(/^(?:401|closed)$/);
       }
@@ -180,7 +180,7 @@ describe("a connection keeps its certificate", () => {
       rejectUnauthorized: false,
     };
     const server = createServer(tls, (incoming, response) => {
-      // What Node has after a renegotiation with a certificate that no authority of the server has signed.
+      // The state of Node's socket after a renegotiation with a certificate that none of the server's authorities has signed.
       const socket = incoming.socket as TLSSocket;
       if (incoming.headers["x-renegotiated"] !== undefined) {
         expect(socket.authorized).toBe(true);
@@ -295,7 +295,7 @@ describe("headers of proxies", () => {
     expect(await asked(port, shows(good), from)).toBe("401");
     expect(await asked(port, shows(good), from + String(envoy))).toBe("401");
     expect(await asked(port, shows(undefined), from + String(standard))).toBe("planner");
-    // Twice: it is unknown which of them the proxy has written.
+    // Two headers: it is unknown which of them comes from the proxy.
     expect(await asked(port, shows(undefined), from + String(standard) + String(standard))).toBe("401");
   });
 });

@@ -11,14 +11,14 @@ import { data, type StreamResponse } from "@parley/a2a/model";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 /*
- * Attacks on presentations (OID4VP extension v1; "An agent that asks" and "Links" of its page): answers of someone who is not the verifier, or
- * for another request, and requests that lead a wallet elsewhere.
+ * Attacks on presentations (OID4VP extension v1; "An agent that asks" and "Links" of its page): answers from someone other than the verifier,
+ * answers to another request, and requests that send a wallet to another address.
  */
 
 interface Asking {
   readonly url: string;
   readonly client: Client;
-  /** Starts a task. Resolves to its id, and to the callback that its verifier got. */
+  /** Starts a task. Resolves to its id, and to its verifier's callback. */
   begin(): Promise<{ readonly taskId: string; readonly callback: URL }>;
   state(taskId: string): Promise<string>;
   outcome(taskId: string): Promise<unknown>;
@@ -63,7 +63,7 @@ async function asking(lifetime = 3_600_000): Promise<Asking> {
       const callback = callbacks.at(-1);
       if (task === undefined || callback === undefined) throw new Error("It asks nothing");
       expect(task.status.state).toBe("TASK_STATE_AUTH_REQUIRED");
-      // What everyone sees of the task does not lead to the callback.
+      // The public content of the task does not reveal the callback.
       const token = new URL(callback).searchParams.get("request") ?? "";
       expect(JSON.stringify(task)).not.toContain(token.slice(0, 24));
       return { taskId: task.id, callback: new URL(callback) };
@@ -85,7 +85,7 @@ describe("a callback accepts", () => {
   it("only the answer to its own request, once: nothing of another task, and nothing later", async () => {
     const agent = await asking();
     const [mine, yours] = [await agent.begin(), await agent.begin()];
-    // The halves of two links do not make a third one.
+    // Parts of two links cannot be combined to a third one.
     const [a = "", b = ""] = [mine, yours].map(({ callback }) => callback.searchParams.get("request") ?? "");
     const [first, second] = [a.split("."), b.split(".")];
     for (let at = 0; at < first.length; at += 1) {
@@ -223,7 +223,7 @@ describe("a wallet is not redirected", () => {
     ]) {
       expect(readOid4vpRequest(asked(both))).toBeUndefined();
     }
-    // A value of the request stays one value of the link.
+    // A value from the request remains a single value in the link.
     const link = walletUrl({
       client_id: "a&request_uri=https://evil.example#",
       request: { nonce: "&client_id=evil#" },

@@ -9,12 +9,12 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers, type Attacked } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* Clients that ask for large answers and do not read them: an agent streams 24 MiB in chunks of 128 KiB. */
+/* Clients request large responses, and do not read them: an agent streams 24 MiB in chunks of 128 KiB. */
 
 const words = `stream 192 ${128 * 1024}`;
 const attacked = servers();
 
-/** Lets the agent stream, and waits until it has ended. */
+/** Makes the agent stream, and waits until it has ended. */
 async function speak(server: Attacked, task: string): Promise<void> {
   await server.ask("speak");
   await vi.waitFor(async () => {
@@ -31,7 +31,7 @@ describe("clients that do not read", () => {
       const readers = await Promise.all(
         Array.from({ length: 40 }, async () => {
           const reader = await Connection.to(server.port);
-          // The client reads the head, and nothing more.
+          // The client reads only the head.
           const begun = new Promise<unknown>((resolve) => reader.socket.once("data", resolve));
           await reader.send(head(`/tasks/${task}:subscribe`, { "a2a-version": "1.0", "content-length": 0 }));
           await begun;
@@ -189,15 +189,15 @@ function post(path: string, version: string, body?: object): string {
   return head(path, { ...type, "content-length": text.length }) + text;
 }
 
-/** The context of the large task only, so that a list of it has no other task. */
+/** A context with only the large task, so that its list contains no other task. */
 const contextId = "large";
 
-/** The same for all callers, so that each repetition gets the first answer. */
+/** The same message for all callers, so that each repetition gets the first response. */
 function theMessage(what: string): Message {
   return { messageId: "large", contextId, role: "ROLE_USER", parts: [{ text: `${what} 24 ${mebi}` }] };
 }
 
-/** Makes a task with artifacts of 24 MiB. */
+/** Creates a task with artifacts of 24 MiB. */
 async function large(server: Attacked, what: "artifacts" | "unfinished"): Promise<string> {
   const answer = await fetch(`${server.url}/message:send`, {
     method: "POST",

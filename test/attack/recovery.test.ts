@@ -6,7 +6,7 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* Tasks that a server finds when it starts: of agents that are no longer hosted, and tasks that make it crash. */
+/* Tasks that a server finds when it starts: tasks whose agents are no longer hosted, and tasks that crash the server. */
 
 const attacked = servers();
 const lease = { ttl: 2_000 };
@@ -41,7 +41,7 @@ describe("a server that is restarted", () => {
     const settings = { mounts, options: { lease } };
     const first = await attacked.start(settings);
     const neighbour = await newTask(`${first.url}/p`, { words: "wait", returnImmediately: true });
-    // The answer may be lost with the process.
+    // The response may be lost with the process.
     const sent = send(`${first.url}/poison`, { words: "x", returnImmediately: true });
     await Promise.allSettled([sent, first.ended()]);
 
@@ -51,7 +51,7 @@ describe("a server that is restarted", () => {
     expect(died, "starts that crashed").toBe(2);
     const url = String(await server.greeting);
     const [poisoned] = await tasksOf(`${url}/poison`);
-    // For its user nothing changes (docs/decisions/suspended-tasks.md).
+    // The user sees no change (docs/decisions/suspended-tasks.md).
     expect(poisoned?.status.state).not.toBe("TASK_STATE_FAILED");
     const command = `parley ops resume ${poisoned?.id ?? "no task"}`;
     expect(server.log.filter((line) => line.includes(command))).toHaveLength(1);
@@ -62,7 +62,7 @@ describe("a server that is restarted", () => {
   });
 });
 
-/** Whether a server is alive when it has suspended the task of the poisoned agent. */
+/** Whether a server survives until it has suspended the poisoned agent's task. */
 async function outlives(server: Child): Promise<boolean> {
   while (server.alive) {
     if (server.log.some((line) => line.includes("Task suspended"))) return true;

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { deleteBlobsOf, s3Blobs, type BlobStore } from "@parley/server/store";
 
-/* A bucket that lies: lengths, ranges, lists and redirects (docs/files.md). */
+/* A bucket that lies about lengths, ranges, lists and redirects (docs/files.md). */
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -39,7 +39,7 @@ async function read(body: AsyncIterable<Uint8Array> | undefined): Promise<string
   return Buffer.concat(pieces).toString("latin1");
 }
 
-/** An answer that announces one thing and sends another. The connection ends with it, so nothing else shows the length. */
+/** A response whose content differs from its headers. It ends with the connection, so nothing else shows its length. */
 const saying =
   (status: number, headers: Record<string, string>, body: string): Answer =>
   (_request, response) => {
@@ -92,7 +92,7 @@ describe("a bucket that gives false answers", () => {
   });
 });
 
-/** A list as S3 writes it. */
+/** A list in S3's format. */
 function listOf(keys: readonly string[], next?: string): string {
   const contents = keys.map(
     (key) =>
@@ -103,7 +103,7 @@ function listOf(keys: readonly string[], next?: string): string {
 }
 
 describe("a bucket that lists false keys", () => {
-  /** A bucket that lists so, whatever it is asked for, and the names that were deleted. */
+  /** A bucket that returns these lists, whatever the request, and the names that the client deleted. */
   async function listing(pages: (at: number, query: URLSearchParams) => string) {
     const deleted: string[] = [];
     let at = 0;

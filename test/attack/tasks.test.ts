@@ -8,7 +8,7 @@ import { withstands } from "./harness/withstand.ts";
 
 describe.each([
   { store: "SQLite", tasks: 100 },
-  // The store in memory must fit into the heap.
+  // The store in memory must fit into the heap, so it gets fewer tasks.
   { store: "memory", tasks: 20 },
 ] as const)("$tasks tasks with a file of 5.5 MB each, on $store", ({ store, tasks }) => {
   const attacked = servers(store);
@@ -22,7 +22,7 @@ describe.each([
       ids.push(...(await Promise.all(made)));
     }
     await withstands(server, async (other) => {
-      // The 100 newest tasks, too large for one page. Those of the other caller are among them.
+      // The 100 newest tasks exceed one page. The other caller's tasks are among them.
       const listed = await pagesOf(`${server.url}/tasks?pageSize=100`);
       expect(listed.longest).toBeLessThan(24 * mebi);
       expect(ids.filter((id) => !listed.ids.has(id))).toEqual([]);
@@ -37,7 +37,7 @@ describe.each([
 
 describe.each(["SQLite", "memory"] as const)("a task on %s", (store) => {
   const attacked = servers(store);
-  // A task may take 32 MiB, and stays in memory.
+  // A task may have 32 MiB, which stay in memory.
   const allowance = { keeps: store === "memory" ? 33 * mebi : 0 };
 
   it("accepts follow-ups of 9.5 MB until it is full, rejects the others with the field, and can be read and taken over", async () => {

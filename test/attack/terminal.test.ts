@@ -8,20 +8,20 @@ import { run } from "../../packages/cli/src/program.ts";
 import { recordedIo } from "../../packages/cli/test/support/io.ts";
 
 /*
- * An agent, and the authorization server that its card names, write whatever acts on a terminal, into everything that a command prints there:
- * states that wait, links, streams in pieces, files, logins. And names of files that lead elsewhere.
+ * An agent, and the authorization server that its card names, write terminal control characters into everything that a command prints:
+ * states that wait, links, streams in pieces, files, logins. File names also try to lead elsewhere.
  */
 
-/** Clears the screen, sets its title, makes a link, moves the cursor, turns text around, hides it. */
+/** Clears the screen, sets its title, makes a link, moves the cursor, reverses text, hides it. */
 const evil =
   "\u001b[2J\u001b]0;owned\u0007\u001b]8;;https://evil.example\u001b\\here\u001b]8;;\u001b\\\r\u0008\u009b2J\u0090\u202e\u2067\u{e0041}\u2028ok";
 
-// What a terminal would act on.
+// The characters on which a terminal would act.
 const acting =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e00ff}]/u;
 
-/** What the command line itself writes: colours, and the line of a file that grows. */
+/** Control sequences of the command line itself: colours, and the progress line of a file. */
 // eslint-disable-next-line no-control-regex
 const ours = /\u001b\[\d{1,2}m|\r\u001b\[K/g;
 
@@ -182,7 +182,7 @@ describe("a hostile agent on a terminal", () => {
     const waiting = { task: { id, contextId: "c", status: { state: "TASK_STATE_INPUT_REQUIRED" } } };
     const { text } = await shown(["send", await agent([waiting]), "hello"]);
     const [command = ""] = text.split("\n").filter((line) => line.includes("--task"));
-    // Each quote of the id ends the quoted word, is escaped, and starts another one.
+    // Each quote in the id ends the quoted word, follows as an escaped quote, and starts another quoted word.
     expect(command).toContain(`--task '${id.replaceAll("'", `'\\''`)}'`);
   });
 });

@@ -30,8 +30,8 @@ import { userToken } from "../identity/logins.ts";
 import { keepSecret } from "../secrets.ts";
 
 /*
- * Callers who share a principal: one certificate of a gateway, one API key of a team, one static token. Each turn exchanges the token
- * that was verified on its own call, or none (DESIGN D19, RFC 8693).
+ * Callers who share a principal, through a gateway's certificate, a team's API key, or a static token. Each turn exchanges only the token
+ * that was verified for its own call, if there was one (DESIGN D19, RFC 8693).
  */
 
 const audience = "https://agents.example.com";
@@ -54,7 +54,7 @@ let passwordHash: string;
 const certificates = new Map<string, TestCertificate>();
 let downstream: Downstream;
 
-/** An authorization server that returns what it was asked to exchange, and an agent that reports the token of its call. */
+/** An authorization server that returns the tokens to exchange, and an agent that reports the token of its call. */
 interface Downstream {
   readonly issuer: string;
   readonly card: AgentCard;
@@ -121,7 +121,7 @@ afterAll(async () => {
   await Promise.all([signing.close(), asking.close(), downstream.close()]);
 });
 
-/** What a caller shows. */
+/** The credentials of a caller. */
 interface Caller {
   readonly workload: (typeof workloads)[number] | undefined;
   readonly key: number | "wrong" | undefined;
@@ -150,20 +150,20 @@ function authorizationOf({ shows, user }: Caller): string | undefined {
 
 const tokenOf = (caller: Caller): string | undefined => /^Bearer (.+)$/.exec(authorizationOf(caller) ?? "")?.[1];
 
-/** Which caller is accepted, and the token that a scheme has verified for it. */
+/** An accepted caller, and the token that a scheme has verified for it. */
 interface Known {
   readonly subject: string;
   readonly token?: string | undefined;
 }
 
-/** A served scheme, and its model: what it knows of a caller. */
+/** A served scheme, and a model of the callers that it accepts. */
 interface Scheme {
   make(): Authenticator;
   knows(caller: Caller): Known | undefined;
 }
 
 const shared = { team: { subject: "team" }, staff: { subject: "staff" } } satisfies Record<string, Principal>;
-/** With an option `principal` the subjects of two issuers go together. */
+/** An option `principal` that does not distinguish the subjects of two issuers. */
 const principal = (_claims: object, usual: Principal): Principal => usual;
 const withToken = (kind: Caller["shows"], subject: (user: User) => string) => (caller: Caller) =>
   caller.shows === kind ? { subject: subject(caller.user), token: tokenOf(caller) } : undefined;
@@ -221,13 +221,13 @@ function makeTree(tree: Tree, made = new Map<SchemeName, Authenticator>()): Auth
     const members = tree.of.map((one) => makeTree(one, made));
     return tree.kind === "allOf" ? allOf(...members) : anyOf(...members);
   }
-  // A name belongs to one authenticator, which may be in several places.
+  // Each name belongs to one authenticator, which may occur several times in the tree.
   const known = made.get(tree) ?? schemes[tree].make();
   made.set(tree, known);
   return known;
 }
 
-/** Who a combination lets in: the first member names the caller, and the first verified token of `allOf` is the token. */
+/** The caller that a combination accepts. In `allOf`, the first member names it, and the first verified token counts. */
 function knownBy(tree: Tree, caller: Caller): Known | undefined {
   if (typeof tree === "string") return schemes[tree].knows(caller);
   const found = tree.of.map((one) => knownBy(one, caller));
@@ -236,10 +236,10 @@ function knownBy(tree: Tree, caller: Caller): Known | undefined {
   return { subject: found[0]?.subject ?? "", token: found.find((one) => one?.token !== undefined)?.token };
 }
 
-/** What a caller gets: who it is, and the token that was exchanged for it. `undefined`: it was rejected. */
+/** The caller, and the token that was exchanged for it. `undefined` if the caller was rejected. */
 type Told = { readonly subject: string; readonly token: string | null } | undefined;
 
-/** Serves an agent that exchanges its caller's token once every caller of the crowd is in its turn or was rejected. */
+/** Serves an agent that exchanges its caller's token once every caller of the crowd has reached its turn or was rejected. */
 async function servedTo(crowd: number, authenticator: Authenticator) {
   let [settled, open] = [0, () => {}];
   const everyone = new Promise<void>((resolve) => (open = resolve));
@@ -363,7 +363,7 @@ describe("a token exchange", () => {
     );
     await fc.assert(holds, {
       numRuns: 40,
-      // What was found: a gateway, and a key of a team, each with users behind it.
+      // Earlier findings: a gateway, and a team's key, each with several users behind it.
       examples: [
         [{ kind: "allOf", of: ["mutualTls", "jwt"] }, crowdOf("jwt")],
         [{ kind: "allOf", of: ["mutualTls", "bearer"] }, crowdOf("static")],
@@ -422,12 +422,12 @@ describe("a token exchange", () => {
       }),
     );
     expect(seen).toEqual(Object.fromEntries(users.map((user) => [user, [user, user, user]])));
-    // The provider names users, and not only tokens.
+    // The provider identifies users, not just tokens.
     expect(users.map((user) => decodeJwt(jwts.get(user) ?? "").sub)).toEqual([...users]);
   });
 });
 
-/** Callers who show the same but for their token. */
+/** Callers with the same credentials except for their token. */
 function crowdOf(shows: Caller["shows"]): Caller[] {
   return [...users, ...users, ...users].map((user, at) => ({ workload: "planner", key: at % 3, shows, user }));
 }

@@ -20,8 +20,8 @@ import { testAgent } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 /*
- * A caller who wants paid work for nothing, or twice for one payment, and a facilitator that is hostile (x402 §9, §10; "What is checked" of
- * the extension's page). Work is counted: unpaid work must not be done.
+ * Callers who want paid work for free, or twice for one payment, and a hostile facilitator (x402 §9, §10; "What is checked" of
+ * the extension's page). The test counts work: unpaid work must not be done.
  */
 
 const option = {
@@ -37,7 +37,7 @@ interface Shop {
   readonly client: Client;
   readonly works: () => number;
   readonly now: () => number;
-  /** Another caller's client. */
+  /** A client of another caller. */
   other(): Promise<Client>;
 }
 
@@ -93,7 +93,7 @@ const signedFor = (now: () => number, task: Task, nonce = 1n): PaymentPayload =>
 const errorOf = (task: Task | undefined): unknown =>
   task?.status.message?.metadata?.[x402Keys.error] ?? task?.status.state;
 
-/** A facilitator of another form than EIP-3009. It reads only its own members, and its network answers the same for the same transaction. */
+/** A facilitator for a form other than EIP-3009. It reads only its own members, and its network always returns the same transaction. */
 function ofForm(read: (payload: JsonObject) => string | undefined): TestFacilitator {
   const answers = testFacilitator();
   return {
@@ -118,7 +118,7 @@ describe("one payment pays for work once, whatever is written beside or into it"
   const good = Buffer.from("good").toString("base64");
   const transactions: Form = (now) => [
     { transaction: good },
-    // The bits after the last byte, characters that decoders skip, and both alphabets.
+    // Changes the bits after the last byte, adds characters that decoders skip, and uses both alphabets.
     { transaction: "Z29vZB==" },
     { transaction: "Z29vZP" },
     { transaction: "Z29*vZA==" },
@@ -126,7 +126,7 @@ describe("one payment pays for work once, whatever is written beside or into it"
     { transaction: good, signature: "0x01" },
     { transaction: good, signature: "0x02" },
     { transaction: good, note: "again" },
-    // An authorization of EIP-3009 that this scheme does not read.
+    // An EIP-3009 authorization, which this scheme does not read.
     { transaction: good, authorization: authorization(now, "0x1") },
     { transaction: good, authorization: authorization(now, "0x2") },
   ];
@@ -147,7 +147,7 @@ describe("one payment pays for work once, whatever is written beside or into it"
         /^0xab$/i.test(typeof signature === "string" ? signature : "") ? "good" : undefined,
     ],
   ])("%s", async (_, forms, read) => {
-    // Each of them may come first.
+    // Each form comes first once.
     for (const first of forms(0).keys()) {
       const { client, works, now } = await shop(ofForm(read));
       const all = forms(now());
@@ -290,7 +290,7 @@ describe("no work is done for", () => {
     const task = await offered(client);
     const sent = await client.sendMessage(paying(task, {}, { metadata })).catch(() => undefined);
     expect(sent?.task?.status.state ?? "TASK_STATE_INPUT_REQUIRED").toBe("TASK_STATE_INPUT_REQUIRED");
-    // The offer is the one that it was: nothing of the message is taken for it.
+    // The offer is unchanged: nothing from the message replaced it.
     const now = await client.getTask(task.id);
     const required = now.status.message?.metadata?.[x402Keys.required] as unknown as PaymentRequiredResponse;
     expect(required.accepts[0]?.maxAmountRequired).toBe(option.maxAmountRequired);
@@ -348,7 +348,7 @@ it("an agent that changes its card between two attempts gets the payment that wa
   };
   for (const url of ["https://painter.example/2", "https://evil.example", "https://painter.example"]) {
     await expect(payer.pay(client, task)).rejects.toThrow("The answer was lost");
-    // As `client.getExtendedAgentCard()` does.
+    // Like `client.getExtendedAgentCard()`.
     client.card = cardAt(url);
   }
   expect(wallet.signed).toBe(1);
@@ -409,7 +409,7 @@ describe("a hostile facilitator over HTTP", () => {
       );
       expect(works(), what).toBe(0);
     }
-    // The key of the merchant went nowhere else.
+    // The merchant's key was sent nowhere else.
     expect(evil.seen).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import { callContext, inProcess } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 
-/** The claims of a token are not stored, except those that an agent declares in `keepClaims`. */
+/** The store gets no claims of a token, except those that an agent declares in `keepClaims`. */
 
 const principal: Principal = {
   subject: "ada",

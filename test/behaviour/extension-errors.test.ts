@@ -70,11 +70,11 @@ describe("an error that an extension defines", () => {
       expect(error).toBeInstanceOf(A2AError);
       expect((error as A2AError).message).toContain("Tray 2 is empty");
       expect(JSON.stringify(error)).not.toContain("secret");
-      // Over JSON-RPC of 0.3 an error has a number and a message, and nothing else.
+      // A 0.3 JSON-RPC error has only a number and a message.
       if (binding === "JSONRPC" && version === "0.3") continue;
       expect(error).toMatchObject({ code: "InvalidParams", metadata: { tray: "2" } });
     }
-    // Without the extension its hooks do not run, and nothing is rejected.
+    // Without the extension, its hooks do not run, and the server rejects nothing.
     const plain = await connect(server.agents[0]?.card ?? "", { binding, version, bindings: [grpcBinding()] });
     expect((await plain.sendMessage("2")).message?.parts[0]?.text).toBe("Printed");
   });

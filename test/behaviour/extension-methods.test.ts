@@ -17,7 +17,7 @@ import { grpcWebBinding } from "@parley/grpc/web";
 import { serve, type ServeOptions } from "@parley/node";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-/** Methods of extensions (A2A 1.0 §4.6; topic "Extensions", method extensions), over every binding and version. */
+/** Extension methods (A2A 1.0 §4.6; topic "Extensions", method extensions), over every binding and version. */
 
 const uri = "https://example.com/extensions/notes/v1";
 
@@ -26,7 +26,7 @@ interface Query {
   readonly limit?: string | number;
 }
 
-/** A schema by hand, as any library could make it. */
+/** A hand-written schema in the standard form that libraries use. */
 function schemaOf<T>(fits: (value: Record<string, unknown>) => string | undefined): StandardSchema<T> {
   return {
     "~standard": {
@@ -147,7 +147,7 @@ interface Asked {
   readonly extensions?: readonly string[];
 }
 
-/** A function that calls a method of the extension as a client of one interface does. */
+/** Returns a function that calls the extension's methods like a client of one interface. */
 async function caller(
   card: Parameters<typeof connect>[0],
   { binding, version, as = "ada", extensions = [uri] }: Asked,
@@ -171,7 +171,7 @@ async function refusal(call: Promise<unknown>): Promise<A2AError> {
   return thrown as A2AError;
 }
 
-/** In 0.3 a call of gRPC cannot name an agent, so cards have no such interface if there are several agents. */
+/** A 0.3 gRPC call cannot name an agent, so cards have no such interface if there are several agents. */
 const reaches = (binding: Binding, version: string) => version !== "0.3" || bindings[binding][0] !== "GRPC";
 
 const cardOf = ({ server }: Awaited<ReturnType<typeof served>>, at = 0) => server.agents[at]?.card ?? "";
@@ -186,7 +186,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     const context = calls.at(-1);
     expect(context).toMatchObject({ principal: { subject: "ada" }, extensions: [uri], card: { name: "Notes" } });
     expect(context?.context.version).toBe(version);
-    // By GET, with a field in the path, and all others in the query as texts.
+    // By GET, with one field in the path, and all others as text in the query.
     const read = await call("notes/read", { text: "a/b c", limit: "2" });
     expect(read.payload.value).toEqual({ notes: ["a/b c", '"2"'] });
   });
@@ -254,7 +254,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     const bob = await caller(cardOf(host), { binding, version, as: "bob" });
     expect((await refusal(bob("notes/find", { text: "milk", taskId: "t1" }))).code).toBe("PermissionDenied");
     expect(asked.at(-1)).toEqual(["notes/find", "bob", "/open", "t1"]);
-    // Credentials come first: a rejected caller does not learn what the agent has.
+    // The server checks credentials first: a rejected caller does not learn what the agent supports.
     expect((await refusal(nobody("notes/find", {}, { extensions: [] }))).code).toBe("Unauthenticated");
     expect((await refusal(bob("notes/find", {}, { extensions: [] }))).code).toBe("PermissionDenied");
     if (reaches(binding, version)) {
@@ -272,7 +272,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     const call = await caller(cardOf(host), { binding, version, extensions: [] });
     const inactive = await refusal(call("notes/find", { text: "milk" }));
     expect(inactive.code).toBe("ExtensionSupportRequired");
-    // Over JSON-RPC of 0.3 an error has a number and a message, and nothing else.
+    // A 0.3 JSON-RPC error has only a number and a message.
     if (binding !== "JSONRPC" || version !== "0.3") expect(inactive.metadata).toEqual({ extensions: uri });
     expect(inactive.message).toContain(uri);
     const several = [
@@ -282,7 +282,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     if (!reaches(binding, version)) return;
     const plain = await caller(cardOf(await served(several), 1), { binding, version });
     const unknown = await refusal(plain("notes/find", { text: "milk" }));
-    // Clients of 0.3 read the HTTP status 501 as an operation that is not supported.
+    // Clients of 0.3 interpret the HTTP status 501 as an unsupported operation.
     expect(unknown.code).toBe(binding === "HTTP+JSON" && version === "0.3" ? "UnsupportedOperation" : "MethodNotFound");
     expect(unknown.message).toContain("This agent does not have the extension of this method");
   });
@@ -350,7 +350,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
   });
 });
 
-/** The same method, which a client does not repeat: a repetition would wait. */
+/** The same method, marked as not idempotent, because the client would retry it and wait. */
 const onceRoute = methodRoute("notes/find", {
   ...(notes.methods as ExtensionMethods)["notes/find"],
   idempotent: false,

@@ -14,7 +14,7 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
   "a full disk over %s: an error that says so, no half-written task, and normal service again once there is space",
   async (binding) => {
     const folder = await mkdtemp(join(tmpdir(), "parley-full-"));
-    // With this limit SQLite fails as on a full disk (SQLITE_FULL).
+    // With this limit, SQLite fails as on a full disk (SQLITE_FULL).
     const store = await sqliteStore({ path: join(folder, "tasks.db"), maxPages: 200 });
     const agent = defineAgent({
       name: "Hoarder",
@@ -47,20 +47,20 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
     expect(kept.length).toBeGreaterThan(3);
     expect(inspect(log, { depth: 8 })).toContain("SQLITE_FULL");
 
-    // All answered tasks are complete in the store. The refused one is not there.
+    // All tasks with a response are complete in the store. The rejected one is absent.
     const listed: Task[] = [];
     for await (const task of client.tasks({ includeArtifacts: true })) listed.push(task);
     expect(listed.map(({ id }) => id).sort()).toEqual(kept.map(({ id }) => id).sort());
     for (const task of kept) expect(await client.getTask(task.id)).toEqual(task);
     for (const task of listed) expect(isTerminal(task.status.state)).toBe(true);
 
-    // The deletion of the oldest tasks makes space again.
+    // Deleting the oldest tasks frees space.
     await store.sweep({ now: Date.now(), deleteBefore: Date.now() + 1, limit: 100 });
     expect((await client.sendMessage("x")).task?.status.state).toBe("TASK_STATE_COMPLETED");
   },
 );
 
-/** Fills a database whose pages are limited, with tasks of another agent. Without a mountable disk, that also counts as a full disk. */
+/** Fills a database with limited pages with another agent's tasks. Without a mountable disk, this simulates a full disk. */
 function fillPages(store: Store): { fill(): Promise<void>; empty(): Promise<void> } {
   const owner = { agent: "others", owner: "them" };
   const done = "TASK_STATE_COMPLETED";
@@ -123,7 +123,7 @@ it("runs without disk space are suspended with one log line, and resumed by the 
     (message: string, fields: LogFields = {}): void =>
       void log.push({ level, message, fields });
   const logger = { debug: () => undefined, info: note("info"), warn: note("warn"), error: note("error") };
-  // No lease expires while the test runs.
+  // No lease expires during the test.
   const lease = { ttl: 3_600_000 };
   const server = await serve(agent, { port: 0, signals: false, store, logger, lease });
   onTestFinished(async () => {
@@ -157,7 +157,7 @@ it("runs without disk space are suspended with one log line, and resumed by the 
   expect([...attempts.values()]).toEqual(ids.map(() => 2));
   expect(most).toBe(1);
   expect((await fetch(new URL("/readyz", server.url))).status).toBe(200);
-  // Each of the events is there once, in its order.
+  // Each event exists once, in order.
   for (const id of ids) {
     const { artifacts = [] } = await client.getTask(id);
     expect(artifacts.map(({ artifactId }) => Number(artifactId))).toEqual(artifacts.map((_, at) => at + 1));

@@ -6,11 +6,11 @@ import { changing, counting } from "./interceptors.ts";
 import { as, events, interfaces, reach, serving } from "./served.ts";
 
 /**
- * Interceptors change answers and streams on each binding and version, and do not change what is stored. `behaviour.test.ts`
- * tests interceptors that change nothing, as its third service.
+ * Interceptors change responses and streams on each binding and version, but not the stored data. `behaviour.test.ts` tests
+ * interceptors that change nothing, as its third service.
  */
 
-/** Each answer of the agent has this word. The redactor must remove it. */
+/** Each of the agent's responses has this word, which the redactor must remove. */
 const secret = "Hello";
 
 function redacted<T>(value: T): T {
@@ -105,7 +105,7 @@ describe.each(interfaces)("over $binding $version", (way) => {
     expect(sent.message?.parts).toEqual([{ text: "[gone]" }]);
     const { task } = await at.client.sendMessage("stream 2");
     const texts = [{ text: "[gone]" }, { text: "[gone]" }];
-    // A task that is read has its texts in one part, an event as it was yielded.
+    // A task has merged texts, an event the texts as the agent yielded them.
     expect(task?.artifacts?.[0]?.parts).toEqual(texts.slice(1));
     const read = await at.client.getTask(task?.id ?? "");
     expect(read).toEqual(task);
@@ -170,7 +170,7 @@ describe.each(interfaces)("over $binding $version", (way) => {
         expect(lines.map(({ message }) => message)).toEqual(["A request failed", "A request failed"]);
         expect(lines.every(({ fields }) => fields["cause"] instanceof TypeError)).toBe(true);
       } else {
-        // Rejections are counted, and logged once a minute.
+        // The server counts rejections, and logs the count once a minute.
         expect(lines.filter(({ message }) => message !== "Refused requests")).toEqual([]);
       }
       chosen = (next) => next;

@@ -10,7 +10,7 @@ import {
   type StreamReply,
 } from "@parley/a2a/protocol";
 
-/** Interceptors that change the form of calls and answers, each in another way, and not their meaning. */
+/** Interceptors that change the form of calls and responses, each in a different way, but not their meaning. */
 
 interface Changes {
   /** Called before the call continues. */
@@ -32,13 +32,13 @@ export function changing({ before, reply = (each) => each, stream = (each) => ea
   });
 }
 
-/** The same answer, copied member by member. */
+/** Copies the response member by member. */
 const spreading: Interceptor = changing({
   reply: (reply) => ({ ...reply }),
   stream: (reply) => ({ ...reply, batches: mapItems(reply.batches, (item) => ({ ...item })) }),
 });
 
-/** Another payload with an equal value. */
+/** Replaces the payload by one with an equal value. */
 const replacing: Interceptor = changing({
   reply: (reply) => ({ ...reply, payload: new Payload(structuredClone(reply.payload.value)) }),
   stream: (reply) => ({
@@ -67,7 +67,7 @@ const delaying: Interceptor = changing({
   }),
 });
 
-/** Puts each item into a separate batch, and counts calls and items. */
+/** Puts each item into its own batch, and counts calls and items. */
 export function counting(): { readonly interceptor: Interceptor; readonly counts: Map<string, number> } {
   const counts = new Map<string, number>();
   const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1);
@@ -86,7 +86,7 @@ export function counting(): { readonly interceptor: Interceptor; readonly counts
   return { interceptor, counts };
 }
 
-/** All of them, nested. */
+/** All of these interceptors, nested. */
 export function transparent(): readonly Interceptor[] {
   return [spreading, counting().interceptor, replacing, delaying, spreading];
 }

@@ -5,9 +5,9 @@ import { taskSearch } from "@parley/extensions/task-search";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
-/** Deletion of all data of an owner, and export of it (docs/retention.md). */
+/** Deletion and export of all data of an owner (docs/retention.md). */
 
-/** Only in Ada's data. Lower case, like words of full text search. */
+/** A word that only Ada's data contain. Lower case, as in full text search. */
 const marker = "erasableada";
 const bobs = "staysofbob";
 
@@ -64,7 +64,7 @@ async function served(kind: StoreName): Promise<Served> {
   return { server, store, ada: await client("ada"), bob: await client("bob"), written: () => place.written() };
 }
 
-/** Something of each kind, of one caller. Returns the ids of its tasks. */
+/** Stores a caller's data of each kind. Returns the ids of the caller's tasks. */
 async function fill(client: Client, mark: string): Promise<readonly string[]> {
   await client.sendMessage(`reply ${mark}`);
   const ids: string[] = [];
@@ -107,7 +107,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
 
     const erased = await server.deleteOwner({ subject: `${marker}@example.com` }, { scrub: true });
     expect(erased).toEqual({ tasks: 4, canceled: 3 });
-    // The reader of the running task was notified, or leaves with the task.
+    // The reader of the running task got the end of the task, or its stream ended with the task.
     const end = await stream.next().then(({ value, done }) => (done === true ? "over" : JSON.stringify(value)), String);
     expect(end).toMatch(/CANCELED|TaskNotFound|not found|over/i);
     for (const id of ids) await expect(ada.getTask(id)).rejects.toMatchObject({ code: "TaskNotFound" });
@@ -155,7 +155,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown> & { type: string });
     const of = (type: string) => lines.filter((line) => line.type === type);
-    // A store in memory has no direct replies: the server keeps the newest for the agent.
+    // A store in memory has no direct replies: the server keeps the newest ones itself.
     const replies = kind === "memory" ? [] : [`reply ${marker}`, `replied ${marker}`];
     expect(lines[0]).toMatchObject({ type: "export", version: 1, agents: ["/"] });
     expect(lines.at(-1)).toEqual({ type: "end", tasks: 4, contexts: 5, messages: replies.length });

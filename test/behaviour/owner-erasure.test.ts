@@ -11,9 +11,9 @@ import { message } from "@parley/a2a/model";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
-/** Erasure of an owner whose streams, webhooks and files are open (docs/retention.md). */
+/** Erasure of an owner who has open streams, webhooks and files (docs/retention.md). */
 
-/** Only in Ada's data. */
+/** A word that only Ada's data contain. */
 const marker = "erasableada";
 
 /** A promise that a test resolves. */
@@ -23,7 +23,7 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open };
 }
 
-/** An agent that works until the gate opens, whether or not its turn is over, and stores a file meanwhile. */
+/** An agent that works until the gate opens, even if its turn has already ended, and stores a file in the meantime. */
 function keeper(more: Promise<void>) {
   async function* pieces(mark: string): AsyncGenerator<Uint8Array> {
     yield Buffer.from(mark.repeat(100_000));
@@ -72,7 +72,7 @@ async function receiver() {
   return {
     url: (at: string) => `http://127.0.0.1:${port}/${at}`,
     bodies,
-    /** How it answers from now on. `undefined`: not at all. */
+    /** Sets the status of its responses from now on. `undefined`: it does not answer. */
     answer: (next: number | undefined) => {
       status = next;
       if (next !== undefined) for (const response of open.splice(0)) response.writeHead(next).end();
@@ -93,7 +93,7 @@ async function served(kind: StoreName, wrap: (store: BlobStore) => BlobStore = (
     authenticator: bearer({ "ada-token": { subject: marker }, "bob-token": { subject: "bob" } }),
     push: { retryAfter: Array.from({ length: 200 }, () => 20) },
     pollInterval: 20,
-    // Larger messages are not read into memory: their files are stored while they come.
+    // Larger messages are not read into memory: their files are stored while they arrive.
     limits: { bodyBytes: 1 << 20 },
     blobs: { store: wrap(fileBlobs(folder)), inlineBytes: 1000 },
   });
@@ -136,7 +136,7 @@ describe.each(stores)("an owner is erased, in %s,", (kind) => {
     more.open();
     await readers[1]?.over;
     expect(readers[1]?.seen.join()).toContain("done bob");
-    // Nothing that its function yields after that is stored.
+    // The store keeps nothing that the function yields after that.
     expect((await ada.listTasks({})).totalSize).toBe(0);
     expect(await written()).not.toContain(`done ${marker}`);
     expect(await written()).not.toContain(marker);
@@ -160,7 +160,7 @@ describe.each(stores)("an owner is erased, in %s,", (kind) => {
     await expect.poll(() => [adas.bodies.length > 0, bobs.bodies.length > 0]).toEqual([true, true]);
     expect(await server.deleteOwner({ subject: marker }, { scrub: true })).toEqual({ tasks: 1, canceled: 1 });
     const sent = adas.bodies.length;
-    // The delivery that was in progress succeeds now. The next event, or that of the cancel, must not follow.
+    // The delivery in progress succeeds now. Neither the next event nor that of the cancel may follow.
     adas.answer(200);
     more.open();
     await expect.poll(() => bobs.bodies.join()).toContain("TASK_STATE_COMPLETED");

@@ -23,7 +23,7 @@ const price = {
   resource: "https://painter.example/paint",
 };
 
-/** An agent that is paid if the extension is active, and otherwise says how it wants to be. */
+/** An agent that charges if the extension is active, and otherwise replies how to pay. */
 function painter(payments: X402Extension): Agent {
   return defineAgent({
     name: "Painter",
@@ -76,7 +76,7 @@ describe("OID4VP", () => {
         version: "1.0.0",
         skills: [],
         extensions: [oid4vp],
-        // It does not wait: what a wallet does with the request is between it and the verifier.
+        // It does not wait, because the rest happens between the wallet and the verifier.
         async *onMessage(turn) {
           const metadata = turn.ext(oid4vp) === undefined ? {} : { [oid4vpUri]: { authorizationRequest } };
           const message = { parts: [{ text: "Your diploma, please" }], metadata, extensions: Object.keys(metadata) };

@@ -1,9 +1,9 @@
 import { memoryStore, serve, silentLogger, type Agent, type ServeOptions, type Server } from "@parley/node";
 import { onTestFinished } from "vitest";
 
-/* A client that knows nothing of Parley: `fetch`, and the text of server-sent events. */
+/* A client without Parley: it uses `fetch`, and parses server-sent events itself. */
 
-/** How a binding of a version asks for what the tests need. */
+/** The requests of a binding in one version that the tests need. */
 export interface PlainBinding {
   readonly name: string;
   send(text: string, init?: PlainMessage): PlainRequest;
@@ -45,7 +45,7 @@ const rpc = (version: string, method: string, params: object): PlainRequest => (
 });
 const post = (version: string, path: string, body: object): PlainRequest => ({ method: "POST", path, version, body });
 
-/** Every binding with server-sent events, in the form of its version. */
+/** Every binding with server-sent events, in both versions. */
 export const plainBindings: readonly PlainBinding[] = [
   {
     name: "JSON-RPC of 1.0",
@@ -67,7 +67,7 @@ export const plainBindings: readonly PlainBinding[] = [
   },
 ];
 
-/** A server, at a separate port until the test is over. */
+/** Starts a server on its own port until the test is over. */
 export async function served(agent: Agent, options: Partial<ServeOptions> = {}): Promise<Server> {
   const server = await serve(agent, { port: 0, store: memoryStore(), logger: silentLogger, ...options });
   onTestFinished(() => server.close({ grace: 0 }));
@@ -87,13 +87,13 @@ export function call(
   });
 }
 
-/** An event of a stream: its id, and the result in it. */
+/** An event of a stream: its id and its result. */
 export interface PlainEvent {
   readonly id: string | undefined;
   readonly json: string;
 }
 
-/** Reads events until there are enough of them, then breaks the connection. */
+/** Reads this many events, then breaks the connection. */
 export async function eventsOf(response: Response, count = Number.POSITIVE_INFINITY): Promise<PlainEvent[]> {
   const type = response.headers.get("content-type") ?? "";
   if (!type.startsWith("text/event-stream")) throw new Error(`No stream: ${response.status} ${await response.text()}`);
@@ -113,7 +113,7 @@ export async function eventsOf(response: Response, count = Number.POSITIVE_INFIN
   return events;
 }
 
-/** The task that an answer or an event has, in either version. */
+/** The task in a response or an event, in either version. */
 export function taskIn(json: string): { readonly id: string; readonly text: string | undefined } | undefined {
   const parsed = JSON.parse(json) as { result?: Record<string, unknown> };
   const result = (parsed.result ?? parsed) as Record<string, unknown>;

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { parkedFeature, pushFeature, type StoredConfig } from "@parley/server/internal/push/stored";
 import { placeOfTest, stores } from "./stores.ts";
 
-/** What an operator sees and does, on a server's rows (docs/decisions/webhooks.md). */
+/** What an operator can see and do, tested on a server's rows (docs/decisions/webhooks.md). */
 
 const clock = fakeClock(1_000_000);
 const now = clock.now();
@@ -51,7 +51,7 @@ async function store(made: Store, task: TaskKey, effects: readonly FeatureEffect
   expect(await made.append([item])).toMatchObject([{ ok: true }]);
 }
 
-/** The rows of a task, as a server reads them. */
+/** A task's rows, as a server reads them. */
 async function rows(made: Store, task = ada): Promise<unknown> {
   const read = async (feature: string) =>
     (await made.features(task, task.taskId, feature)).map(({ value, ...row }) => ({
@@ -257,7 +257,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
       { clock },
     );
     await expect(operator.retry("/", "t", "a")).rejects.toMatchObject({ code: "Unavailable" });
-    // A webhook can be dropped all the same.
+    // A webhook can be dropped nevertheless.
     expect(await operator.drop("/", "t", "a")).toBe(true);
   });
 });

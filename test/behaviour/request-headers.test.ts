@@ -102,7 +102,7 @@ describe.each(stores)("the declared headers of a request, on %s", (kind) => {
   });
 });
 
-/** A server of all bindings whose agent reports its headers. */
+/** A server with all bindings, whose agent reports its headers. */
 async function over(options: Partial<ServeOptions> = {}, behaviour: Partial<AgentBehaviour> = { requestHeaders }) {
   const agent = defineAgent({
     ...described,

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { transparent } from "./interceptors.ts";
 import { placeOf, stores, type StoreName } from "./stores.ts";
 
-/* What the tests run against: one agent, its stores, and its bindings. */
+/* The common setup of the tests: one agent, its stores, and its bindings. */
 
-/** The server behind the bindings. */
+/** The servers behind the bindings. */
 export const services: readonly Kind[] = [
   ...stores,
   ...(stores.includes("memory") ? (["memory, behind interceptors"] as const) : []),
@@ -64,7 +64,7 @@ export function as(name: "ada" | "bob"): ConnectOptions {
   return { headers: { Authorization: `Bearer ${name}-token` } };
 }
 
-/** Serves while the tests of the current block run. Returns a function that returns the URL. */
+/** Serves during the tests of the current block. Returns a function for the URL. */
 export function serving(kind: Kind, more: Partial<ServeOptions> = {}): () => string {
   let server: Server;
   let stop: (() => Promise<void>) | undefined;
@@ -103,18 +103,18 @@ export async function events(stream: AsyncIterable<StreamResponse>): Promise<Str
 
 /** Clients of one interface of the agent. */
 export interface Reach {
-  /** A client of Ada. */
+  /** Ada's client. */
   readonly client: Client;
-  /** For calls of the service below the client. */
+  /** For calls to the service below the client. */
   readonly context: CallContext;
   open(options?: ConnectOptions): Promise<Client>;
-  /** A client of Ada, and the result of each stream that it opened: "opened" or the code of an error. */
+  /** A client of Ada, and the outcome of each stream that it opened: "opened" or an error code. */
   spied(): Promise<{ readonly client: Client; readonly told: readonly unknown[] }>;
   /** Subscribes to a task that asks for input, lets it ask again, and then cancels it. */
   askedTwice(): Promise<{ readonly states: readonly unknown[]; readonly told: readonly unknown[] }>;
 }
 
-/** Clients of one interface. They can be used once the tests run. */
+/** Clients of one interface, available once the tests run. */
 export function reach(url: () => string, { binding, version }: Interface): Reach {
   let client: Client | undefined;
   beforeAll(async () => {

@@ -8,23 +8,23 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import pg from "pg";
 import { inject, onTestFinished } from "vitest";
 
-/* The stores of a test: memory and SQLite, and PostgreSQL in the project `postgres`, which runs the same files and has a server. */
+/* The stores of a test: memory and SQLite, or PostgreSQL in the project `postgres`, which runs the same files with a server. */
 
 export type StoreName = "memory" | "SQLite" | "PostgreSQL";
 
-/** The URL of the server that the project `postgres` has started. Other projects have none. */
+/** The URL of the server that the project `postgres` has started. `undefined` in other projects. */
 const server: string | undefined = inject("postgres") as string | undefined;
 
-/** The stores that a file is run with. */
+/** The stores for which a file runs. */
 export const stores: readonly StoreName[] = server === undefined ? ["memory", "SQLite"] : ["PostgreSQL"];
 
-/** The location of a store's data. It can be opened again. */
+/** The location of a store's data, which can be reopened. */
 export interface Place {
-  /** Opens the store. The caller closes it. In memory it is always the same one. */
+  /** Opens the store. The caller closes it. In memory, it is always the same store. */
   open(): Promise<Store>;
-  /** Everything that was written, as text; all bytes of the files of SQLite, and all rows of PostgreSQL. Empty in memory. */
+  /** Everything that was written, as text: all bytes of SQLite's files, or all rows of PostgreSQL. Empty in memory. */
   written(): Promise<string>;
-  /** Deletes everything. Each store that was opened is closed by then. */
+  /** Deletes everything. The caller must have closed all stores. */
   remove(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export async function placeOf(name: StoreName): Promise<Place> {
   return name === "SQLite" ? sqlite() : postgres();
 }
 
-/** A place that is deleted when the test ends. */
+/** A location that is deleted when the test ends. */
 export async function placeOfTest(name: StoreName): Promise<Place> {
   const place = await placeOf(name);
   onTestFinished(() => place.remove());

@@ -6,12 +6,12 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 
 /*
- * Suspended tasks (docs/decisions/suspended-tasks.md): what operators do at the wrong moment, and what callers see meanwhile. The servers run on a
- * clock that stands still, so nothing is found by looking from time to time, unless a test advances it.
+ * Suspended tasks (docs/decisions/suspended-tasks.md): operators who act at the wrong moment, and what callers see in the meantime. The servers
+ * have a stopped clock, so they do not poll unless a test advances the clock.
  */
 
 const ada = (): ReturnType<typeof callContext> => callContext({ subject: "ada" });
-/** Notifications are handled once a second at most. A server polls every ten seconds. */
+/** Servers handle notifications at most once a second, and poll every ten seconds. */
 const soon = 1_500;
 const agentId = { agent: "agent" };
 
@@ -23,7 +23,7 @@ async function database(name: (typeof stores)[number]) {
     return store;
   };
   const attempts: number[] = [];
-  /** A server whose agent waits in its first attempts for the end of its process, and is done in the later ones. */
+  /** A server whose agent waits for an abort. With `ends`, the agent completes instead. */
   async function server(options: { ends?: boolean } = {}) {
     const store = await open();
     const clock = fakeClock();
@@ -61,7 +61,7 @@ async function database(name: (typeof stores)[number]) {
   return { open, server, attempts };
 }
 
-/** Leaves a task as a server does that suspends it. */
+/** Suspends a task in the store, as a server does. */
 async function suspend(store: Store, id: string): Promise<void> {
   const head = await store.head(agentId, id);
   if (head?.run === undefined) throw new Error("The task has no run");
@@ -75,7 +75,7 @@ async function suspend(store: Store, id: string): Promise<void> {
   ]);
 }
 
-/** A suspended task that no server runs. */
+/** A suspended task, which no server runs. */
 async function suspended(name: (typeof stores)[number]) {
   const { open, server, attempts } = await database(name);
   const first = await server();

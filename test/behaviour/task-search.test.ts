@@ -15,7 +15,7 @@ import { taskSearch, taskSearchUri } from "@parley/extensions/task-search";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
-/** The Task Search extension, as packages/extensions/src/task-search/README.md says. */
+/** The Task Search extension, as specified by packages/extensions/src/task-search/README.md. */
 
 const description = { name: "Painter", description: "Paints", version: "1.0.0", skills: [] } as const;
 
@@ -100,7 +100,7 @@ describe.each(stores)("task search on %s", (kind) => {
       expect(new Set(marked)).toEqual(new Set(["red sailboat", "boat", "There"]));
       expect(result?.snippets.map(({ artifactId }) => artifactId)).toContain("image");
     }
-    // Progress is not part of the history.
+    // Progress messages are not part of the history.
     expect((await ada.search({ text: "colours" })).totalSize).toBe(0);
     expect((await bob.search({ text: "red" })).results).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { data, defineAgent, text, type Agent, type AgentYield, type Part, type Turn } from "@parley/server";
 import { artifactOf, chunkOf, type Order } from "./orders.ts";
 
-/* The agents of the cluster. What they yield follows from their orders, and from what the service with side effects returned. */
+/* The agents of the cluster. Their events depend only on their orders, and on the responses of the service with side effects. */
 
 /** Calls the service with side effects. Returns the number of the call. */
 export type CallService = (call: {
@@ -60,7 +60,7 @@ async function* tell(turn: Turn, order: Order, call: CallService): AsyncGenerato
   }
 }
 
-/** Waits, and no longer than until the turn is over. */
+/** Waits, at most until the turn ends. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(end, ms);

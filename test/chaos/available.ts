@@ -2,8 +2,8 @@ import { A2AError } from "@parley/a2a";
 import { pause } from "./harms.ts";
 
 /**
- * Does something with the database, again and again while it is unavailable: on a busy machine it does not answer in the time that a call has.
- * The nodes are started again for the same reason.
+ * Retries an operation while the database is unavailable: on a busy machine, the database may not answer within the time limit of a call.
+ * Nodes are restarted for the same reason.
  */
 export async function available<Result>(work: () => Promise<Result>): Promise<Result> {
   for (;;) {

@@ -1,16 +1,16 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** Passes bytes on to servers of this machine: each connection to the next one, without reading them. */
+/** Passes bytes on to local servers without reading them. Each connection goes to the next server. */
 export interface Balancer {
   readonly port: number;
-  /** Ends a share of the connections, such as 0.5. */
+  /** Ends a share of the connections, such as 0.5. Returns how many. */
   cut(share: number): number;
-  /** Whether nothing passes, in no connection, as with lost packets: nobody is notified. Held bytes pass afterwards. */
+  /** Holds back all bytes of all connections, as if packets were lost without a reset. Held bytes pass afterwards. */
   hold(isHeld: boolean): void;
   close(): Promise<void>;
 }
 
-/** Starts a balancer before these ports. If a server refuses a connection, its client is cut off. */
+/** Starts a balancer for these ports. If a server refuses a connection, the balancer closes the client's connection. */
 export async function startBalancer(targets: readonly number[]): Promise<Balancer> {
   const open = new Map<Socket, Socket>();
   let turn = 0;

@@ -3,13 +3,13 @@ import { resultsIn } from "./check-tasks.ts";
 import type { Effect } from "./history.ts";
 
 /**
- * What `turn.step()` promises (docs/waiting.md), for the calls of one key, which is the same in each attempt:
+ * The guarantees of `turn.step()` (docs/waiting.md) for the calls with one key, which is the same in each attempt:
  *
  * - An attempt calls the function once.
- * - Only the first call may take for granted that there was none before: every later one is told that it is `uncertain`. So a service
- *   that knows keys, or that can be asked, has its effect once.
+ * - Only the first call may assume that no call came before it: every later one gets `uncertain`. So a service has the effect once if it
+ *   deduplicates by key, or can be queried.
  * - Once the result of an attempt is stored, no later attempt calls again: the task has that result. (A call of an earlier attempt may
- *   still arrive, from a process that was stopped between its last look at its lease and the request.)
+ *   still arrive, from a process that was paused between its last check of its lease and the request.)
  */
 export const effectRule: Rule = (task) => {
   const byKey = new Map<string, Effect[]>();

@@ -1,22 +1,22 @@
 import type { Entry, Fault, Read, Stored, TaskLog } from "./history.ts";
 
-/** How long events took from their commit to a reader, without a fault. Milliseconds. */
+/** How long events took from their commit to a reader in the absence of faults, in milliseconds. */
 export interface Promptness {
   readonly events: number;
   readonly median: number;
   readonly p99: number;
-  /** How many tasks ended without a fault, of those that a witness may see, and for how many of them a wake-up came after that. */
+  /** The number of tasks that ended without a fault and that the witness can see. `told`: for how many of them a wake-up followed the end. */
   readonly ends: number;
   readonly told: number;
 }
 
-/** After a fault it takes a while until everything is normal, in milliseconds. */
+/** The time after a fault until everything is normal, in milliseconds. */
 const recovery = 8_000;
 
 /**
- * Measures the last events of tasks, if no fault preceded their commit, and the reader was there. No event follows
- * them that could wake a reader who was not woken in time. Readers on the node that stores the event need no wake-up, so only
- * those count who joined a task that was sent by another one.
+ * Measures the last events of tasks if no fault preceded their commit, and the reader was already connected. Because no event follows them, a
+ * reader that misses its wake-up is not woken by another event. A reader on the node that stores the event needs no wake-up, so only readers
+ * of a task that another client started count.
  */
 export function promptness(history: readonly Entry[], logs: readonly TaskLog[]): Promptness {
   const faults = history.filter((entry): entry is Fault => entry.type === "fault");

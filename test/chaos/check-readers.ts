@@ -4,11 +4,11 @@ import type { Rule, TaskHistory } from "./check.ts";
 import { foldOf, readOf } from "./fold.ts";
 import { digest, type Read } from "./history.ts";
 
-/* Rules about what clients saw. */
+/* Rules about the answers and events that clients received. */
 
 /**
- * A stream has the task as it was, and then every event after that, once and in order, to its end, over however many connections. A
- * stream that could not be continued begins anew with the task, and has every event after that.
+ * A stream has the task at its start, and then every later event, once and in order, to its end, over any number of connections. A stream
+ * that could not be continued starts again with the task, and has every event after that.
  */
 export const streamRule: Rule = (task) => {
   const streams = new Map<number, Read[]>();
@@ -29,7 +29,7 @@ export const streamRule: Rule = (task) => {
 function problemOf(reads: readonly Read[], { log }: TaskHistory): string | undefined {
   const records = log?.records ?? [];
   if (reads[0]?.whole !== true) return "it does not begin with the task";
-  // What comes before a task in the middle is replaced by it.
+  // A task in the middle of a stream replaces all earlier events.
   let at = 0;
   for (const read of reads) {
     const { seq, whole } = read;
@@ -55,7 +55,7 @@ function problemOf(reads: readonly Read[], { log }: TaskHistory): string | undef
   return state === "TASK_STATE_INPUT_REQUIRED" ? undefined : `it ends at ${at}, in ${state}`;
 }
 
-/** A waiting send, and a read of the task at its end, have answered with what is stored. */
+/** A waiting send, and a read of the task at its end, returned the stored task. */
 export const answerRule: Rule = ({ entries, log }) => {
   const wanted = digest(readOf(log?.records ?? []));
   return entries.flatMap((entry) =>
@@ -65,7 +65,7 @@ export const answerRule: Rule = ({ entries, log }) => {
   );
 };
 
-/** A task whose cancel was acknowledged is canceled, and stays so. */
+/** A task whose cancel was acknowledged is canceled, and remains so. */
 export const cancelRule: Rule = ({ entries, log }) => {
   const last = log?.records.findLast(({ state }) => state !== undefined)?.state;
   return entries.flatMap((entry) =>

@@ -7,7 +7,7 @@ import { artifactOf, chunkOf, type Order } from "./orders.ts";
 
 /* Rules about tasks: their logs, messages, ends, fences, and content. */
 
-/** A log has no gap, begins with the task, can be folded, and has nothing after its end. */
+/** A log has no gap, starts with the task, can be folded, and has nothing after its end. */
 export const logRule: Rule = ({ log }) => {
   if (log === undefined) return ["The task is not in the store"];
   const { records } = log;
@@ -20,7 +20,7 @@ export const logRule: Rule = ({ log }) => {
   return problem === undefined ? [] : [`The log cannot be folded: ${problem}`];
 };
 
-/** Each acknowledged message is one record, and they are in the order in which they were acknowledged. */
+/** Each acknowledged message is one record, and the records are in the order of the acknowledgements. */
 export const messageRule: Rule = ({ entries, log }) => {
   const ids = (log?.records ?? []).flatMap(messagesIn);
   const problems: string[] = [];
@@ -49,8 +49,8 @@ export const endRule: Rule = ({ log }) => {
 };
 
 /**
- * In log order, fences and the attempts of a turn never decrease, and each fence belongs to one process. So a run stored
- * all its records before the next run began.
+ * In log order, fences and a turn's attempts never decrease, and each fence belongs to one process. So all records of a run
+ * precede those of the next one.
  */
 export const fenceRule: Rule = ({ entries, log }) => {
   const problems: string[] = [];
@@ -78,13 +78,13 @@ export const fenceRule: Rule = ({ entries, log }) => {
   return problems;
 };
 
-/** The final texts of a task whose agent cannot continue, because its node was killed, or was stopped after its grace period. */
+/** The final texts of a task whose agent is not resumable, and whose node was killed, or was stopped after its grace period. */
 const interrupted: readonly (string | undefined)[] = [
   "The server was interrupted while it worked on this task, and the agent cannot resume it.",
   "The server was stopped while it worked on this task.",
 ];
 
-/** A completed task has all artifacts that the agent makes from its orders; other tasks have a prefix of them. */
+/** A completed task has all artifacts that the agent makes from its orders. Other tasks have a prefix of them. */
 export const contentRule: Rule = ({ log, orders }) => {
   if (log === undefined) return [];
   const { task } = foldOf(log.records);

@@ -11,7 +11,7 @@ import { exact, judged, Scraper, sumOf } from "./metrics.ts";
 import { artifactOf, chunkOf, conversation, ways, type Order } from "./orders.ts";
 import { plan } from "./plan.ts";
 
-/** The judge of `npm run chaos` finds each broken promise in a history that is otherwise right. */
+/** The judge of `npm run chaos` finds each broken promise in an otherwise correct history. */
 
 const order: Order = { what: "tell", name: "0-0-a", chunks: 2, steps: [2], pause: 1 };
 const [taskId, contextId] = ["t", "c"];
@@ -188,7 +188,7 @@ describe("the judge", () => {
     expect(broken([...right, again])).toEqual([steps]);
     expect(broken([...right, { ...effect, call: 2 }])).toEqual([steps]);
     expect(broken(without((entry) => entry === effect))).toEqual([steps]);
-    // The first call was cut off. The second one is told so, and its result is stored.
+    // The first call was cut off. The second one gets `uncertain`, and its result is stored.
     const first = { ...effect, call: 7, attempt: 0 };
     const cutOff = without((entry) => entry === effect);
     expect(broken([...cutOff, first, { ...effect, uncertain: true }])).toEqual([]);
@@ -209,7 +209,7 @@ describe("the judge", () => {
     const there: Entry = { ...read(1), at: 999, joined: true } as Entry;
     const history = [there, ...late.filter((entry) => !(entry.type === "read" && entry.whole))];
     expect(broken(history)).toEqual(["wake-ups follow the commit"]);
-    // A reader on the node that stores it needs no wake-up.
+    // A reader on the node that stores the event needs no wake-up.
     expect(broken(history.map((entry) => (entry.type === "read" ? read(entry.seq ?? 1, entry.at) : entry)))).toEqual(
       [],
     );
@@ -264,7 +264,7 @@ describe("the judge", () => {
     const all = { allRecords: 4, allTakeovers: 0, allDelivered: 4 };
     const metered: Metered = { type: "metered", at: 3_000, node: "0.1", records: 3, turns: 1, ...all };
     expect(broken([...right, metered])).toEqual([]);
-    // A killed process takes its last counts along.
+    // A killed process loses its last counts.
     expect(broken([...right, { ...metered, allRecords: 0, allDelivered: 0 }])).toEqual([]);
     for (const more of [{ records: 2 }, { turns: 0 }, { allRecords: 5 }, { allTakeovers: 1 }, { allDelivered: 7 }])
       expect(broken([...right, { ...metered, ...more }])).toEqual([operators]);
@@ -287,7 +287,7 @@ describe("the dashboard", () => {
   test("shows no value of the store or of runs that a run of chaos does not judge", () => {
     const values = queries.filter((query) => !query.includes("["));
     const shown = values.flatMap((query) => query.match(/\bparley_\w+/g) ?? []);
-    // A process's bytes and connections: no history has them. parley_store_connection_state is a label.
+    // The bytes and connections of a process: no history has them. parley_store_connection_state is a label.
     const unjudged = [
       "parley_memory_held_bytes",
       "parley_store_connections",

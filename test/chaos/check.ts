@@ -7,30 +7,30 @@ import { webhookRule } from "./check-webhooks.ts";
 import type { Entry, Fault, TaskLog } from "./history.ts";
 import type { Order } from "./orders.ts";
 
-/* Judges the history of a run. Everything here is a function of what was written down. */
+/* Judges the history of a run. All functions here depend only on the recorded data. */
 
-/** A promise that was broken. */
+/** A broken promise. */
 export interface Violation {
-  /** Which promise. */
+  /** The name of the promise. */
   readonly rule: string;
   readonly taskId: string;
   readonly what: string;
 }
 
-/** All that is known about one task. */
+/** The recorded data of one task. */
 export interface TaskHistory {
   readonly taskId: string;
-  /** In their order. */
+  /** In order. */
   readonly entries: readonly Entry[];
   readonly log: TaskLog | undefined;
-  /** What was asked for, and accepted. */
+  /** The accepted orders. */
   readonly orders: readonly Order[];
 }
 
-/** Reports what is wrong with a task. */
+/** Returns the violations of a task. */
 export type Rule = (task: TaskHistory) => readonly string[];
 
-/** The promises, by their names. */
+/** The promises, by name. */
 const rules: Readonly<Record<string, Rule>> = {
   "the log is whole": logRule,
   "every acknowledged message is there once, in order": messageRule,
@@ -52,9 +52,9 @@ export interface Verdict {
 }
 
 export interface CheckOptions {
-  /** What was asked for, and accepted, by task. */
+  /** The accepted orders, by task. */
   readonly orders: ReadonlyMap<string, readonly Order[]>;
-  /** The maximum milliseconds from the commit of a last event to its reader, for half of them, without a fault. */
+  /** Maximum for the median time from the commit of a last event to its reader, without a fault, in milliseconds. */
   readonly promptWithin: number;
 }
 
@@ -141,7 +141,7 @@ const plural: Readonly<Record<Exclude<Entry["type"], "fault">, string>> = {
   metered: "nodes with metrics",
 };
 
-/** What happened to the task of a violation, and the faults meanwhile, in order. */
+/** The events of a violation's task, and the faults at that time, in order. */
 export function timeline(
   { taskId }: Violation,
   history: readonly Entry[],

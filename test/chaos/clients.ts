@@ -12,54 +12,54 @@ import { pause } from "./harms.ts";
 import { digest, type Entry, type Read } from "./history.ts";
 import { conversation, type Order, type Planned, type Way } from "./orders.ts";
 
-/* Clients of the cluster: conversations at the same time, each with one task after another. They write down what they see. */
+/* Clients of the cluster: concurrent conversations, each with one task after another. They record what they receive. */
 
 export interface CrowdOptions {
   readonly seed: number;
-  /** How many conversations there are at the same time. */
+  /** The number of concurrent conversations. */
   readonly conversations: number;
-  /** The cards of the agents, whose addresses are those of the balancer. */
+  /** The cards of the agents, with the balancer's addresses. */
   readonly cards: Readonly<Record<"resumable" | "plain", AgentCard>>;
   /** The origin of the balancer. */
   readonly origin: string;
-  /** The address of the webhook of a config. */
+  /** The URL of a config's webhook. */
   readonly hook: (config: string) => string;
   readonly note: (entry: Entry) => void;
 }
 
-/** A task that stays as it is until it is finished. */
+/** A task that keeps its state until `finish()`. */
 export interface HeldTask {
   readonly way: HeldWay;
   readonly agent: "/plain" | "/resumable";
   readonly taskId: string;
   state(): Promise<TaskState>;
-  /** Gives it what it waits for. Resolves when it is over. */
+  /** Provides what the task waits for. Resolves once the task has ended. */
   finish(): Promise<void>;
 }
 
-/** It waits for its agent, which is paused, for its user, or for a word. */
+/** What it waits for: its paused agent (`plain`), its user (`ask`), or an event (`wait`). */
 export type HeldWay = Extract<Way, "plain" | "ask" | "wait">;
 
-/** A task as its client knows it. */
+/** A task as its client sees it. */
 interface Story {
   readonly planned: Planned;
   readonly client: Client;
-  /** Actions beside its streams. */
+  /** Calls in addition to its streams. */
   readonly acts: Acts;
   taskId: string;
 }
 
 type OnEvent = (count: number, event: StreamResponse) => void;
 
-/** Calls that are repeated until they succeed. */
+/** Options for calls that are repeated until they succeed. */
 const patient = { budget: Infinity, minDelay: 20, maxDelay: 500 } as const;
 
 export class Crowd {
-  /** What was asked for in each task: the orders whose messages were accepted. */
+  /** The accepted orders of each task. */
   readonly orders = new Map<string, Order[]>();
-  /** The tasks that are not over for their clients. */
+  /** The tasks that have not ended for their clients. */
   readonly #open = new Set<Story>();
-  /** How many tasks were begun, and how many of them are over for their clients. */
+  /** How many tasks were started, and how many of them have ended for their clients. */
   begun = 0;
   done = 0;
   readonly #options: CrowdOptions;
@@ -71,13 +71,13 @@ export class Crowd {
     this.#options = options;
   }
 
-  /** Runs all conversations. Resolves when each has ended its last task after `end()`. */
+  /** Runs all conversations. After `end()`, resolves once each of them has finished its last task. */
   async run(): Promise<void> {
     const all = Array.from({ length: this.#options.conversations }, (_, number) => this.#converse(number));
     await Promise.all(all);
   }
 
-  /** Begins a task that stays as it is. */
+  /** Starts a task that keeps its state. */
   async hold(way: HeldWay, number: number): Promise<HeldTask> {
     const what = way === "plain" ? "tell" : way;
     const order = (part: string): Order => ({ what, name: `held-${number}-${part}`, chunks: 2, steps: [], pause: 10 });
@@ -103,7 +103,7 @@ export class Crowd {
     this.#ended.abort();
   }
 
-  /** The tasks that are not over for their clients, and what was done with them. */
+  /** The tasks that have not ended for their clients, with the calls that were made for them. */
   get unfinished(): readonly string[] {
     return Array.from(this.#open, ({ planned, taskId }) => `${planned.orders[0]?.name} (${planned.way}, ${taskId})`);
   }
@@ -139,7 +139,7 @@ export class Crowd {
     });
   }
 
-  /** A message whose answer is a stream, sometimes with another reader that comes later. */
+  /** A message whose answer is a stream, sometimes with a second reader that joins later. */
   async #streamed(story: Story, at: number, onEvent: OnEvent = () => {}): Promise<StreamResponse | undefined> {
     const { client, planned } = story;
     const sent = this.#message(story, at);
@@ -166,7 +166,7 @@ export class Crowd {
     this.#answered(task);
   }
 
-  /** A task that reports to a webhook, and is looked at until it is over. */
+  /** A task that reports to a webhook, and is polled until it ends. */
   async #hooked(story: Story): Promise<void> {
     await this.#sent(story, (messageId) => ({ taskPushNotificationConfig: { url: this.#options.hook(messageId) } }));
     return this.#untilOver(story);
@@ -182,7 +182,7 @@ export class Crowd {
     this.#acked(story, sent.messageId, story.planned.orders[0]);
   }
 
-  /** Looks at a task until it is over. */
+  /** Polls a task until it ends. */
   async #untilOver({ client, taskId }: Story): Promise<void> {
     for (;;) {
       const seen = await client.getTask(taskId);
@@ -191,14 +191,14 @@ export class Crowd {
     }
   }
 
-  /** Cancels, again and again while no node answers. */
+  /** Cancels, and retries until a node answers. */
   async #cancel({ client, taskId }: Story): Promise<void> {
     for (;;) {
       try {
         const { status } = await client.cancelTask(taskId);
         return this.#options.note({ type: "canceled", at: Date.now(), taskId, state: status.state });
       } catch (thrown) {
-        // It was over, or a repeated cancel found what the first one had done.
+        // The task had ended, or the first cancel succeeded and this one is a repetition.
         if (isCode(thrown, "TaskNotCancelable", "UnsupportedOperation")) return;
         if (!isCode(thrown, "Unavailable", "ConnectionFailed", "ConnectionLost")) throw thrown;
       }
@@ -206,14 +206,14 @@ export class Crowd {
     }
   }
 
-  /** A message to a task that a run works on. Once it is accepted, it gets its turn. */
+  /** A message to a running task. Once it is accepted, it gets its turn. */
   async #interrupt(story: Story): Promise<void> {
     const sent = this.#message(story, 1);
     try {
       await story.client.sendMessage({ message: sent, configuration: { returnImmediately: true } });
       this.#acked(story, sent.messageId, story.planned.orders[1]);
     } catch (thrown) {
-      // The task had ended before.
+      // The task had already ended.
       if (!isCode(thrown, "UnsupportedOperation")) throw thrown;
     }
   }
@@ -226,7 +226,7 @@ export class Crowd {
         await response.text();
         if (response.ok) return;
       } catch {
-        // It was cut off.
+        // The connection was cut.
       }
       await pause(200);
     }
@@ -292,7 +292,7 @@ export class Crowd {
     const name = way === "plain" ? "plain" : "resumable";
     const known = this.#clients.get(`${name} ${binding}`);
     if (known !== undefined) return known;
-    // An interface that does not answer for a while is not a reason to use an older version.
+    // An interface that does not answer for a while is not a reason to fall back to an older version.
     const how = { binding, version: "1.0", retry: patient, reconnect: patient };
     const client = connect(this.#options.cards[name], how);
     this.#clients.set(`${name} ${binding}`, client);
@@ -300,7 +300,7 @@ export class Crowd {
   }
 }
 
-/** Actions beside a stream. */
+/** Calls in addition to a stream. */
 class Acts {
   readonly #all: Promise<unknown>[] = [];
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { bundled } from "../programs.ts";
 import type { Command, NodeSettings } from "./node.ts";
 
-/** Compiles the program of the nodes. They all run it to the end, whatever is built meanwhile. */
+/** Compiles the program of the nodes, so that builds during the run do not change it. */
 export function nodeProgram(): Promise<string> {
   return bundled(fileURLToPath(new URL("node.ts", import.meta.url)));
 }
@@ -17,7 +17,7 @@ export interface NodeListener {
   onEnd(what: string): void;
 }
 
-/** A node: one process after another on one port. */
+/** A node: successive processes on one port. */
 export class ClusterNode {
   readonly #settings: Omit<NodeSettings, "name">;
   readonly #number: number;
@@ -28,7 +28,7 @@ export class ClusterNode {
   #isWanted = false;
   #isStopped = false;
 
-  /** `script`: what `nodeProgram` has compiled. */
+  /** `script`: the program that `nodeProgram` compiled. */
   constructor(script: string, number: number, settings: Omit<NodeSettings, "name">, listener: NodeListener) {
     this.#script = script;
     this.#number = number;
@@ -36,7 +36,7 @@ export class ClusterNode {
     this.#listener = listener;
   }
 
-  /** Starts a process. Resolves when it listens. One that cannot start is restarted, because the database may be unavailable. */
+  /** Starts a process. Resolves once it listens. If it cannot start, because the database may be unavailable, it is restarted. */
   async start(): Promise<void> {
     this.#isWanted = true;
     while (this.#isWanted) {
@@ -60,7 +60,7 @@ export class ClusterNode {
     if (child.stderr)
       createInterface({ input: child.stderr }).on("line", (line) => this.#listener.onLine(`${name} ${line}`));
     child.once("exit", (code, signal) => {
-      // One that cannot start while the database is unavailable is restarted.
+      // A process that could not start, for example while the database is unavailable, is restarted instead.
       if (this.#isWanted && isReady) this.#listener.onEnd(`Node ${name} ended on its own: ${code ?? signal}`);
     });
     return child;
@@ -77,7 +77,7 @@ export class ClusterNode {
     await ended;
   }
 
-  /** Pauses it: it does not notice. */
+  /** Pauses the process, without its notice. */
   stop(): void {
     this.#isStopped = this.#child?.kill("SIGSTOP") === true;
   }
@@ -87,7 +87,7 @@ export class ClusterNode {
     this.#isStopped = false;
   }
 
-  /** The name of its process. */
+  /** The name of its current process. */
   get name(): string {
     return `${this.#number}.${this.#lives}`;
   }

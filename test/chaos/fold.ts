@@ -1,12 +1,12 @@
 import { TaskFold, type Task } from "@parley/a2a/model";
 import { eventOf, type FoldOptions, type LogRecord } from "@parley/a2a/internal/model/index";
 
-/** The task that records make, as a server reads it. */
+/** The task from records, as a server reads it. */
 export function readOf(records: readonly LogRecord[]): Task | undefined {
   return foldOf(records, { mergeTextParts: true }).task;
 }
 
-/** The task that records make, or why they make none. */
+/** The task from records, or the reason why they make none. */
 export function foldOf(
   records: readonly LogRecord[],
   options?: FoldOptions,

@@ -8,15 +8,15 @@ export interface HarmOptions {
   readonly postgres: PostgresServer;
   readonly nodes: readonly ClusterNode[];
   readonly toNodes: Balancer;
-  /** How each node reaches the database. */
+  /** The balancer between each node and the database. */
   readonly toDatabase: readonly Balancer[];
   readonly note: (fault: Fault) => void;
 }
 
-/** Executes the plan. Faults of one node, or of the database, happen one after the other. */
+/** Executes the plan. Faults of one node, or of the database, run one at a time. */
 export class Harms {
   readonly #options: HarmOptions;
-  /** The last thing that is done to each of them. */
+  /** The last fault of each node, and of the database. */
   readonly #queues = new Map<string, Promise<void>>();
   /** Ends every pause. */
   readonly #repairing = new AbortController();
@@ -25,7 +25,7 @@ export class Harms {
     this.#options = options;
   }
 
-  /** Does all faults in their time. Resolves after `length` milliseconds. */
+  /** Injects all faults at their times. Resolves after `length` milliseconds. */
   async run(faults: readonly PlannedFault[], length: number): Promise<void> {
     const begun = performance.now();
     for (const fault of faults) {
@@ -35,7 +35,7 @@ export class Harms {
     await pause(begun + length - performance.now());
   }
 
-  /** Ends what still lasts. All nodes run afterwards, and the database. */
+  /** Ends the remaining faults. Afterwards the database and all nodes run. */
   async repair(): Promise<void> {
     this.#repairing.abort();
     await Promise.all(this.#queues.values());
@@ -82,7 +82,7 @@ export class Harms {
     }
     await node.end(what === "kill" ? "SIGKILL" : "SIGTERM");
     await wait();
-    // While it starts, other faults may hit the database, and that may take a while.
+    // Other faults may hit the database during the start, which may then take a while.
     await node.start();
   }
 }

@@ -3,11 +3,11 @@ import type { TaskState } from "@parley/a2a/model";
 import type { LogRecord } from "@parley/a2a/internal/model/index";
 
 /*
- * What a run of chaos writes down: what was done to the cluster, and what its clients, its receivers of webhooks, its service with
- * side effects and its nodes saw. It is a file with one JSON value a line. `check.ts` judges it, with the logs of the tasks.
+ * The record of a chaos run: the faults of the cluster, and what its clients, its webhook receivers, its service with side effects and
+ * its nodes saw. It is a file with one JSON value per line. `check.ts` judges it, together with the logs of the tasks.
  */
 
-/** When it happened, in milliseconds since the Unix epoch. All processes are on one machine. */
+/** The time in milliseconds since the Unix epoch. All processes are on one machine. */
 interface Moment {
   readonly at: number;
 }
@@ -16,32 +16,32 @@ interface Moment {
 export interface Fault extends Moment {
   readonly type: "fault";
   readonly what: string;
-  /** The node, from 0. Absent: all of them, or the database. */
+  /** The node, from 0. Absent for all nodes, or for the database. */
   readonly node?: number;
-  /** How long it lasts, in milliseconds. */
+  /** The duration in milliseconds. */
   readonly lasts: number;
 }
 
-/** A message that the cluster has accepted, by its answer or the first event of its stream. */
+/** A message that the cluster has accepted, as its response or the first event of its stream shows. */
 export interface Acked extends Moment {
   readonly type: "acked";
   readonly messageId: string;
   readonly taskId: string;
 }
 
-/** An event of a stream, as its reader got it. */
+/** An event of a stream, as its reader received it. */
 export interface Read extends Moment {
   readonly type: "read";
-  /** The stream: one number over all of its connections. */
+  /** The number of the stream, the same over all of its connections. */
   readonly stream: number;
   readonly taskId: string;
-  /** Its place in the log. Absent if the task was over before the stream began: the event is the task. */
+  /** Its position in the log. Absent if the task had ended before the stream began: the event is then the task. */
   readonly seq?: number;
-  /** Of the event. */
+  /** The digest of the event. */
   readonly digest: string;
-  /** Whether it is the task, which replaces everything before it. */
+  /** Whether the event is the task, which replaces all earlier events. */
   readonly whole: boolean;
-  /** Set for a reader who has not sent the message: the node that it reads from is seldom the one that works on the task. */
+  /** Set for a reader that did not send the message: it rarely reads from the node that works on the task. */
   readonly joined?: true;
 }
 
@@ -50,35 +50,35 @@ export interface Closed extends Moment {
   readonly type: "closed";
   readonly stream: number;
   readonly taskId: string;
-  /** Why it ended early. */
+  /** The error, if it ended early. */
   readonly error?: string;
 }
 
-/** A task that a call has answered with, at the end of the task. */
+/** An ended task that a call returned. */
 export interface Answered extends Moment {
   readonly type: "answered";
   readonly taskId: string;
-  /** Of the task. */
+  /** The digest of the task. */
   readonly digest: string;
 }
 
-/** A cancel that was acknowledged. */
+/** An acknowledged cancel. */
 export interface Canceled extends Moment {
   readonly type: "canceled";
   readonly taskId: string;
   readonly state: TaskState;
 }
 
-/** A call of the service with side effects, from the function of a step. */
+/** A call to the service with side effects, from the function of a step. */
 export interface Effect extends Moment {
   readonly type: "effect";
   readonly taskId: string;
-  /** The key of the step: the same in each attempt. */
+  /** The key of the step, the same in each attempt. */
   readonly key: string;
   readonly attempt: number;
-  /** Whether the step learned that an earlier call may have had its effect. */
+  /** Whether the step learned that an earlier call may have taken effect. */
   readonly uncertain: boolean;
-  /** The number of the call. The step returns it. */
+  /** The number of the call, which the step returns. */
   readonly call: number;
 }
 
@@ -87,15 +87,15 @@ export interface Delivered extends Moment {
   readonly type: "delivered";
   readonly config: string;
   readonly taskId: string;
-  /** The number of the delivery, of those of its config. */
+  /** The number of the delivery among those of its config. */
   readonly sequence: number;
-  /** Of the event. */
+  /** The digest of the event. */
   readonly digest: string;
-  /** Whether the receiver took it. */
+  /** Whether the receiver accepted it. */
   readonly taken: boolean;
 }
 
-/** What a node has stored of a run, under its fence. It may be missing if the node was killed just then. */
+/** A write of a run, under its fence. It may be missing if the node was killed at that moment. */
 export interface Stored extends Moment {
   readonly type: "stored";
   /** The process. */
@@ -103,16 +103,16 @@ export interface Stored extends Moment {
   readonly taskId: string;
   /** The fence that the node held. */
   readonly fence: number;
-  /** The place of the last record, and how many there are. */
+  /** The position of the last record, and how many there are. */
   readonly seq: number;
   readonly records: number;
 }
 
-/** A wake-up, and what the log had when it came. */
+/** A wake-up, and the state of the log when it arrived. */
 export interface Told extends Moment {
   readonly type: "told";
   readonly taskId: string;
-  /** The place of the last record. */
+  /** The position of the last record. */
   readonly seq: number;
 }
 
@@ -123,7 +123,7 @@ export interface Trouble extends Moment {
   readonly taskId?: string;
 }
 
-/** What operators and the dashboard were told at one node while nothing moved, and what clients saw of the tasks that were not over. */
+/** What one node reported to operators and the dashboard while nothing changed, and what clients saw of the unfinished tasks. */
 export interface Counted extends Moment {
   readonly type: "counted";
   /** The process. */
@@ -131,13 +131,13 @@ export interface Counted extends Moment {
   /** Tasks by agent and state. */
   readonly agents: Readonly<Record<string, Readonly<Partial<Record<TaskState, number>>>>>;
   readonly paused: readonly string[];
-  /** Tasks in the queue, runs, and tasks on all pages of the list. */
+  /** The number of queued tasks, of runs, and of tasks on all pages of the list. */
   readonly queued: number;
   readonly runs: number;
   readonly listed: number;
   /** Gauges of the dashboard, by the names of their metrics. */
   readonly gauges: Readonly<Record<string, number>>;
-  /** As clients saw them. `waits`: for a word. */
+  /** The unfinished tasks as clients saw them. `waits`: for an event. */
   readonly open: readonly {
     readonly taskId: string;
     readonly agent: string;
@@ -146,15 +146,15 @@ export interface Counted extends Moment {
   }[];
 }
 
-/** The counters of a node at the end. */
+/** The final counters of a node. */
 export interface Metered extends Moment {
   readonly type: "metered";
   /** The last process. */
   readonly node: string;
-  /** Records that it has stored, and turns that it has run. */
+  /** How many records it has stored, and how many turns it has run. */
   readonly records: number;
   readonly turns: number;
-  /** Of all processes of the node, as far as they were read before they ended. */
+  /** The same for all processes of the node, up to the last reading before each ended. */
   readonly allRecords: number;
   readonly allTakeovers: number;
   readonly allDelivered: number;
@@ -175,17 +175,17 @@ export type Entry =
   | Counted
   | Metered;
 
-/** A task as the store has it at the end. */
+/** A task as the store has it at the end of a run. */
 export interface TaskLog {
   readonly taskId: string;
   readonly records: readonly LogRecord[];
-  /** Whether it has a run or a holder that should be gone. */
+  /** Whether it still has a run or a holder. */
   readonly isHeld: boolean;
-  /** Whether its agent continues after a crash. */
+  /** Whether its agent resumes after a crash. */
   readonly isResumable: boolean;
 }
 
-/** A short name of a JSON value, whatever the order of its members. */
+/** A short digest of a JSON value, independent of the order of its members. */
 export function digest(value: unknown): string {
   return createHash("sha1").update(canonical(value)).digest("base64").slice(0, 12);
 }

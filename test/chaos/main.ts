@@ -89,6 +89,6 @@ else {
   say(again);
   const result = await chaos({ ...options, folder, say });
   report(result, again, folder);
-  // Clients whose tasks do not end try forever.
+  // Exits explicitly, because clients whose tasks do not end retry forever.
   process.exit(result.verdict.violations.length > 0 ? 1 : 0);
 }

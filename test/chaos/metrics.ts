@@ -1,8 +1,8 @@
-/* What the nodes show at `/metrics`, and the dashboard on it. */
+/* The nodes' `/metrics`, and the dashboard that shows them. */
 
 /**
- * How a value of the dashboard relates to the history (docs/decisions/chaos.md). The dashboard shows rates and distributions of other metrics,
- * which no history has.
+ * Whether a value on the dashboard must match the history, or only stay within its bounds (docs/decisions/chaos.md). The dashboard's other metrics
+ * are rates and distributions, which no history has.
  */
 export const judged: Readonly<Record<string, "exact" | "bound">> = {
   parley_runs_active: "exact",
@@ -22,7 +22,7 @@ export const judged: Readonly<Record<string, "exact" | "bound">> = {
 
 export const exact: readonly string[] = Object.keys(judged).filter((name) => judged[name] === "exact");
 
-/** A node that is stopped does not answer. In milliseconds. */
+/** A paused node does not answer. In milliseconds. */
 const timeout = 1_500;
 
 /** Values by series: a name with its labels. */
@@ -47,24 +47,24 @@ export function sumOf(samples: Samples, name: string, label = ""): number {
   return sum;
 }
 
-/** The counters of one node, read as Prometheus reads them: one process after the other, and what a killed one had counted since the last reading is lost. */
+/** One node's counters, read as by Prometheus, over successive processes: counts of a killed process since its last reading are lost. */
 export class Scraper {
   readonly #url: string;
   #last: Samples = new Map();
   readonly #total = new Map<string, number>();
-  /** One reading at a time: an older one would look like that of another process. */
+  /** Readings run one at a time, because a late, older one would look like another process. */
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(port: number) {
     this.#url = `http://127.0.0.1:${port}/metrics`;
   }
 
-  /** Increases of all series since the beginning, as far as they were seen. */
+  /** Increases of all series since the start, as far as they were read. */
   get total(): Samples {
     return this.#total;
   }
 
-  /** Reads the metrics. `undefined`: the node does not answer. */
+  /** Reads the metrics. `undefined` if the node does not answer. */
   scrape(): Promise<Samples | undefined> {
     const reading = this.#reading.then(() => this.#scrape());
     this.#reading = reading;
@@ -82,7 +82,7 @@ export class Scraper {
     }
     for (const [series, value] of samples) {
       const before = this.#last.get(series) ?? 0;
-      // A smaller value is of another process.
+      // A smaller value comes from a new process.
       this.#total.set(series, (this.#total.get(series) ?? 0) + (value < before ? value : value - before));
     }
     this.#last = samples;

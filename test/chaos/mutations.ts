@@ -1,9 +1,9 @@
 import type { AppendItem } from "@parley/server/store";
 import type { PostgresStore } from "@parley/sql/postgres";
 
-/* Faults of a store, to see that the checker finds them. */
+/* Faults of a store that the checker must find. */
 
-/** `fence`: an append that has lost its lease is stored. `notify`: other nodes learn of a change before its commit. */
+/** `fence`: an append is stored although its lease was lost. `notify`: other nodes learn of a change before its commit. */
 export type Mutation = "fence" | "notify";
 
 export const mutations: readonly Mutation[] = ["fence", "notify"];
@@ -19,13 +19,13 @@ export function mutated(store: PostgresStore, mutation: Mutation): void {
   store.wakeup.publish = () => {};
   store.append = async (items) => {
     publish(items.flatMap((item) => ("task" in item ? [item.task.taskId] : [])));
-    // By then everything published has arrived everywhere, also on a busy machine.
+    // By then, everything published has arrived everywhere, even on a busy machine.
     await new Promise((resolve) => setTimeout(resolve, 400));
     return append(items);
   };
 }
 
-/** The item under the fence that the task has, whatever the node believes. */
+/** The item with the task's current fence, whichever fence the node holds. */
 async function underAnyFence(store: PostgresStore, item: AppendItem): Promise<AppendItem> {
   if (!("task" in item) || item.fence === undefined || item.records.length === 0) return item;
   const fence = (await store.head(item.task, item.task.taskId))?.fence ?? item.fence;

@@ -7,20 +7,20 @@ import { storyteller } from "./agents.ts";
 import type { Stored } from "./history.ts";
 import { mutated, type Mutation } from "./mutations.ts";
 
-// A node of the cluster. Its settings are JSON in its first argument. It sends "ready" to its parent when it listens, obeys its
-// parent's commands, and ends with it. What it stores under a fence is a line of its journal: written at once, because it may be killed.
+// A node of the cluster. Its first argument has its settings as JSON. It sends "ready" to its parent once it listens, obeys its parent's
+// commands, and ends with it. Each write under a fence adds a line to its journal, synchronously, because the node may be killed.
 
 export interface NodeSettings {
   readonly port: number;
   readonly publicUrl: string;
   readonly database: string;
-  /** The service with side effects. */
+  /** The URL of the service with side effects. */
   readonly service: string;
   /** Its journal file. */
   readonly journal: string;
   /** The name of this process. */
   readonly name: string;
-  /** How long a lease lasts, in milliseconds. */
+  /** The duration of a lease, in milliseconds. */
   readonly ttl: number;
   readonly mutation?: Mutation;
 }
@@ -50,7 +50,7 @@ store.append = async (items) => {
   for (const [index, item] of items.entries()) {
     const outcome = outcomes[index];
     if (!outcome?.ok || !("task" in item) || item.fence === undefined) continue;
-    // Messages of the user and cancels are stored by any node.
+    // Any node may store cancels and the user's messages.
     if (!item.records.some(({ actor }) => actor === "agent")) continue;
     const stored: Stored = {
       type: "stored",
@@ -92,9 +92,9 @@ const server: Server = await serve(
     publicUrl: settings.publicUrl,
     store,
     grace: 2_000,
-    // Fewer than there are conversations: tasks wait for their turn in the store.
+    // Fewer than the conversations, so that tasks have to wait in the queue.
     limits: { runs: 50 },
-    // As if each node had its own machine: nobody can see that its process has ended.
+    // As if each node had its own machine: no node can see that another one's process has ended.
     lease: { ttl: settings.ttl, maxDeaths: Infinity, maxAttempts: Infinity, isGone: () => false },
     logger: { ...silentLogger, warn: say("warn"), error: say("error") },
     push: {
@@ -121,6 +121,6 @@ const server: Server = await serve(
   },
 );
 process.on("message", ({ dropWakeups }: Command) => (dropsWakeups = dropWakeups));
-// Ends with its parent.
+// The node ends with its parent.
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
 process.send?.("ready");

@@ -1,21 +1,21 @@
 import { random } from "../crash/plan.ts";
 
-/* What clients ask for, and what must become of it. Everything follows from the seed. */
+/* The orders of clients, and their required results. Both depend only on the seed. */
 
-/** The ways of a conversation. */
+/** The kinds of conversations. */
 export const ways = ["stream", "ask", "cancel", "interrupt", "webhook", "wait", "await", "plain"] as const;
 export type Way = (typeof ways)[number];
 
 /** The order in a message to the agent. */
 export interface Order {
   readonly what: "tell" | "ask" | "wait" | "note";
-  /** A unique name: the artifact of the message has it. */
+  /** A unique name, which the artifact of the message has. */
   readonly name: string;
   /** The number of its chunks. */
   readonly chunks: number;
-  /** Before which chunks it calls the service with side effects. */
+  /** The chunks before which it calls the service with side effects. */
   readonly steps: readonly number[];
-  /** Between two chunks, in milliseconds. */
+  /** The pause between two chunks, in milliseconds. */
   readonly pause: number;
 }
 
@@ -24,18 +24,18 @@ export interface Planned {
   readonly way: Way;
   readonly orders: readonly Order[];
   readonly binding: "JSONRPC" | "HTTP+JSON";
-  /** At which event a second reader joins. 0: none. */
+  /** The event at which a second reader joins. 0: none joins. */
   readonly joinAt: number;
-  /** At which event the client cancels, or sends its note. */
+  /** The event at which the client cancels, or sends its note. */
   readonly actAt: number;
 }
 
-/** The tasks of a conversation, one after the other, without end. */
+/** The endless sequence of a conversation's tasks. */
 export function* conversation(seed: number, number: number): Generator<Planned, never, void> {
   for (let round = 0; ; round += 1) {
     const next = random(seed * 1_000_003 + number * 7_919 + round);
     const upTo = (most: number): number => 1 + Math.floor(next() * most);
-    // All ways from the beginning, whatever the seed.
+    // The conversations cover all ways from the start, whatever the seed.
     const way = ways[(number + round) % ways.length] ?? "stream";
     const name = `${number}-${round}`;
     const order = (what: Order["what"], part: string): Order => {
@@ -62,7 +62,7 @@ export function* conversation(seed: number, number: number): Generator<Planned, 
   }
 }
 
-/** The orders after the first. */
+/** The orders after the first one. */
 const extra: Partial<Record<Way, readonly Order["what"][]>> = { ask: ["tell"], interrupt: ["note"] };
 
 /** The id of the artifact that an order makes. */

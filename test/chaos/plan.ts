@@ -1,6 +1,6 @@
 import { random } from "../crash/plan.ts";
 
-/* The faults of the cluster. They follow from the seed. */
+/* The faults of the cluster, determined by the seed. */
 
 /** The kinds of faults. */
 export type Harm =
@@ -16,48 +16,48 @@ export type Harm =
 
 /** A planned fault. */
 export interface PlannedFault {
-  /** When, in milliseconds from the beginning. */
+  /** The time in milliseconds from the start. */
   readonly after: number;
   readonly what: Harm;
-  /** The node. -1: all of them, or the database. */
+  /** The node. -1 for all nodes, or for the database. */
   readonly node: number;
-  /** For how long, in milliseconds. */
+  /** The duration in milliseconds. */
   readonly lasts: number;
 }
 
 export interface PlanOptions {
   readonly seed: number;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly length: number;
   readonly nodes: number;
 }
 
-/** How often each kind comes, and how long it lasts at least and at most. */
+/** The weight of each kind, and its minimum and maximum duration. */
 const kinds: readonly (readonly [what: Harm, weight: number, least: number, most: number])[] = [
   ["kill", 4, 200, 3_000],
   ["stop", 4, 500, 12_000],
   ["term", 3, 200, 2_000],
   ["crash database", 1, 200, 2_000],
-  // Longer than a call waits for it by default.
+  // Longer than a call waits for the database by default.
   ["restart database", 1, 200, 14_000],
   ["cut clients", 3, 0, 0],
   ["cut database", 2, 0, 0],
-  // The node hears its clients, and its database does not hear it.
+  // Clients still reach the node, but the node does not reach the database.
   ["isolate", 3, 1_000, 12_000],
   ["drop wake-ups", 2, 2_000, 10_000],
 ];
 
 const ofNodes: readonly Harm[] = ["kill", "stop", "term", "isolate", "drop wake-ups"];
 
-/** The fault-free part of each minute, in milliseconds: everything must then be as fast as normal. */
+/** The fault-free part of each minute, in milliseconds, in which everything must be as fast as normal. */
 const calm = 20_000;
 
-/** The faults of a run, in their order. The first comes after two seconds, and none in the calm end of each minute. */
+/** The faults of a run, in order. The first comes after two seconds, and none comes in the calm end of each minute. */
 export function plan({ seed, length, nodes }: PlanOptions): readonly PlannedFault[] {
   const next = random(seed);
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
   const faults: PlannedFault[] = [];
-  // Each kind once, in an order of the seed, before chance alone decides.
+  // First each kind once, in an order that depends on the seed, then random kinds.
   const first = kinds
     .map(([what]) => ({ what, place: next() }))
     .sort((one, other) => one.place - other.place)

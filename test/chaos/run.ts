@@ -24,11 +24,11 @@ export interface ChaosOptions {
   readonly minutes: number;
   readonly nodes: number;
   readonly conversations: number;
-  /** Where the history, the log of the nodes, and what they stored are written. */
+  /** The folder for the history, the nodes' log, and their journals. */
   readonly folder: string;
-  /** How long a lease lasts, in milliseconds. */
+  /** The duration of a lease, in milliseconds. */
   readonly ttl: number;
-  /** A fault of the store, which must be found. */
+  /** A fault of the store, which the checker must find. */
   readonly mutation?: Mutation;
   /** Called with its progress. */
   readonly say: (line: string) => void;
@@ -40,13 +40,13 @@ export interface ChaosResult {
   readonly logs: readonly TaskLog[];
 }
 
-/** How long nothing may end after the last fault, in milliseconds, while work remains. */
+/** The maximum time after the last fault in which no task ends while work remains, in milliseconds. */
 const patience = 120_000;
 
-/** Between two readings of the metrics of a node, in milliseconds. */
+/** The interval between two readings of a node's metrics, in milliseconds. */
 const scrapeInterval = 2_000;
 
-/** Runs a cluster, injects faults, and judges what was seen. */
+/** Runs a cluster, injects faults, and judges the history. */
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const { seed, say } = options;
   const length = options.minutes * 60_000;
@@ -91,7 +91,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   }
 }
 
-/** Waits for the conversations. `false`: none of them got on for too long. A busy machine ends one after the other. */
+/** Waits for the conversations. `false` if none made progress for too long: a busy machine finishes them one at a time. */
 async function isOver(running: Promise<void>, crowd: Pick<Crowd, "done">): Promise<boolean> {
   let over = false;
   const ending = running.then(() => (over = true));
@@ -103,7 +103,7 @@ async function isOver(running: Promise<void>, crowd: Pick<Crowd, "done">): Promi
   return over;
 }
 
-/** The history of a run, in memory and in a file, and the log of the nodes. */
+/** The history of a run, in memory and in a file, and the nodes' log. */
 class Records {
   readonly all: Entry[] = [];
   readonly folder: string;
@@ -122,7 +122,7 @@ class Records {
     this.#history.write(`${JSON.stringify(entry)}\n`);
   };
 
-  /** A line of a node. */
+  /** Logs a line of a node. */
   readonly log = (line: string): void => void this.#log.write(`${new Date().toISOString()} ${line}\n`);
 
   async close(): Promise<void> {

@@ -4,18 +4,18 @@ import type { StreamResponse } from "@parley/a2a";
 import { random } from "../crash/plan.ts";
 import { digest, type Delivered, type Effect } from "./history.ts";
 
-/** What the cluster calls: a service with side effects, and a receiver of webhooks. Both write down what they get. */
+/** The services that the cluster calls: one with side effects, and a receiver of webhooks. Both record the requests. */
 export interface Services {
-  /** Where side effects happen. */
+  /** The URL of the service with side effects. */
   readonly service: string;
-  /** The address of the webhook of a config. */
+  /** The URL of a config's webhook. */
   hook(config: string): string;
-  /** From now on every webhook is taken. */
+  /** Accepts every webhook from now on. */
   calm(): void;
   close(): Promise<void>;
 }
 
-/** Starts the services. One of six webhooks is rejected, or accepted without an answer. */
+/** Starts the services. One webhook in six is rejected, or accepted without an answer. */
 export async function startServices(seed: number, note: (entry: Effect | Delivered) => void): Promise<Services> {
   const next = random(seed + 1);
   let calls = 0;
@@ -39,7 +39,7 @@ export async function startServices(seed: number, note: (entry: Effect | Deliver
   function hooked({ url, headers }: IncomingMessage, response: ServerResponse, body: string): void {
     const event = JSON.parse(body) as StreamResponse;
     const fate = isCalm ? 1 : next();
-    // Taken, though its sender does not learn it: it comes again.
+    // The receiver accepts it, but the sender does not learn this, and repeats it.
     const isLost = fate < 0.08;
     const taken = isLost || fate >= 0.16;
     note({

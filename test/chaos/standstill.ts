@@ -5,13 +5,13 @@ import { pause } from "./harms.ts";
 import type { Counted, Entry, Metered } from "./history.ts";
 import { exact, sumOf, type Scraper } from "./metrics.ts";
 
-/* What operators and the dashboard are told when nothing moves: with tasks that wait for each of the reasons, and at the end with none. */
+/* What operators and the dashboard are told when nothing moves: first with tasks that wait for each of the reasons, then with none. */
 
-/** Why each of them waits, as operators are told. */
+/** The reason that operators see for each kind of waiting task. */
 const reasons: Readonly<Record<HeldWay, string>> = { plain: "agentPaused", ask: "input", wait: "event" };
 /** How many tasks of each kind wait. */
 const count = 3;
-/** Gauges of the store are kept for a second. */
+/** The store's gauges are cached for a second. */
 const gaugesFor = 1_500;
 
 export interface Watched {
@@ -23,11 +23,11 @@ export interface StandstillOptions {
   readonly watched: readonly Watched[];
   readonly crowd: Pick<Crowd, "hold">;
   readonly note: (entry: Entry) => void;
-  /** How long nothing may change while tasks come to rest, in milliseconds. */
+  /** How long nothing may change while tasks settle, in milliseconds. */
   readonly patience: number;
 }
 
-/** Lets some tasks wait for each reason, writes down what operators are told, and ends them. */
+/** Lets some tasks wait for each reason, records what operators are told, and ends the tasks. */
 export async function standstill({ watched, crowd, note, patience }: StandstillOptions): Promise<void> {
   const [{ node: first } = missing(), ...others] = watched.toReversed();
   const { node: last = first } = others.at(-1) ?? {};
@@ -40,7 +40,7 @@ export async function standstill({ watched, crowd, note, patience }: StandstillO
     const waits = (way: HeldWay): number =>
       held.filter((task, at) => task.way === way && why[at] === reasons[way]).length;
     const moving = held.filter((task, at) => why[at] !== "done" && why[at] !== reasons[task.way]);
-    // A node begins turns of a paused agent until it has read the order.
+    // Until a node has read the order to pause, it still starts turns of the agent.
     if (moving.length === 0 && waits("plain") < count) await hold("plain");
     else if (moving.length === 0) break;
     if (performance.now() > until) {
@@ -54,7 +54,7 @@ export async function standstill({ watched, crowd, note, patience }: StandstillO
   await Promise.all(held.map((task) => task.finish()));
 }
 
-/** Writes down what operators are told at each node, and what clients see of the tasks that wait. */
+/** Records what operators are told at each node, and what clients see of the waiting tasks. */
 export async function writeCounts(
   watched: readonly Watched[],
   held: readonly HeldTask[],
@@ -81,7 +81,7 @@ export async function writeCounts(
   }
 }
 
-/** Reads the counters of each node for the last time. */
+/** Reads each node's counters for the last time. */
 export async function writeMetrics(watched: readonly Watched[], note: (entry: Metered) => void): Promise<void> {
   for (const { node, scraper } of watched) {
     const samples = (await scraper.scrape()) ?? new Map<string, number>();
@@ -130,7 +130,7 @@ async function whyOf(node: ClusterNode, { agent, taskId }: HeldTask): Promise<st
   return (await ops<{ readonly why: { readonly kind: string } }>(node, `/v1/why?${query}`)).why.kind;
 }
 
-/** Asks the API of operators at one node. */
+/** Calls the operators' API of one node. */
 async function ops<Answer>(node: ClusterNode, path: string, body?: object): Promise<Answer> {
   const posted = body && {
     method: "POST",

@@ -6,16 +6,16 @@ import { available } from "./available.ts";
 import type { Stored, TaskLog } from "./history.ts";
 import { pause } from "./harms.ts";
 
-/* What the store and the nodes have at the end. */
+/* The final state of the store and the nodes. */
 
 const agents = ["/resumable", "/plain"] as const;
 
-/** How much of the remainder is printed. */
+/** How many of the remaining items are reported. */
 const maxReported = 20;
 
 /**
- * Waits until no task is at work and no webhook is due, or until nothing of it was done for `ms` milliseconds: a busy machine has many webhooks
- * behind when the faults end. Returns what is left then.
+ * Waits until no task is at work and no webhook is due, or until there is no progress for `ms` milliseconds, because a busy machine has many pending
+ * webhooks when the faults end. Returns what remains.
  */
 export async function leftAfter(store: Store, ms: number): Promise<readonly string[]> {
   let [least, since] = [Infinity, performance.now()];
@@ -66,7 +66,7 @@ async function logOf(store: Store, agent: string, taskId: string): Promise<TaskL
   return { taskId, records, isHeld: isOver && head.run !== undefined, isResumable: agent === "/resumable" };
 }
 
-/** What a node has stored under its fences. A node that was killed may have written half a line. */
+/** The writes of a node under its fences. The last line of a killed node may be incomplete. */
 export function storedIn(journal: string): readonly Stored[] {
   return readFileSync(journal, "utf8")
     .split("\n")

@@ -3,7 +3,7 @@ import { available } from "./available.ts";
 import type { Told } from "./history.ts";
 
 /**
- * A node that reads a task only when it is notified of a change. The states that it reads show whether notifications follow the commit. Returns a
+ * A node that reads a task only when it gets a wake-up. The states that it reads show whether wake-ups follow the commit. Returns a
  * function that ends it.
  */
 export async function startWitness(database: string, note: (entry: Told) => void): Promise<() => Promise<void>> {

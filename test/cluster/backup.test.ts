@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { findBinaries } from "../postgres/binaries.ts";
 import { useDatabase } from "../postgres/database.ts";
 
-/** Backups with the programs of PostgreSQL, taken while a server writes (docs/retention.md). */
+/** Backups with PostgreSQL's own tools, taken while a server writes (docs/retention.md). */
 
 const original = useDatabase();
 const restored = useDatabase();
@@ -24,7 +24,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const run = promisify(execFile);
 
-/** A program beside the server, or in PATH. If there is none, the test fails and names it. */
+/** The path of a tool next to the PostgreSQL server, or its name, for PATH. If neither has it, the test fails with the name. */
 async function tool(name: string): Promise<string> {
   const beside = join((await findBinaries(join(folder, "binaries"))).folder, name);
   return existsSync(beside) ? beside : name;
@@ -84,7 +84,7 @@ test("a dump that was taken while servers wrote serves every finished task, and 
   expect(writes).toBeGreaterThan(begun);
   isOver = true;
   await writing;
-  // More happens after the dump: its readers are beyond what the restored server has.
+  // Another turn after the dump: its readers are ahead of the restored server.
   await before.ask("ask", { taskId: asking.id, contextId: asking.contextId });
   const head = await store.head({ agent: "agent" }, asking.id);
 
@@ -95,13 +95,13 @@ test("a dump that was taken while servers wrote serves every finished task, and 
   for (const task of finished) expect(await after.get(task.id)).toEqual(await before.get(task.id));
   expect(await after.engine.round(true)).toBeUndefined();
 
-  // A reader whose position the server does not have gets the task first. One whose position it has continues.
+  // A reader with a position that the server does not have gets the task first. A reader with a known position continues.
   expect((await copy.head({ agent: "agent" }, asking.id))?.seq).toBeLessThan(head?.seq ?? 0);
   expect((await after.first(asking.id, head?.seq ?? 0))?.task?.id).toBe(asking.id);
   expect((await after.first(finished[1]?.id ?? "", 2))?.artifactUpdate).toBeDefined();
-  // The lease of a process that is not there ends, and the task with it: its agent cannot resume.
+  // The lease of the absent process expires, and its task fails, because the agent is not resumable.
   await expect.poll(async () => (await after.get(running.id)).status.state).toBe("TASK_STATE_FAILED");
-  // A message from before the dump is known. New tasks and answers are stored.
+  // A message from before the dump is deduplicated. New tasks and answers are stored.
   expect((await after.ask("first", { messageId })).id).toBe(finished[0]?.id);
   expect((await after.ask("new")).status.state).toBe("TASK_STATE_COMPLETED");
   expect((await after.ask("ask", { taskId: asking.id, contextId: asking.contextId })).id).toBe(asking.id);

@@ -1,9 +1,9 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** A simple load balancer: it gives each connection to the next server, whatever that one reports of itself. */
+/** A simple load balancer: it gives each connection to the next server, whatever health that server reports. */
 export interface Balancer {
   readonly url: string;
-  /** The ports of the servers. One that refuses a connection is skipped. */
+  /** The ports of the servers. If a server refuses a connection, the next one gets it. */
   targets: readonly number[];
   close(): void;
 }

@@ -4,26 +4,26 @@ import { defineAgent, serve, type Logger, type ServeOptions, type Turn } from "@
 import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import { collect } from "../secrets.ts";
 
-/* Servers on PostgreSQL whose agents count, as clients and probes see them, and what happened to their turns. */
+/* Servers on PostgreSQL with counting agents, as clients and probes see them, and a record of what happened in their turns. */
 
 export interface CounterOptions {
   readonly store?: Partial<PostgresStoreOptions>;
   readonly serve?: Partial<ServeOptions>;
 }
 
-/** What happened in a turn. */
+/** One event in a turn. */
 export interface Happened {
   readonly node: string;
   readonly what: "begun" | "aborted" | "step" | "late step" | "ended";
   readonly taskId: string;
   readonly attempt: number;
-  /** The kind of reason for which it was aborted. */
+  /** The kind of the abort reason. */
   readonly kind?: string;
 }
 
-/** Shared by the agents of a test. */
+/** State that the agents of a test share. */
 export class Counting {
-  /** Whether tasks end now. */
+  /** If true, tasks end with their next number. */
   isOver = false;
   readonly happened: Happened[] = [];
   readonly say: (happened: Happened) => void = (happened) => void this.happened.push(happened);
@@ -39,9 +39,9 @@ export interface Answer {
 export interface Heard {
   readonly status: number;
   readonly taskId: string;
-  /** The numbers that were yielded. */
+  /** The numbers that it has received. */
   readonly numbers: readonly number[];
-  /** Its events, one after the other, without comments. */
+  /** Its events in order, without SSE comments. */
   readonly events: readonly string[];
   readonly isOpen: boolean;
 }
@@ -64,8 +64,8 @@ export function messageOf(text: string, more: object = {}): object {
 }
 
 /**
- * Starts a server. Its agent at `/` says numbers until the counting is over, one at least, with a step before each for the message `Steps`, and can be resumed; that at `/plain` cannot. No process knows that
- * another one is of this machine.
+ * Starts a server. Its agent at `/` yields numbers, at least one, until the counting is over, with a step before each if the message is `Steps`.
+ * It is resumable; the agent at `/plain` is not. The processes do not know that they share a machine.
  */
 export async function startCounter(
   name: string,
@@ -124,7 +124,7 @@ async function* count(node: string, turn: Turn, counting: Counting): AsyncGenera
       if (turn.text === "Steps") await turn.step(`step ${n}`, () => say("step"));
       yield [turn.artifact({ artifactId: `${n}`, parts: [{ text: node }] }), turn.saveCheckpoint(n + 1)];
       if (!counting.isOver) await Promise.race([sleep(40), isAborted]);
-      // An agent that pays no attention, and continues with what has a side effect.
+      // An agent that ignores the abort, and continues with a side effect.
       if (turn.signal.aborted) await turn.step(`after ${n}`, () => say("late step"));
       n += 1;
     } while (!counting.isOver);
@@ -148,7 +148,7 @@ function logTo(lines: { level: string; message: string; cause?: unknown }[]): Lo
   };
 }
 
-/** Reads a stream until it ends. Resolves when the id of its task has come, or when it has ended before. */
+/** Reads a stream until it ends. Resolves once the stream has sent the id of its task, or has ended before that. */
 async function hear(response: Response): Promise<Heard> {
   const heard = { status: response.status, taskId: "", numbers: [] as number[], events: [] as string[], isOpen: true };
   let text = "";

@@ -9,7 +9,7 @@ import { recordedIo } from "../../packages/cli/test/support/io.ts";
 import { newestVersion } from "../../packages/sql/src/postgres/migrations.ts";
 import { useDatabase } from "../postgres/database.ts";
 
-/** `parley db`: the tables of PostgreSQL, ahead of the servers that use them. */
+/** `parley db` migrates the tables of PostgreSQL before the servers that use them start. */
 
 const database = useDatabase();
 let folder = "";
@@ -24,7 +24,7 @@ async function db(args: readonly string[], env: Readonly<Record<string, string>>
   return { code, out: out(), err: err() };
 }
 
-/** Something of each owner that the examples name. */
+/** Stores data for each owner that the examples name. */
 async function fill(): Promise<void> {
   const store = await postgresStore({ database: database().url, connections: 2 });
   for (const owner of [null, "acme"].map((organization) => JSON.stringify([organization, "ada"]))) {

@@ -13,8 +13,8 @@ import { certificate } from "../identity/certificates.ts";
 import { useDatabase } from "../postgres/database.ts";
 
 /**
- * deploy/compose.yaml without containers: the program of docs/deploy.md twice, at addresses of their own, behind nginx with
- * deploy/nginx.conf, on a real PostgreSQL. What Docker's name server does, that of this test does.
+ * deploy/compose.yaml without containers: runs the program of docs/deploy.md twice, on different addresses, behind nginx with
+ * deploy/nginx.conf, on a real PostgreSQL. A DNS server in this test replaces Docker's.
  */
 
 const database = useDatabase();
@@ -36,7 +36,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 }
 
-/** A name server that knows one name, whichever is asked for: an answer for IPv4 has all addresses (RFC 1035 §4.1). */
+/** A DNS server that answers every IPv4 query with all addresses, whatever the name (RFC 1035 §4.1). */
 async function nameServer(addresses: readonly string[]): Promise<number> {
   const socket = createSocket("udp4");
   socket.on("message", (query, from) => {
@@ -58,7 +58,7 @@ async function nameServer(addresses: readonly string[]): Promise<number> {
   return socket.address().port;
 }
 
-/** The program of the page at an address, with the option that makes it one of many nodes. */
+/** Starts the program of the page at an address, with the store option that makes it one of several nodes. */
 async function startNode(address: string, port: number, url: string): Promise<Started> {
   const blocks = await blocksOf("docs/deploy.md");
   const server = blocks.find(({ role }) => role === "server")?.code ?? "";
@@ -77,7 +77,7 @@ async function startNode(address: string, port: number, url: string): Promise<St
   return start(`node-${address}-${port}.mts`, code, await newFolder());
 }
 
-/** nginx with the configuration of deploy/. Returns its certificate, and what starts it again. */
+/** Starts nginx with the configuration of deploy/. Returns its certificate, and a function that restarts it. */
 async function startNginx(port: number, nodes: number, names: number) {
   const folder = await newFolder();
   const { cert, key } = await certificate({ commonName: "localhost", names: ["DNS:localhost"] });
@@ -123,7 +123,7 @@ test("the nodes of deploy/ behind its balancer: streams survive a kill of their 
     let ticks: string[] = [];
     let state: string | undefined;
     for await (const { task, artifactUpdate, statusUpdate } of client.sendStreamingMessage("What time is it?")) {
-      // A stream whose first event was lost with its node begins anew, with the task as it is by then.
+      // If the first event was lost with its node, the stream starts again with the current task.
       if (task !== undefined) ticks = (task.artifacts ?? []).map(({ artifactId }) => artifactId);
       if (statusUpdate !== undefined) ({ state } = statusUpdate.status);
       if (artifactUpdate === undefined) continue;

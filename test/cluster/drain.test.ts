@@ -9,7 +9,7 @@ import { startBalancer, type Balancer } from "./balancer.ts";
 import type { ManyOptions } from "./many.ts";
 import { Heard, ready, send, upTo, useServers, type Program } from "./servers.ts";
 
-/** A node of several gets SIGTERM: real processes, PostgreSQL, and a load balancer that knows nothing of it. */
+/** One of several nodes gets SIGTERM: real processes, PostgreSQL, and a load balancer that does not know about the shutdown. */
 
 const start = useServers();
 const database = useDatabase();
@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Leases that do not expire. packages/server/test/engine/draining.test.ts, whose clock stands still, shows that nobody must poll for what was left. */
+/** Leases do not expire. packages/server/test/engine/draining.test.ts, with a stopped clock, shows that no node needs to poll for released tasks. */
 const onlyTold = { lease: { ttl: 3_600_000 } };
 
 async function startNode(options: ManyOptions): Promise<{ program: Program; port: number; pid: number; url: string }> {
@@ -84,14 +84,14 @@ describe("a node that gets SIGTERM", () => {
     await expect.poll(status, { interval: 20 }).toBe(0);
     const works = await Promise.all(upTo(4).map(() => client.sendMessage(JSON.stringify({ chunks: 1, pause: 1 }))));
     for (const { task } of works) expect(task?.artifacts?.[0]?.parts[0]?.text).toBe(`0:${two.pid}`);
-    // The task of the other node ends while the first one still stops: who follows it there has gone elsewhere.
+    // The other node's task ends while the first node is still stopping: its followers have already moved to another node.
     writeFileSync(finishTwo, "");
     for (const { state } of await Promise.all(followers.slice(3))) expect(state).toBe("TASK_STATE_COMPLETED");
     expect(one.program.child.exitCode ?? one.program.child.signalCode).toBeNull();
     writeFileSync(finishOne, "");
     for (const { state } of await Promise.all(followers)) expect(state).toBe("TASK_STATE_COMPLETED");
     expect(await one.program.ended).toEqual([null, "SIGTERM"]);
-    // Nothing of it is a failure, however many streams there are.
+    // None of this counts as a failure, however many streams are open.
     expect(one.program.log.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 });

@@ -7,8 +7,8 @@ import { Counting, messageOf, startCounter } from "./counters.ts";
 import { startNode } from "./node-process.ts";
 
 /*
- * A zone is lost, and with it a node and the primary of the database. Its name leads to a replica, which is promoted a little later: docs/operate.md. The replica
- * has every commit that was acknowledged (synchronous replication).
+ * A zone fails, and with it a node and the database's primary. The database's host name now leads to a replica, which is promoted a little
+ * later (docs/operate.md). The replica has every acknowledged commit (synchronous replication).
  */
 
 async function run(url: string, ...texts: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]> {
@@ -31,7 +31,7 @@ test("a node and the primary are lost at once: until the replica is promoted wri
   await run(primary.url, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()");
   const synchronous = "SELECT sync_state FROM pg_stat_replication";
   await expect.poll(() => run(primary.url, synchronous)).toEqual([{ sync_state: "sync" }]);
-  // What the name of the database leads to.
+  // Stands for the host name of the database.
   const proxy = await startProxy(primary.port);
   onTestFinished(() => proxy.close());
   const url = primary.url.replace(`:${primary.port}/`, `:${proxy.port}/`);
@@ -76,7 +76,7 @@ test("a node and the primary are lost at once: until the replica is promoted wri
   await expect.poll(() => stateOf(stream.taskId)).toContain("TASK_STATE_COMPLETED");
   const { artifacts } = JSON.parse(await stateOf(stream.taskId)) as { artifacts: readonly { artifactId: string }[] };
   expect(artifacts.map(({ artifactId }) => Number(artifactId))).toEqual(artifacts.map((_, at) => at));
-  // Everything acknowledged to a client is there.
+  // Every acknowledged event is stored.
   expect(artifacts.length).toBeGreaterThanOrEqual(stream.numbers.length);
   expect((await stays.post("/message:send", messageOf("Count"))).status).toBe(200);
 });

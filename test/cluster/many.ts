@@ -1,7 +1,7 @@
-// A server for tests: says what its options say, and prints a line of JSON in each process that is ready. The first message of a task
-// says what to do: `exit`, `wait`, or JSON with how many chunks there are, and the milliseconds after each. A chunk is its number, and the
-// process that said it. With `finish` the turn continues until there is such a file, with `until` there are chunks until then, with `hold` it stops after two chunks
-// until then.
+// A server for tests. Its argument has its options as JSON; each process that is ready prints a line of JSON. The first message of a task is its
+// work: `exit`, `wait`, or JSON with the number of chunks and the pause after each in milliseconds. A chunk has its number, and the process that
+// yielded it. With `finish` the turn continues until that file exists, with `until` it yields chunks until then, with `hold` it stops after
+// two chunks until then.
 
 import { existsSync } from "node:fs";
 import cluster from "node:cluster";
@@ -22,15 +22,15 @@ import { postgresStore } from "@parley/sql/postgres";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 export interface ManyOptions extends Omit<ServeOptions, "store"> {
-  /** The file of SQLite. */
+  /** The SQLite file. */
   readonly file?: string;
-  /** The folder of large files. Default: they are in the database. */
+  /** The folder of large files. Default: the database keeps them. */
   readonly files?: string;
   /** The URL of PostgreSQL. */
   readonly database?: string;
-  /** What the program does beside serving. */
+  /** What the program does besides serving. */
   readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart" | "next release" | "hurries";
-  /** Whether it polls for what others have stored. Default: it only relies on wake-ups. */
+  /** Whether it polls for changes by other processes. Default: it relies on wake-ups alone. */
   readonly looks?: boolean;
 }
 
@@ -81,7 +81,7 @@ const agent = defineAgent<{ checkpoint: number }>({
   },
 });
 
-/** What would be done after half a minute. With `hurries` it is done as soon as all processes serve. */
+/** Work that is due after half a minute. With `hurries` it runs as soon as all processes serve. */
 const late = new Map<NodeJS.Timeout, () => void>();
 if (mode === "hurries") {
   const { setTimeout: set, clearTimeout: clear } = globalThis;
@@ -97,10 +97,10 @@ if (mode === "hurries") {
   };
 }
 if (mode === "fails" && cluster.isWorker) throw new Error("This program fails where it serves");
-// The first processes serve, those after them do not.
+// The first processes serve, later ones do not.
 if (mode === "fails later" && (cluster.worker?.id ?? 0) > 2) process.exit(7);
 
-/** Polling finds nothing, so what arrives was announced by another process. */
+/** Turns polling off, so whatever arrives was announced by another process. */
 const never = 3_600_000;
 const logger = standardLogger();
 const open = async (): Promise<Store> => {
@@ -147,7 +147,7 @@ if (cluster.isPrimary && (mode === "signals" || mode === "leaves")) {
   });
 }
 
-/** The types of the lines of an export, and the first one again, of an export that is left at once. */
+/** The types of the lines of an export, and the first type of a second export, which is abandoned immediately. */
 async function exported(subject: string): Promise<readonly string[]> {
   let text = "";
   for await (const piece of server.exportOwner({ subject })) text += piece;

@@ -8,7 +8,7 @@ import { retryWhileBusy } from "../../packages/sql/src/sqlite/driver.ts";
 import { defaultDriver, loadDriver, openConnection } from "../../packages/sql/src/sqlite/libraries.ts";
 import { migrate as migrateSqlite, versions as sqliteVersions } from "../../packages/sql/src/sqlite/migrations.ts";
 
-/* The release after this one: its tables have one version more, with everything that the rule of versions allows. */
+/* The next release: its tables have one more version, with every change that the rule for versions allows. */
 
 const postgresNext = `
   ALTER TABLE parley.tasks ADD COLUMN next_note text;
@@ -26,10 +26,10 @@ const sqliteNext = `
   CREATE TABLE next_things (task INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
   `;
 
-/** The version of the tables of the next release. */
+/** The table version of the next release. */
 export const nextVersion = { postgres: postgresVersions.length + 1, sqlite: sqliteVersions.length + 1 };
 
-/** Brings the tables to the version of the next release, as it does when it starts, and writes what only that one knows. */
+/** Migrates the tables as the next release does when it starts, and writes data that only this release knows. */
 export async function migrateToNext({
   database,
   file,

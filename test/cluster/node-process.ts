@@ -14,7 +14,7 @@ export interface Said {
   readonly text?: string;
   readonly aborted?: boolean;
   readonly url?: string;
-  /** When it came here, on the monotonic clock. */
+  /** The time of arrival, on the monotonic clock. */
   readonly at: number;
 }
 
@@ -22,7 +22,7 @@ export interface Said {
 export interface NodeProcess {
   readonly child: ChildProcess;
   readonly said: readonly Said[];
-  /** Waits until it has printed that. */
+  /** Waits until it has printed this event. */
   until(event: string, matches?: Partial<Said>): Promise<Said>;
   client(path?: string): Promise<Client>;
   /** Sends a message, and returns the id of its task. */
@@ -31,7 +31,7 @@ export interface NodeProcess {
 
 const worker = await bundled(fileURLToPath(new URL("worker.ts", import.meta.url)));
 
-/** Starts a node of a cluster. It is killed when the test is over. `atEnd`: for those that start while a test is in progress. `execArgv`: options of Node. */
+/** Starts a node of a cluster, and kills it after the test. `atEnd`: for nodes that start during a test. `execArgv`: options of Node. */
 export async function startNode(
   database: string,
   schema: string,
@@ -78,7 +78,7 @@ export async function startNode(
   };
 }
 
-/** Prints a figure for the documentation, where PARLEY_FIGURES is set. */
+/** Prints a figure for the documentation, if PARLEY_FIGURES is set. */
 export function figure(text: string): void {
   if (process.env["PARLEY_FIGURES"] !== undefined) process.stdout.write(`${text}\n`);
 }

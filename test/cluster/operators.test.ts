@@ -8,7 +8,7 @@ import { useDatabase } from "../postgres/database.ts";
 
 import { ready, useServers } from "./servers.ts";
 
-/** What an operator asks of one node is done on all of them: real processes on PostgreSQL (docs/decisions/operators.md). */
+/** An operator sends a request to one node, and all nodes follow it: real processes on PostgreSQL (docs/decisions/operators.md). */
 
 const start = useServers();
 const database = useDatabase();
@@ -31,7 +31,7 @@ interface Answer {
   };
 }
 
-/** A node with the API of operators. */
+/** A node with the operators' API. */
 async function startNode() {
   const program = start({ database: database().url, operators: true });
   const { url } = await ready(program);
@@ -47,7 +47,7 @@ async function startNode() {
   };
   const why = async (taskId: string) =>
     (await ops(`/why?${new URLSearchParams({ agent: "/", taskId }).toString()}`)).body.why;
-  /** Begins a task that works until there is a file. */
+  /** Begins a task that works until the file `until` exists. */
   const begin = async (): Promise<{ readonly id: string; readonly until: string }> => {
     const until = join(folder, crypto.randomUUID());
     const text = JSON.stringify({ pause: 20, until });
@@ -74,7 +74,7 @@ describe("an operator at one node", () => {
     const canceled = await two.ops("/acts/cancel", { agent: "/", taskId: id, reason: "runs away" });
     expect(canceled).toMatchObject({ status: 200, body: { task: { state: "TASK_STATE_CANCELED" } } });
     expect(await one.stateOf(id)).toBe("TASK_STATE_CANCELED");
-    // Its run on the other node has ended, too: it would stay busy forever.
+    // The run on the other node has also ended. Otherwise it would stay busy forever.
     await vi.waitFor(async () => expect((await one.ops(`/tasks?node=${one.name}`)).body["tasks"]).toEqual([]));
   });
 

@@ -8,7 +8,7 @@ import { useDatabase } from "../postgres/database.ts";
 import { startProxy } from "../postgres/proxy.ts";
 import { figure } from "./node-process.ts";
 
-/* Rate limits of callers across several nodes on PostgreSQL (docs/decisions/rate-limits.md). Budgets refill in a day, so not during a test. */
+/* Callers' rate limits across several nodes on PostgreSQL (docs/decisions/rate-limits.md). Budgets take a day to refill, longer than any test. */
 
 const database = useDatabase();
 const day = 24 * 60 * 60_000;
@@ -112,7 +112,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(await away.list()).toBe(200);
     proxy.onRequest = () => "cut";
     proxy.cut();
-    // Requests that need the database fail, but those beyond the limit are still rejected.
+    // Requests within the limit fail, because they need the database. Requests above it are still rejected.
     const statuses = await Promise.all(Array.from({ length: 150 }, () => away.list()));
     expect(statuses.filter((status) => status === 429)).toHaveLength(51);
     expect(statuses).not.toContain(200);

@@ -10,7 +10,7 @@ import { reservePort } from "../ports.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { ready, send, useServers, type Program } from "./servers.ts";
 
-/** Nodes are replaced one after the other behind a real balancer, while clients call: no request is rejected. */
+/** Nodes are replaced one at a time behind a real balancer while clients send requests. No request is rejected. */
 
 const start = useServers();
 const database = useDatabase();
@@ -98,7 +98,7 @@ async function startBalancer({ command, config }: Setup, nodes: readonly number[
   return url;
 }
 
-/** A request: on a separate connection, unless the agent keeps connections. "200", or what went wrong. */
+/** The outcome of a request, on a separate connection unless the agent keeps connections: "200", or the failure. */
 async function outcome(url: string, agent: Agent | false, body?: object): Promise<string> {
   const outgoing = request(url, {
     method: body === undefined ? "GET" : "POST",
@@ -116,7 +116,7 @@ async function outcome(url: string, agent: Agent | false, body?: object): Promis
   }
 }
 
-/** Far longer than the balancer takes to ask again, also on a busy machine. */
+/** Far longer than the balancer's interval between health checks, even on a busy machine. */
 const drainDelay = 4_000;
 
 test.each(Object.keys(balancers).flatMap((name) => [[name, 10_000, 1] as const, [name, 10_000, 2] as const]))(
@@ -157,7 +157,7 @@ test.each(Object.keys(balancers).flatMap((name) => [[name, 10_000, 1] as const, 
       old.child.kill("SIGTERM");
       expect(await old.ended).toEqual([null, "SIGTERM"]);
       replaced.push(await begin(port));
-      // The balancer must know the new node before the other one goes, as an orchestrator waits for readiness.
+      // The balancer must know the new node before the old one stops, as an orchestrator waits for readiness.
       await pause(drainDelay / 2);
     }
     nodes = replaced;

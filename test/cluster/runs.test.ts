@@ -8,7 +8,7 @@ import { callContext, inProcess } from "@parley/testing";
 import { useDatabase } from "../postgres/database.ts";
 import { figure } from "./node-process.ts";
 
-/* Engines on one PostgreSQL, each with its own connections, as nodes behind a simple load balancer (A2A 1.0 §3.1). */
+/* Engines on one PostgreSQL, each with its own connections, like nodes behind a simple load balancer (A2A 1.0 §3.1). */
 
 const database = useDatabase();
 let schemas = 0;
@@ -20,7 +20,7 @@ interface NodeOptions {
   readonly change?: (store: Store) => void;
 }
 
-/** A node, and what its callers can do. */
+/** A node, and the calls of its clients. */
 async function node(schema: string, onMessage: (turn: Turn) => AsyncGenerator, options: NodeOptions = {}) {
   const store = await postgresStore({ database: database().url, schema, ...options.store });
   options.change?.(store);
@@ -62,7 +62,7 @@ async function node(schema: string, onMessage: (turn: Turn) => AsyncGenerator, o
   };
 }
 
-/** Waits until something that is counted is there. */
+/** Waits until the check passes. */
 const until = (check: () => unknown): Promise<void> =>
   vi.waitFor(() => expect(check()).toBe(true), { timeout: 60_000, interval: 2 });
 
@@ -78,7 +78,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
       yield turn.working();
       await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     }
-    // Nothing polls, and no lease is renewed: only a wake-up reports it.
+    // The node does not poll, and renews no lease: only a wake-up reports the cancel.
     const options = { store: { pollInterval: 3_600_000 }, engine: { lease: { ttl: 3_600_000 } } } as const;
     const [a, b] = await Promise.all([node(schema, silent, options), node(schema, silent, options)]);
     const ids = await Promise.all(Array.from({ length: 40 }, async () => (await a.send("go")).id));
@@ -91,7 +91,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
     }
     took.sort((one, other) => one - other);
     expect(aborted.size).toBe(40);
-    // Milliseconds on a machine that has time for it (docs/postgres.md).
+    // Takes milliseconds on an idle machine (docs/postgres.md).
     figure(`a cancel: p50 ${percentile(took, 0.5).toFixed(1)} ms, p99 ${percentile(took, 0.99).toFixed(1)} ms`);
   });
 
@@ -226,12 +226,12 @@ describe("tasks in the queue of several nodes", () => {
         now.set(name, (now.get(name) ?? 0) - 1);
         yield turn.artifact({ parts: [{ text: name }] });
       };
-    // No poll helps within the minute.
+    // No node polls within the minute.
     const options = { engine: { limits: { runs: 2 }, pollInterval: 60_000 } };
     const nodes = await Promise.all(["a", "b", "c"].map((name) => node(schema, works(name), options)));
     const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
     const sent: string[] = [];
-    // Six begin, on three nodes, although one node takes all messages: the others learn of the waiting ones.
+    // Six begin, on three nodes, although one node takes all messages: the other nodes learn that messages wait.
     for (let at = 0; at < 30; at += 1) sent.push((await a.send(`ada ${at}`)).id);
     await until(() => running === 6);
     for (let at = 0; at < 3; at += 1) sent.push((await b.send(`bob ${at}`, "bob")).id);
@@ -290,7 +290,7 @@ describe("tasks in the queue of several nodes", () => {
   });
 });
 
-/** A task in the queue, as a node stores it. */
+/** A queued task, as a node stores it. */
 function queued(owner: string, text: string, due: number): TaskAppend {
   const state = "TASK_STATE_SUBMITTED";
   const time = Date.now() - 60_000 + due;
@@ -322,7 +322,7 @@ async function timed(work: () => unknown): Promise<number> {
   return performance.now() - began;
 }
 
-/** The statement that heartbeats replace. */
+/** The statement that heartbeats replaced. */
 async function renewAll(store: Store): Promise<void> {
   const { heads } = await store.claimable({ now: Infinity, agents: ["agent"], limit: 2_000 });
   const items = heads.map(({ task, fence, leaseUntil = 0 }): TaskAppend => {

@@ -7,7 +7,7 @@ import type { StreamResponse } from "@parley/a2a";
 import type { ManyOptions } from "./many.ts";
 import { bundled } from "../programs.ts";
 
-/** What a process prints when it serves. */
+/** The line that a serving process prints. */
 interface Line {
   readonly primary?: boolean;
   readonly pid: number;
@@ -19,7 +19,7 @@ interface Line {
 /** A running program of `many.ts`. */
 export interface Program {
   readonly child: ChildProcess;
-  /** How many processes beside the first one serve. `0`: that one serves itself. */
+  /** How many processes serve in addition to the first one. `0`: the first one serves. */
   readonly count: number;
   /** Its output. */
   readonly lines: readonly (Line & Readonly<Record<string, unknown>>)[];
@@ -32,7 +32,7 @@ export interface Program {
 
 const script = await bundled(fileURLToPath(new URL("many.ts", import.meta.url)));
 
-/** Starts programs, which are ended after each test. */
+/** Returns a function that starts a program, which ends after its test. */
 export function useServers(): (options: ManyOptions, env?: Record<string, string>) => Program {
   const children: ChildProcess[] = [];
   afterEach(async () => {
@@ -77,7 +77,7 @@ function jsonLines(text: string): readonly unknown[] {
   return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as unknown);
 }
 
-/** Resolves with what the program has printed when all of its processes serve. */
+/** Resolves with the program's line once all of its processes serve. */
 export async function ready(program: Program): Promise<Line> {
   let ended = false;
   void program.ended.then(() => (ended = true));
@@ -89,7 +89,7 @@ export async function ready(program: Program): Promise<Line> {
   return line;
 }
 
-/** The processes that serve, by what they have printed. */
+/** The ids of the processes that serve, from their lines. */
 export function serving(program: Program): readonly number[] {
   return program.lines.filter(({ primary }) => primary === false).map(({ pid }) => pid);
 }
@@ -131,7 +131,7 @@ export class Heard {
 
   add(event: StreamResponse): void {
     this.state = event.statusUpdate?.status.state ?? event.task?.status.state ?? this.state;
-    // A subscription, and a send that is repeated after its server was killed, begin with the task as it is.
+    // Subscriptions, and sends that are repeated after their server was killed, start with the current task.
     if (event.task !== undefined) this.chunks.length = 0;
     const artifacts = event.task?.artifacts ?? [event.artifactUpdate?.artifact];
     for (const part of artifacts.flatMap((artifact) => artifact?.parts ?? [])) {

@@ -12,8 +12,8 @@ import { nextVersion } from "./next-release.ts";
 import { Heard, ready, send, upTo, useServers, type Program } from "./servers.ts";
 
 /**
- * A rolling upgrade: nodes of this release and of the next one, whose tables have one version more (`next-release.ts`), run side by side on
- * one database, as real processes, while clients follow their tasks.
+ * A rolling upgrade: nodes of this release and of the next one, whose tables have one more version (`next-release.ts`), run in parallel on one
+ * database, as real processes, while clients follow their tasks.
  */
 
 const start = useServers();
@@ -27,7 +27,7 @@ afterAll(() => rm(folder, { recursive: true }));
 interface Case {
   readonly store: () => Pick<ManyOptions, "file" | "database">;
   readonly next: number;
-  /** Writes the version of the tables, as a release after the next one does. */
+  /** Sets the version of the tables, as the release after the next one would. */
   setVersion(version: number): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ describe.each(Object.entries(cases))("a rolling upgrade on %s", (_name, { store,
       const streams = Promise.all(heard.map((each) => stream(each)));
       await expect.poll(() => heard.every((each) => each.chunks.length > 1), { interval: 20 }).toBe(true);
 
-      // The next release migrates while this one works on.
+      // The next release migrates while this one keeps running.
       const after = await node({ mode: "next release" });
       balancer.targets = [before.port, after.port];
       for (const { url, pid } of [before, after, before]) {
@@ -92,7 +92,7 @@ describe.each(Object.entries(cases))("a rolling upgrade on %s", (_name, { store,
       before.program.child.kill("SIGTERM");
       await expect.poll(() => heard.every(({ pids }) => pids.has(after.pid)), { interval: 20 }).toBe(true);
 
-      // A node of this release starts on the new tables, and takes the tasks back.
+      // A node of this release starts on the new tables, and takes over the tasks again.
       const back = await node();
       const newer = expect.objectContaining({ level: "info", found: next, newest: next - 1 }) as unknown;
       expect(back.program.log).toContainEqual(newer);

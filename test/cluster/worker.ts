@@ -2,30 +2,30 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineAgent, serve, silentLogger, type Turn } from "@parley/node";
 import { postgresStore } from "@parley/sql/postgres";
 
-// A node of a cluster: node worker.ts URL SCHEMA [OPTIONS]. Prints a line of JSON for whatever happens in it, the first one with its URL.
-// OPTIONS are those of `serve()` as JSON. No node knows whether another process of the machine is alive: they could be on several machines.
+// A node of a cluster: node worker.ts URL SCHEMA [OPTIONS]. Prints a line of JSON for each event in it; the first one has its URL. OPTIONS are those
+// of `serve()` as JSON. The nodes do not know that they share a machine, as if they ran on several.
 
 const [database = "", schema = "", json = "{}"] = process.argv.slice(2);
 
-/** One write, so a line is complete whatever happens next. */
+/** Prints with one write, so that a line is complete even if the process dies right after it. */
 const say = (event: string, fields: Record<string, unknown> = {}): void => {
   process.stdout.write(`${JSON.stringify({ event, ...fields })}\n`);
 };
 
 const card = { description: "A test", version: "1.0.0", skills: [] };
 
-/** What turns of the first attempt do until they are aborted. */
+/** What the first attempt of a turn does until it is aborted. */
 const first: Readonly<Record<string, (turn: Turn) => Promise<void>>> = {
   async hold({ signal }) {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
   },
-  /** Notices that its process was stopped for a while, and then does what has a side effect. */
+  /** Waits until its process was paused for a while, and then tries a side effect. */
   async stopped(turn) {
     for (let last = Date.now(); Date.now() - last < 1_000; await sleep(5)) last = Date.now();
     say("continued", { aborted: turn.signal.aborted });
     await turn.step("late", () => say("late step"));
   },
-  /** Kills its process, once its task is stored and its caller has the answer. */
+  /** Kills its process, once its task is stored and its caller has the response. */
   async poison() {
     await sleep(300);
     process.kill(process.pid, "SIGKILL");

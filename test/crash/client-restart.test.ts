@@ -45,7 +45,7 @@ test("a client with default options survives a SIGKILL: over every binding reads
     })(),
   ]);
   const connecting = connect(server.url, told("connect"));
-  // Longer than three attempts half a second apart.
+  // Longer than three attempts with half a second in between.
   await vi.waitFor(() => {
     for (const each of [...bindings, "connect"])
       expect(Math.max(...(retries.get(each) ?? []).map(({ attempt }) => attempt))).toBeGreaterThan(4);
@@ -58,7 +58,7 @@ test("a client with default options survives a SIGKILL: over every binding reads
   for (const { client } of clients) {
     const { tasks: all } = await client.listTasks({ includeArtifacts: true });
     const answers = all.flatMap(({ artifacts = [] }) => artifacts.map(({ parts }) => parts[0]?.text ?? ""));
-    // Each send took effect once, though it was retried.
+    // Each send took effect once, despite the retries.
     expect(answers.toSorted()).toEqual([
       ...Array<string>(3).fill("answer to a stream"),
       ...Array<string>(3).fill("answer to again"),

@@ -40,7 +40,7 @@ test("after a kill -9 in mid-stream the displayed text equals the text of the ar
     })();
     return { reader, done };
   });
-  // The command line prints by the same rule.
+  // The command line prints in the same way.
   const printed = start(["send", server.url, "same"]);
   const overwritten = start(["send", server.url, "other"]);
   await vi.waitFor(() => expect(read.map(({ reader }) => reader.shown)).toEqual(Array(3).fill(before)));
@@ -53,7 +53,7 @@ test("after a kill -9 in mid-stream the displayed text equals the text of the ar
     expect(await done).toBe("TASK_STATE_COMPLETED");
     const { text, resets } = reader.expected;
     expect({ how: reader.how, text: reader.shown, resets: reader.resets }).toEqual({ how: reader.how, text, resets });
-    // Who prints each update reads the beginning twice.
+    // A client that prints every update prints the beginning twice.
     expect(reader.events).toBe(before + text);
   }
   const { tasks } = await client.listTasks({ includeArtifacts: true });

@@ -8,8 +8,8 @@ import { diskFolder } from "../temporary.ts";
 import { reservePort, Supervisor, type Life } from "./supervisor.ts";
 
 /**
- * An agent delegates to two tasks of another one, whose process is killed just before or just after each of its appends; every other time,
- * the process that delegates is killed as well.
+ * An agent delegates to two tasks of another agent. That agent's process is killed just before or just after each of its appends. In every
+ * other case, the delegating process is killed as well.
  */
 const kills = times(2, 14);
 
@@ -39,7 +39,7 @@ async function send(messageId: string): Promise<string> {
   return task?.id ?? "";
 }
 
-/** Resolves once the task is over. */
+/** Resolves once the task has ended. */
 async function over(id: string): Promise<void> {
   const client = await connect(main.url);
   await vi.waitFor(async () => expect((await client.getTask(id)).status.state).toMatch(/COMPLETED|FAILED/), {
@@ -48,7 +48,7 @@ async function over(id: string): Promise<void> {
   });
 }
 
-/** The messages of the other agent's tasks that begin with this. */
+/** The messages to the other agent that begin with this text. */
 async function sent(begin: string): Promise<readonly string[]> {
   const client = await connect(other.url);
   const { tasks } = await client.listTasks({ pageSize: 100, historyLength: 100 });
@@ -71,7 +71,7 @@ test(`sends each message once, and has each artifact once: ${kills} kills of the
     const messageId = `kill-${kill}`;
     const first = await send(messageId).catch(() => "");
     const deaths = both ? [asked.end, working.end] : [asked.end];
-    // The task may be over before the append. If one of them dies, the other may not reach its own.
+    // The task may end before the append. If one of the processes dies, the other one may not reach its own append.
     const enough = both ? new Promise((resolve) => setTimeout(resolve, 500)) : over(first);
     await Promise.race([Promise.all(deaths), enough]);
     await ended(asked);
@@ -82,7 +82,7 @@ test(`sends each message once, and has each artifact once: ${kills} kills of the
     await over(id);
     const { status, artifacts } = await (await connect(main.url)).getTask(id);
     const words = await sent(`${messageId} `);
-    // An agent that is not resumable may fail if it died before its first delegation. Nothing was sent then.
+    // An agent that is not resumable may fail if it died before its first delegation. In that case nothing was sent.
     if (status.state === "TASK_STATE_COMPLETED" || !both) {
       const whole = ["one", "two"].map((each) => `${messageId} ${each} a b c d`);
       expect(status.message?.parts[0]?.text).toBe(whole.join(" and "));

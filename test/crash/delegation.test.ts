@@ -10,8 +10,8 @@ import { diskFolder } from "../temporary.ts";
 import { reservePort, Supervisor } from "./supervisor.ts";
 
 /**
- * A real server on SQLite is killed while its agent delegates to two tasks of another one, just before or just after each of its appends.
- * Its agent is not resumable. The other agent counts the messages that it got.
+ * A real server on SQLite is killed while its agent delegates to two tasks of another agent, just before or just after each of its appends.
+ * The delegating agent is not resumable. The other agent counts its messages.
  */
 const kills = times(2, 18);
 
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 test(`sends each message once, and has each artifact once: ${kills} kills at an append`, async () => {
   for (let kill = 0; kill < kills; kill += 1) {
-    // A task is made with append 1. The rows come next, then chunks, then the end.
+    // Append 1 creates the task. The rows come next, then chunks, then the end.
     let life = await supervisor.start({ moment: kill % 2 === 0 ? "before" : "after", append: 2 + (kill % 9) });
     const messageId = `kill-${kill}`;
     const send = async (): Promise<string> => {
@@ -57,7 +57,7 @@ test(`sends each message once, and has each artifact once: ${kills} kills at an 
       const { task } = await client.sendMessage({ message: { messageId, parts: [text(messageId)] }, configuration });
       return task?.id ?? "";
     };
-    // Until it has killed itself, or the task is over before that append.
+    // Until the server has killed itself, or the task has ended before that append.
     const over = async (taskId: string): Promise<unknown> =>
       (await connect(supervisor.url, { retry: false, reconnect: false })).waitFor(taskId);
     await Promise.race([
@@ -76,7 +76,7 @@ test(`sends each message once, and has each artifact once: ${kills} kills at an 
       interval: 20,
     });
     const task = await client.getTask(id);
-    // If the process died before the first delegation, the agent, which is not resumable, may fail. Nothing was sent then.
+    // If the process died before the first delegation, the agent may fail, because it is not resumable. In that case nothing was sent.
     const sent = got.filter((each) => each.startsWith(`${messageId} `));
     if (task.status.state === "TASK_STATE_COMPLETED") {
       const whole = ["one", "two"].map((each) => `${messageId} ${each} a b c d`);

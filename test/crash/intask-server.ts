@@ -3,12 +3,12 @@ import { defineAgent, silentLogger, systemClock, text } from "@parley/server";
 import { serve } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 
-// The server whose turns wait for authorizations while it is killed: node intask-server.ts FILE PORT [before|after COUNT]. With the
-// last two it kills itself just before or just after that append to its store. Prints "ready" once it listens.
+// The server whose turns wait for authorizations, and which the test kills: node intask-server.ts FILE PORT [before|after COUNT]. With the last
+// two arguments it kills itself just before or after append number COUNT. Prints "ready" once it listens.
 
 const [path = "", port, moment, count] = process.argv.slice(2);
 
-// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+// Each process runs one minute ahead of the previous one, so that the leases of a killed process have expired.
 const lives = `${path}.lives`;
 const life = Number(readFileSync(lives, "utf8")) + 1;
 writeFileSync(lives, String(life));

@@ -9,7 +9,7 @@ import { reservePort, Supervisor } from "./supervisor.ts";
 
 /**
  * A real server on SQLite is killed while a turn waits for an authorization: before the link is shown, while it is open, after the
- * credential has come, and just before or after the appends in between. Its agent is not resumable.
+ * credential has arrived, and just before or after the appends in between. Its agent is not resumable.
  */
 const kills = times(1, 12);
 
@@ -71,17 +71,17 @@ describe("a turn that waits for an authorization (A2A 1.0 §7.6)", () => {
 
   test(`never waits forever, and never continues without the credential: ${kills} kills at an append`, async () => {
     for (let kill = 0; kill < kills; kill += 1) {
-      // A task is made with append 1, its row is stored with the next, its link after that; then comes the answer, and the end.
+      // Append 1 creates the task, the next one stores its row, and the one after that its link. Then come the answer and the end.
       let life = await supervisor.start({ moment: kill % 2 === 0 ? "before" : "after", append: 2 + (kill % 12) });
       const secret = `MARK-kill-${kill}`;
       const messageId = `kill-${kill}`;
       await sendAndGive(messageId, secret).catch(() => {
-        // It was killed during a call.
+        // The server was killed during a call.
       });
       life.kill("SIGKILL");
       await life.end;
       life = await supervisor.start();
-      // The same message again finds its task, or creates it.
+      // A repeated message finds its task, or creates it.
       await settled(await sendAndGive(messageId, secret), secret);
       life.kill("SIGKILL");
       await life.end;
@@ -90,7 +90,7 @@ describe("a turn that waits for an authorization (A2A 1.0 §7.6)", () => {
   }, 300_000);
 });
 
-/** Sends a message, and answers the request of its task. */
+/** Sends a message, and answers its task's request. */
 async function sendAndGive(messageId: string, secret: string): Promise<string> {
   const client = await connect(supervisor.url, { retry: false });
   const { task } = await client.sendMessage({ messageId, parts: [{ text: "Buy" }] });
@@ -100,7 +100,7 @@ async function sendAndGive(messageId: string, secret: string): Promise<string> {
   return task?.id ?? "";
 }
 
-/** A task whose credential was not taken can still be answered; one that was in the middle of something else has failed. */
+/** A task that has not received its credential can still get it. A task that was interrupted elsewhere has failed. */
 async function settled(taskId: string, secret: string): Promise<void> {
   const client = await connect(supervisor.url);
   await vi.waitFor(async () => {

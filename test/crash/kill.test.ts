@@ -26,7 +26,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Counts events, and lets a caller wait for a number of them. */
+/** Counts events, and lets a caller wait for more of them. */
 class Counter {
   count = 0;
   #waiting: { readonly at: number; readonly resolve: () => void } | undefined;
@@ -36,7 +36,7 @@ class Counter {
     if (this.#waiting !== undefined && this.count >= this.#waiting.at) this.#waiting.resolve();
   }
 
-  /** Resolves after so many more events. */
+  /** Resolves after this many more events. */
   more(events: number): Promise<void> {
     if (events === 0) return Promise.resolve();
     return new Promise((resolve) => (this.#waiting = { at: this.count + events, resolve }));
@@ -58,7 +58,7 @@ describe("a server that is killed and restarted on its file", () => {
     const trouble = ended.then(() => Promise.reject(new Error("The load ended before its time")));
     trouble.catch(() => {});
 
-    // A send that the client may not repeat is rare: a few more kills wait for one.
+    // Sends that the client may not repeat are rare, so the test adds a few kills until one occurs.
     const seenAll = (): boolean => load.failures.length > 0 && load.resumed > 0;
     let killed = 0;
     for (; killed < kills || (!seenAll() && killed < 10 * kills); killed += 1) {
@@ -114,7 +114,7 @@ describe("a server that is killed and restarted on its file", () => {
     const ids = new Set(load.stories.map(({ taskId }) => taskId));
     expect(ids.size).toBe(load.stories.length);
     expect(outcomes.resumable.size + outcomes.plain.size).toBe(ids.size);
-    // Sends that the client may not repeat failed with an error that says so.
+    // Sends that the client may not repeat failed with an error that explains this.
     for (const failure of load.failures) {
       expect(failure).toBeInstanceOf(A2AError);
       expect(["ConnectionFailed", "ConnectionLost"]).toContain((failure as A2AError).code);

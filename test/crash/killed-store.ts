@@ -3,7 +3,7 @@ import type { LogFields } from "@parley/a2a/internal/base/index";
 import type { Store } from "@parley/server";
 import { sqliteStore } from "@parley/sql/sqlite";
 
-/** A store whose process kills itself just `before` or just `after` the append of this number. Without a moment it does not. */
+/** A store whose process kills itself just `before` or just `after` the append with this number, or not at all without a moment. */
 export async function killedStore(path: string, moment?: string, count?: string): Promise<Store> {
   const store = await sqliteStore({ path });
   const append = store.append.bind(store);
@@ -18,7 +18,7 @@ export async function killedStore(path: string, moment?: string, count?: string)
   return store;
 }
 
-/** Writes an error of a server to stderr at once: the process may be killed before anything queued is written. */
+/** Writes an error of a server to stderr synchronously, because a kill would lose anything queued. */
 export function say(message: string, fields?: LogFields): void {
   const detail = JSON.stringify(fields, (_name, value: unknown) => (value instanceof Error ? value.stack : value));
   writeSync(2, `${message} ${detail}\n`);

@@ -2,7 +2,7 @@ import { silentLogger, A2AError, type AgentCard, type Message, type Task } from 
 import { connect, type Client, type EventStream, type StreamResponse } from "@parley/a2a";
 import { message } from "@parley/a2a/model";
 
-/* Callers that continue through every crash, and record what they saw. */
+/* Callers that continue after every crash, and record what they received. */
 
 export type AgentName = "resumable" | "plain";
 export type Binding = "JSONRPC" | "HTTP+JSON";
@@ -13,14 +13,14 @@ export interface Seen {
   readonly story: Story;
 }
 
-/** One task as its caller knows it. */
+/** A task as its caller sees it. */
 export interface Story {
   readonly agent: AgentName;
-  /** The messages that were accepted, in order. */
+  /** The accepted messages, in order. */
   readonly texts: string[];
-  /** Known after the first answer. */
+  /** Known after the first response. */
   taskId: string;
-  /** The answer of a send that waited for the end. */
+  /** The response to a send that waited for the end. */
   answer?: Task;
 }
 
@@ -36,9 +36,9 @@ const bindings: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];
 export class Load {
   readonly stories: Story[] = [];
   readonly streams: Seen[] = [];
-  /** The errors of sends whose connection was lost and that the client may not repeat. */
+  /** The errors of sends that lost their connection, and that the client must not repeat. */
   readonly failures: unknown[] = [];
-  /** How often a stream was resumed. */
+  /** How many times a stream was resumed. */
   resumed = 0;
   readonly #options: LoadOptions;
   readonly #watching: Promise<void>[] = [];
@@ -49,7 +49,7 @@ export class Load {
     this.#options = options;
   }
 
-  /** Calls both agents in all ways until `end`, and then lets all tasks end. Rejects with an error that no caller should get. */
+  /** Calls both agents in all ways until `end`, and then waits until all tasks end. Rejects with any error that callers should not get. */
   async run(): Promise<void> {
     const callers = (["resumable", "plain"] as const).flatMap((agent) =>
       bindings.flatMap((binding) => [
@@ -69,7 +69,7 @@ export class Load {
     this.#ending = true;
   }
 
-  /** A task that is streamed to its end, sometimes with another reader that comes later. */
+  /** A task that is streamed to its end, sometimes with a second reader that joins later. */
   async #streamed(agent: AgentName, binding: Binding): Promise<void> {
     const story = this.#begin(agent);
     const client = await this.#client(agent, binding);
@@ -84,25 +84,25 @@ export class Load {
     await this.#read(client.subscribeToTask(story.taskId), story);
   }
 
-  /** A task that asks for input before it ends, with a stream for each message. */
+  /** A task that asks for input before it ends. Each message has its own stream. */
   async #asked(agent: AgentName, binding: Binding): Promise<void> {
     const story = this.#begin(agent);
     const client = await this.#client(agent, binding);
     const last = await this.#read(client.sendStreamingMessage(this.#plan(story, "ask")), story);
-    // A stream that was resumed after the question has it in the task.
+    // If the stream was resumed after the question, the question is in the task.
     const { status } = last?.statusUpdate ?? last?.task ?? {};
     if (status?.state !== "TASK_STATE_INPUT_REQUIRED") return;
     const answer = { ...this.#plan(story, "plan"), taskId: story.taskId };
     try {
       await this.#read(client.sendStreamingMessage(answer), story);
     } catch (error) {
-      // It asked, and was lost before its turn ended.
+      // It asked, and its process died before the turn ended.
       if (agent === "resumable" || !isOver(error)) throw error;
       story.texts.pop();
     }
   }
 
-  /** A send that waits for the end. If the client may not repeat it, it fails, and the message is sent once more. */
+  /** A send that waits for the end. If it fails and the client may not repeat it, the message is sent once more. */
   async #awaited(agent: AgentName, binding: Binding): Promise<void> {
     const story = this.#begin(agent);
     const request = this.#plan(story, "plan");
@@ -115,7 +115,7 @@ export class Load {
     this.#answered(story, (await client.sendMessage(request)).task);
   }
 
-  /** A message to a task that a run works on. Once it is accepted, it gets its turn. */
+  /** A message to a running task. Once it is accepted, it gets its turn. */
   async #interrupted(): Promise<void> {
     const story = this.#begin("resumable");
     const client = await this.#client("resumable", "JSONRPC");
@@ -134,7 +134,7 @@ export class Load {
       await client.sendMessage({ message: message(note, { taskId: story.taskId }), configuration });
       story.texts.push(note);
     } catch (error) {
-      // The task had ended before.
+      // The task had already ended.
       if (!isOver(error)) throw error;
     }
   }

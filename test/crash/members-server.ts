@@ -3,8 +3,8 @@ import cluster from "node:cluster";
 import { defineAgent, serve, silentLogger } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
-// Two processes that serve, whose agent is inside one long step while they die: node members-server.ts FILE. The step is over once FILE.done
-// is there. A message "crash" ends its process in each attempt. Prints the URL, "in step ATTEMPT PROCESS", and errors.
+// Two serving processes, whose agent is inside one long step while they die: node members-server.ts FILE. The step ends once FILE.done exists.
+// A message "crash" kills its process in each attempt. Prints the URL, "in step ATTEMPT PROCESS", and errors.
 
 const [path = ""] = process.argv.slice(2);
 const print = (line: string): void => void writeSync(1, `${line}\n`);

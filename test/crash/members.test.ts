@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { compiled } from "../programs.ts";
 import { diskFolder } from "../temporary.ts";
 
-/** With `processes`, the first process sees how the others die: a kill from outside is not taken for a crash of the task (docs/decisions/suspended-tasks.md). */
+/** With `processes`, the first process sees how the others die, so a kill is not a crash of the task (docs/decisions/suspended-tasks.md). */
 
 const script = compiled(fileURLToPath(new URL("members-server.ts", import.meta.url)));
 

@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import type { AgentName, Seen, Story } from "./load.ts";
 import { planner, told } from "./plan.ts";
 
-/** A task of the store, and its log. */
+/** A stored task, and its log. */
 export interface Outcome {
   readonly task: Task;
   readonly log: readonly LogRecord[];
@@ -39,7 +39,7 @@ export async function outcomesOf(store: Store, agent: AgentName): Promise<Readon
   return found;
 }
 
-/** Expects a log without gaps, whose fold is the task. */
+/** Expects a log without gaps that folds to the task. */
 export function expectWhole({ task, log }: Outcome): void {
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
   expect(task).toEqual(foldOf(log));
@@ -51,7 +51,7 @@ function foldOf(log: readonly LogRecord[]): Task {
   return fold.snapshot();
 }
 
-/** Expects a stream with the task as it was and all events after that, once and in order, to the end. */
+/** Expects the stream to have the task at its start and all later events, once and in order, to the end. */
 export function expectComplete({ events }: Seen, { task, log }: Outcome): void {
   const [first, ...rest] = events;
   if (first?.event.task === undefined) throw new Error(`A stream of ${task.id} did not begin with the task`);
@@ -71,7 +71,7 @@ export function expectComplete({ events }: Seen, { task, log }: Outcome): void {
   if (state !== "TASK_STATE_INPUT_REQUIRED") expect([state && isTerminal(state), to]).toEqual([true, log.length]);
 }
 
-/** The artifacts of the same messages without a crash. */
+/** The artifacts that the same messages create without a crash. */
 export async function undisturbed({ agent, texts }: Story): Promise<readonly Artifact[]> {
   const { service, engine } = inProcess(planner({ resumable: agent === "resumable", pauses: false }));
   let task: Task | undefined;
@@ -88,14 +88,14 @@ export async function undisturbed({ agent, texts }: Story): Promise<readonly Art
   ];
 }
 
-/** Artifacts in a form that can be compared. Where chunks depend on the time, only their text counts. */
+/** Artifacts in comparable form. If chunks depend on the time, only their text counts. */
 export function comparable(artifacts: readonly Artifact[] = []): readonly Artifact[] {
   return artifacts.map((artifact) =>
     artifact.artifactId.startsWith(told) ? { ...artifact, parts: [text(textOf(artifact))] } : artifact,
   );
 }
 
-/** Expects the beginning of the artifacts that the task would have without a crash. */
+/** Expects the first part of the artifacts that the task would have without a crash. */
 export function expectBeginning(artifacts: readonly Artifact[] = [], whole: readonly Artifact[]): void {
   for (const { artifactId, parts } of comparable(artifacts)) {
     const said = comparable(whole).find((one) => one.artifactId === artifactId)?.parts ?? [];

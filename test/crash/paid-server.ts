@@ -4,19 +4,19 @@ import { silentLogger, systemClock } from "@parley/a2a/internal/base/index";
 import { httpFacilitator, x402 } from "@parley/extensions/x402";
 import { killedStore, say } from "./killed-store.ts";
 
-// The agent that is paid, and killed meanwhile: node paid-server.ts FILE PORT. Its facilitator is at the URL in FILE.facilitator. Prints
-// "ready" once it listens. What it has painted are lines of FILE.effects.
+// The paid agent, which the test kills: node paid-server.ts FILE PORT. FILE.facilitator has the URL of its facilitator. Prints "ready" once
+// it listens. Adds a line to FILE.effects for each painting.
 
 const [path = "", port] = process.argv.slice(2);
 
-// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+// Each process runs one minute ahead of the previous one, so that the leases of a killed process have expired.
 const lives = `${path}.lives`;
 const life = Number(readFileSync(lives, "utf8")) + 1;
 writeFileSync(lives, String(life));
 const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
 
 const payments = x402({
-  // A facilitator on this machine: the default only calls public addresses.
+  // A facilitator on this machine: by default, the server only calls public addresses.
   facilitator: httpFacilitator(readFileSync(`${path}.facilitator`, "utf8"), { fetch: (url, init) => fetch(url, init) }),
 });
 

@@ -24,7 +24,7 @@ import { reservePort, Supervisor, type Life } from "./supervisor.ts";
 const facilitator = testFacilitator();
 const { uri } = x402({ facilitator });
 const wallet = testWallet();
-/** Kills the server at a call of the facilitator, before or after the facilitator has acted. */
+/** Kills the server at a call to the facilitator, before or after the facilitator has acted. */
 let kills: { readonly call: string; readonly moment: "before" | "after"; readonly life: Life } | undefined;
 
 const facilitatorServer = createServer((request, response) => {
@@ -40,7 +40,7 @@ const facilitatorServer = createServer((request, response) => {
       await plan.life.end;
     };
     await dies("before");
-    // The request of a process that is dead may have arrived, and may not.
+    // A request of a killed process may or may not have arrived.
     if (plan?.moment === "before") return void response.destroy();
     const idempotencyKey = String(request.headers["idempotency-key"]);
     const answer =
@@ -67,7 +67,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-// Also if a test has failed: the next one needs the port.
+// Runs even if a test has failed, because the next one needs the port.
 afterEach(() => supervisor.stop());
 
 const clientOf = (): Promise<Client> =>
@@ -87,7 +87,7 @@ async function paymentFor(task: Task, words: string): Promise<Message> {
   };
 }
 
-/** When the server is killed: in its work, or while it calls the facilitator. */
+/** The moment at which the server is killed: in its work, or while it calls the facilitator. */
 const moments = [
   { at: "after the work" },
   { at: "after the settlement", call: "/settle", moment: "after" },
@@ -108,12 +108,12 @@ describe("a payment whose server is killed between verification and settlement",
     const task = sent.task ?? expect.fail("no task");
     const message = await paymentFor(task, words);
     if ("call" in at) kills = { ...at, life };
-    // The answer is lost with the process.
+    // The response is lost with the process.
     await (await clientOf()).sendMessage({ message }).catch(() => {});
     expect(await life.end).toBe("SIGKILL");
 
     const next = await supervisor.start();
-    // A client repeats what it has no answer for: it is deduplicated.
+    // A client repeats a call that got no response. The server deduplicates it.
     await (await clientOf()).sendMessage({ message });
     const client = await clientOf();
     await vi.waitFor(async () => expect((await client.getTask(task.id)).status.state).toBe("TASK_STATE_COMPLETED"), {

@@ -1,11 +1,11 @@
 import { defineAgent, text, type Agent, type AgentEvent, type AgentYield, type Turn } from "@parley/server";
 
 /**
- * An agent whose events follow from its message, so that a run that was killed can be compared with one that was not. Only
- * its pauses are random.
+ * An agent whose message determines its events, so that a killed run can be compared with one that was not killed. Only its pauses
+ * are random.
  */
 
-/** Random numbers between 0 and 1 from a seed (mulberry32). */
+/** Random numbers between 0 and 1, generated from a seed (mulberry32). */
 export function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -18,16 +18,16 @@ export function random(seed: number): () => number {
 
 export interface Behaviour {
   readonly resumable: boolean;
-  /** Whether it pauses, so that it can be killed in between. */
+  /** Whether it pauses, so that a test can kill it in between. */
   readonly pauses: boolean;
 }
 
-/** The state of a turn, which a checkpoint keeps. `open`: artifacts that can still be appended to. */
+/** The state of a turn, stored in checkpoints. `open`: artifacts that accept further chunks. */
 type Place = { readonly step: number; readonly open: readonly string[] };
 
 /**
- * `plan 7 60` takes sixty steps that follow from the seed 7. `ask 7 60` takes them and then asks for input. `note x` makes an
- * artifact with the text x.
+ * `plan 7 60` takes sixty steps, determined by the seed 7. `ask 7 60` takes them and then asks for input. `note x` makes an artifact
+ * with the text x.
  */
 export function planner({ resumable, pauses }: Behaviour): Agent {
   return defineAgent({
@@ -59,7 +59,7 @@ export function planner({ resumable, pauses }: Behaviour): Agent {
   });
 }
 
-/** Beginning of the ids of artifacts whose chunks depend on the time. They differ between runs. */
+/** The prefix of the ids of artifacts whose chunks depend on the time, and so differ between runs. */
 export const told = "told-";
 
 async function* tokens(next: () => number, pauses: boolean): AsyncGenerator<string, void, void> {

@@ -3,8 +3,8 @@ import { serve, silentLogger } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 import { planner } from "./plan.ts";
 
-// The server that is killed: node server.ts FILE PORT [before|after COUNT]. With the last two it kills itself just before or
-// just after that append to its store. Prints "ready" once it listens, and its errors on stderr.
+// The server that the test kills: node server.ts FILE PORT [before|after COUNT]. With the last two arguments it kills itself just before or
+// after append number COUNT. Prints "ready" once it listens, and its errors on stderr.
 
 const [path = "", port, moment, count] = process.argv.slice(2);
 
@@ -19,7 +19,7 @@ await serve(
     port: Number(port),
     store,
     logger: { ...silentLogger, error: say },
-    // The tasks of this test are lost more often than the default allows.
+    // These tests lose a task more often than the default allows.
     lease: { maxAttempts: Infinity, maxDeaths: Infinity },
   },
 );

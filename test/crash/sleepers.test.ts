@@ -12,7 +12,7 @@ const folder = await mkdtemp(join(diskFolder(), "parley-sleepers-"));
 afterAll(() => rm(folder, { recursive: true }));
 
 const tasks = times(500, 10_000);
-/** Heap of the process in MiB. */
+/** Maximum heap of the process in MiB. */
 const heap = 256;
 
 test(`${tasks} tasks that wait for a time or an event are rows: they need no run, nor the heap of ${heap} MiB`, async () => {
@@ -26,7 +26,7 @@ test(`${tasks} tasks that wait for a time or an event are rows: they need no run
     readonly completed: number;
   };
   expect(seen.waiting).toMatchObject({ calls: tasks, steps: tasks, busy: false, completed: 0 });
-  // A suspended function of this agent alone would hold 20 kB.
+  // Suspended functions would hold 20 kB each.
   expect(seen.waiting.heap).toBeLessThan(64 << 20);
   expect(seen).toMatchObject({ calls: 2 * tasks, steps: tasks, completed: tasks });
 }, 1_800_000);

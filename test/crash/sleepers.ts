@@ -2,7 +2,7 @@ import { defineAgent, systemClock } from "@parley/server";
 import { callContext, inProcess } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 
-// Tasks that wait, on SQLite: node sleepers.ts FILE COUNT. Half of them wait for a time, the others for an event. Prints what it has seen as
+// Tasks that wait, on SQLite: node sleepers.ts FILE COUNT. Half of them wait for a time, the others for an event. Prints its measurements as
 // JSON, for a process with a small heap.
 
 const [path = "", count = "0"] = process.argv.slice(2);
@@ -21,7 +21,7 @@ const agent = defineAgent({
   async *onMessage(turn) {
     calls += 1;
     await turn.step("book", () => (steps += 1));
-    // What a suspended function would hold.
+    // A suspended function would hold this in memory.
     const load = "x".repeat(20_000 + (calls % 10));
     if (turn.text === "sleep") yield* turn.sleep(30 * day);
     else yield* turn.waitFor("go");

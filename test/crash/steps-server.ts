@@ -3,13 +3,13 @@ import { defineAgent, silentLogger, systemClock, type Agent, type Turn } from "@
 import { serve, type Server } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 
-// The server whose agents have side effects, questions and waits while it is killed: node steps-server.ts FILE PORT [before|after COUNT].
-// With the last two it kills itself just before or just after that append to its store. Prints "ready" once it listens. The side effects
-// are lines of FILE.effects.
+// The server whose agents have side effects, questions and waits, and which the test kills: node steps-server.ts FILE PORT
+// [before|after COUNT]. With the last two arguments it kills itself just before or after append number COUNT. Prints "ready" once it listens.
+// Adds a line to FILE.effects for each side effect.
 
 const [path = "", port, moment, count] = process.argv.slice(2);
 
-// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+// Each process runs one minute ahead of the previous one, so that the leases of a killed process have expired.
 const lives = `${path}.lives`;
 const life = Number(readFileSync(lives, "utf8")) + 1;
 writeFileSync(lives, String(life));
@@ -22,7 +22,7 @@ function die(): never {
   throw new Error("It is dead");
 }
 
-/** Books, and dies in its first attempt at the moment that the message names. */
+/** Books. In its first attempt, it dies at the moment that the message names. */
 async function book(turn: Turn): Promise<number> {
   const dies = (at: string): void => void (turn.attempt === 1 && turn.text.endsWith(` ${at}`) && die());
   dies("before");
@@ -86,7 +86,7 @@ const server: Server = await serve(
           try {
             yield turn.inputRequired("Which city?");
           } finally {
-            // It has not returned when it is killed.
+            // Still running when the process is killed.
             if (turn.text.startsWith("asks slowly")) await new Promise(() => {});
           }
         },

@@ -7,7 +7,7 @@ import { times } from "../counts.ts";
 import { diskFolder } from "../temporary.ts";
 import { reservePort, Supervisor } from "./supervisor.ts";
 
-/** A real server on SQLite is killed while its agents have side effects, questions and waits. The side effects are lines of a file. */
+/** A real server on SQLite is killed while its agents have side effects, questions and waits. Each side effect is a line of a file. */
 const kills = times(1, 10);
 
 const folder = await mkdtemp(join(diskFolder(), "parley-steps-"));
@@ -21,7 +21,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-// Also if a test has failed: the next one needs the port.
+// Runs even if a test has failed, because the next one needs the port.
 afterEach(() => supervisor.stop());
 
 const patient = { interval: 20 };
@@ -30,7 +30,7 @@ const immediately = { returnImmediately: true } as const;
 const clientOf = (agent: string): Promise<Client> =>
   connect(`${supervisor.url}/${agent}`, { retry: false, reconnect: false });
 
-/** Sends a message, and returns the id of its task: the existing one, if it was sent before. */
+/** Sends a message, and returns the id of its task. A repeated message returns the existing task. */
 async function send(agent: string, words: string, taskId?: string): Promise<string> {
   const message = { messageId: `${words} ${taskId}`, parts: [{ text: words }], ...(taskId && { taskId }) };
   const { task } = await (await clientOf(agent)).sendMessage({ message, configuration: immediately });
@@ -43,7 +43,7 @@ async function reached(agent: string, taskId: string, state: string): Promise<st
   return (await client.getTask(taskId)).status.message?.parts[0]?.text;
 }
 
-/** Idempotency keys of a message's side effects, and whether each call learned that it may be the second one. */
+/** The idempotency keys of a message's side effects, and whether each call learned that an earlier one may have taken effect. */
 async function effectsOf(
   words: string,
 ): Promise<{ readonly keys: Set<string>; readonly uncertain: readonly string[] }> {
@@ -52,7 +52,7 @@ async function effectsOf(
   return { keys: new Set(parts.map(([key = ""]) => key)), uncertain: parts.map(([, told = ""]) => told) };
 }
 
-/** When the process is killed, and what each call of the function learns. */
+/** The moment of the kill, and the `uncertain` flag of each call of the function. */
 const moments = [
   { at: "book before", uncertain: ["false"] },
   { at: "book inside", uncertain: ["true"] },
@@ -62,7 +62,7 @@ const moments = [
 ].slice(-times(2, 5));
 
 describe("turn.step()", () => {
-  // Effects before the stored result may happen twice, under one key. Stored ones are not repeated.
+  // A side effect without a stored result may happen twice, with the same key. One with a stored result is not repeated.
   test.each(moments)("takes effect under one key if its process is killed: $at", async ({ at, uncertain }) => {
     let life = await supervisor.start();
     await send("booker", at).catch(() => {});
@@ -110,7 +110,7 @@ describe("an agent that is not resumable", () => {
     life.kill("SIGKILL");
     await life.end;
     life = await supervisor.start();
-    // Once this one has failed, the lost tasks have been looked at.
+    // Once this task has failed, the server has also handled the lost ones.
     expect(await reached("asker", lost, "FAILED")).toContain("interrupted");
     for (const id of asked) {
       expect(await reached("asker", id, "INPUT_REQUIRED")).toBe("Which city?");
@@ -151,7 +151,7 @@ describe("a task that waits", () => {
     for (let kill = 0; kill < kills; kill += 1) {
       const words = `wait ${kill} x`;
       let life = await supervisor.start();
-      // Its sleep ends in the next life, which kills itself while it wakes the task, or takes the event.
+      // Its sleep ends in the next process, which kills itself while it wakes the task, or takes the event.
       const id = await sleeping("waiter", words);
       life.kill("SIGKILL");
       await life.end;
@@ -172,10 +172,10 @@ describe("a task that waits", () => {
   });
 });
 
-/** Sends a message, whose task then sleeps. Returns its id. */
+/** Sends a message, and waits until its task sleeps. Returns the id of the task. */
 async function sleeping(agent: string, words: string): Promise<string> {
   const id = await send(agent, words);
-  // A process that dies before has lost a run, and no wait.
+  // If the process died earlier, it would lose a run instead of a wait.
   await vi.waitFor(async () => {
     expect((await effectsOf(words)).keys.size).toBe(1);
     expect(await (await fetch(`${supervisor.url}/run/${id}`)).json()).toBe(false);
@@ -183,7 +183,7 @@ async function sleeping(agent: string, words: string): Promise<string> {
   return id;
 }
 
-/** Sends a task its event, once or more: the event has an id. A terminal task takes none. */
+/** Sends a task its event, perhaps repeatedly: the event has an id. A terminal task rejects it. */
 async function tell(taskId: string): Promise<void> {
   await fetch(`${supervisor.url}/word/${taskId}`);
 }

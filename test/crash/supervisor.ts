@@ -8,7 +8,7 @@ export { reservePort } from "../ports.ts";
 
 const usual = fileURLToPath(new URL("server.ts", import.meta.url));
 
-/** At which append to its store a server kills itself. */
+/** The append to its store at which a server kills itself. */
 export interface SelfKill {
   readonly moment: "before" | "after";
   readonly append: number;
@@ -21,17 +21,17 @@ export interface Life {
   readonly end: Promise<NodeJS.Signals | number | null>;
 }
 
-/** Starts servers on one file and one port, one after the other, and collects their errors. */
+/** Starts servers one at a time, on the same file and port, and collects their errors. */
 export class Supervisor {
   readonly complaints: string[] = [];
-  /** What all of them have printed. */
+  /** The output of all of them. */
   readonly lines: string[] = [];
   readonly #path: string;
   readonly #port: number;
   readonly #script: Promise<string>;
   #child: ChildProcess | undefined;
 
-  /** `script`: the program of the server. It gets the path and the port. */
+  /** `script`: the server program. Its arguments are the path and the port. */
   constructor(path: string, port: number, script: string = usual) {
     this.#path = path;
     this.#port = port;
@@ -42,7 +42,7 @@ export class Supervisor {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Resolves once the server listens, or has ended before. */
+  /** Resolves once the server listens, or has already ended. */
   async start(selfKill?: SelfKill): Promise<Life> {
     const how = selfKill === undefined ? [] : [selfKill.moment, String(selfKill.append)];
     const script = await this.#script;
@@ -55,7 +55,7 @@ export class Supervisor {
     const ready = new Promise<void>((resolve) => {
       createInterface({ input: child.stdout }).on("line", (line) => {
         this.lines.push(line);
-        // A task that is taken over may print something before.
+        // A task that is taken over may print a line first.
         if (line === "ready") resolve();
       });
     });
@@ -63,7 +63,7 @@ export class Supervisor {
     return { kill: (signal) => void child.kill(signal), end };
   }
 
-  /** Ends the server that runs. */
+  /** Ends the running server. */
   stop(): void {
     this.#child?.kill("SIGKILL");
   }

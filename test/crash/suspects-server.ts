@@ -2,8 +2,8 @@ import { existsSync, writeSync } from "node:fs";
 import { defineAgent, serve, silentLogger } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 
-// The server whose agent is inside one long step while it is killed: node suspects-server.ts FILE PORT. The step is over once FILE.done is
-// there. A message "crash" kills the server. Prints "ready" once it listens, and "in step ATTEMPT".
+// The server whose agent is inside one long step when the test kills it: node suspects-server.ts FILE PORT. The step ends once FILE.done exists. A
+// message "crash" kills the server. Prints "ready" once it listens, and "in step ATTEMPT".
 
 const [path = "", port] = process.argv.slice(2);
 

@@ -51,7 +51,7 @@ async function headOf(taskId: string): Promise<TaskHead | undefined> {
   }
 }
 
-/** Waits until the agent was called again, or is no longer called. */
+/** Waits until the agent was called again, or until it will no longer be called. */
 async function called(taskId: string, attempt: number): Promise<void> {
   await vi.waitFor(async () => {
     const { attempt: now = 0, suspended } = (await headOf(taskId))?.run ?? {};
@@ -78,7 +78,7 @@ describe("a resumable task inside one long step", () => {
     expect((await headOf(id))?.run?.suspended).toBe(true);
     expect(await stateOf(id)).toBe("TASK_STATE_WORKING");
     const lines = (): readonly string[] => supervisor.complaints.filter((line) => line.startsWith("Task suspended"));
-    // The line comes after what it reports is stored.
+    // The server stores the report before it logs the line.
     await vi.waitFor(() => expect(lines()).toHaveLength(1), patient);
     expect(lines()[0]).toContain(`"option":"lease.maxDeaths","command":"parley ops resume ${id}"`);
 
@@ -96,7 +96,7 @@ describe("a resumable task inside one long step", () => {
     const id = await send("Go");
     await called(id, 1);
     for (let attempt = 2; attempt <= lives; attempt += 1) {
-      // A process that stops before the step has begun leaves the task, and ends on its own.
+      // A process that stops before the step has begun releases the task, and ends on its own.
       await vi.waitFor(() => expect(supervisor.lines).toContain(`in step ${attempt - 1}`), patient);
       const before = (await headOf(id))?.run?.deaths ?? 0;
       life.kill("SIGTERM");

@@ -3,19 +3,19 @@ import { defineAgent, systemClock } from "@parley/server";
 import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
-// The server of client-text.test.ts: node text-server.ts FILE PORT. Its agent streams a model, which in the first life of the server stops in
-// the middle, and in later ones answers as the message asks for: the same, something else, or less. Prints "ready" once it listens.
+// The server of client-text.test.ts: node text-server.ts FILE PORT. Its agent streams a model. In the first process the model stops in the
+// middle; in later ones it answers as the message requests: with the same text, another one, or less. Prints "ready" once it listens.
 
 const [path = "", port] = process.argv.slice(2);
 
-// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+// Each process runs one minute ahead of the previous one, so that the leases of a killed process have expired.
 const lives = `${path}.lives`;
 const life = Number(readFileSync(lives, "utf8")) + 1;
 writeFileSync(lives, String(life));
 const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
 
 const interrupted: readonly string[] = ["It is ", "certain "];
-/** The first piece of the same text is another one than before: a repeated event would be left out. */
+/** The same text starts with a different piece than before, because a repeated event would be omitted. */
 const answers: Readonly<Record<string, readonly string[]>> = {
   same: ["It is certain ", "and it ", "is so."],
   other: ["It is ", "doubtful ", "at best."],

@@ -3,12 +3,12 @@ import { defineAgent, silentLogger, systemClock, text } from "@parley/server";
 import { nodeDialer, serve } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 
-// The server of webhooks that is killed: node webhook-server.ts FILE PORT [before|after COUNT]. With the last two it kills itself
-// just before or just after that append to its store. Prints "ready" once it listens, and its errors on stderr.
+// The server with webhooks, which the test kills: node webhook-server.ts FILE PORT [before|after COUNT]. With the last two arguments it kills
+// itself just before or after append number COUNT. Prints "ready" once it listens, and its errors on stderr.
 
 const [path = "", port, moment, count] = process.argv.slice(2);
 
-// Each life begins a minute later than the one before, so that the claims of a killed process are over.
+// Each process runs one minute ahead of the previous one, so that the claims of a killed process have expired.
 const lives = `${path}.lives`;
 const life = Number(readFileSync(lives, "utf8")) + 1;
 writeFileSync(lives, String(life));

@@ -17,13 +17,13 @@ import { random } from "./plan.ts";
 import { reservePort, Supervisor } from "./supervisor.ts";
 
 /**
- * A real server on SQLite posts to receivers that misbehave, each in its own way, and is killed while all of them do. Later lives
- * kill themselves just before or just after an append: between a request and the cursor, between an answer and the cursor.
+ * A real server on SQLite posts to receivers that each misbehave in a different way, and is killed while all of them do. Later processes
+ * kill themselves just before or just after an append: between a request and the cursor, or between an answer and the cursor.
  */
 const kills = times(1, 30);
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** A request that was accepted, or that got as far as the receiver's code. */
+/** An accepted request, or one that reached the receiver's code. */
 interface Got {
   readonly id: string;
   readonly sequence: number;
@@ -32,7 +32,7 @@ interface Got {
 
 type Misbehaviour = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** What a receiver does until it is tamed. `accepts`: it has taken the event, and the sender does not learn it. */
+/** What a receiver does until it is tamed. `accepts`: the receiver keeps the event, but the sender does not learn this. */
 const misbehaviours: Readonly<Record<string, { readonly act: Misbehaviour; readonly accepts?: true }>> = {
   fails: { act: (response) => response.writeHead(500).end() },
   hangs: { act: () => {} },
@@ -53,9 +53,9 @@ const misbehaviours: Readonly<Record<string, { readonly act: Misbehaviour; reado
 
 class Receiver {
   url = "";
-  /** Whether it behaves. */
+  /** Whether it behaves well now. */
   tame: boolean;
-  /** All requests, and those that it took. */
+  /** All requests, and those that it accepted. */
   readonly asked: Got[] = [];
   readonly taken: Got[] = [];
 
@@ -98,7 +98,7 @@ function gotOf({ headers }: IncomingMessage, body: string): Got {
 
 const expected = ["TASK_STATE_WORKING", "a", "b", "c", "TASK_STATE_COMPLETED"];
 
-/** Without repetitions: a receiver knows them by their id. */
+/** Removes repeated requests, which a receiver recognizes by their id. */
 function distinct(got: readonly Got[]): readonly Got[] {
   return got.filter(({ id }, at) => got.findIndex((each) => each.id === id) === at);
 }
@@ -122,7 +122,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** An address that nothing may be redirected to. */
+/** A receiver to which no request may be redirected. */
 const inner = new Receiver(true);
 
 describe("a server of webhooks that is killed", () => {
@@ -150,7 +150,7 @@ describe("a server of webhooks that is killed", () => {
     const tasks = new Map<string, string>();
     for (const [name, { url }] of [...hostile, ["has another name", sealed] as const])
       tasks.set(name, await begin(client, url));
-    // The others get everything while those do not answer.
+    // The well-behaved receivers get everything while the others do not answer.
     const calm = new Receiver(true);
     calm.url = await listen(createServer(calm.handler()), "http");
     tasks.set("answers", await begin(client, calm.url));
@@ -180,7 +180,7 @@ describe("a server of webhooks that is killed", () => {
           const id = await begin(client, receiver.url);
           tasks.set(`kill ${kill}, task ${sent}`, id);
         } catch {
-          // It was killed during the call.
+          // The server was killed during the call.
         }
       }
       expect(await life.end).toBe("SIGKILL");
@@ -221,7 +221,7 @@ describe("a server of webhooks that is killed", () => {
     }
     expect(inner.asked).toEqual([]);
     for (const { asked } of more) {
-      // Each config has its own nonce, which begins the id.
+      // Each config has its own nonce, with which the id begins.
       const byConfig = new Map<string, number[]>();
       for (const { id, sequence } of asked) {
         const config = id.split("_", 1)[0] ?? "";
@@ -233,7 +233,7 @@ describe("a server of webhooks that is killed", () => {
         expect(sequences).toEqual([...sequences].sort((one, other) => one - other));
       }
     }
-    // Each event of each task was delivered, whatever became of the task.
+    // Each event of each task was delivered, however the task ended.
     for (const id of tasks.values()) {
       for (const { state, delivered, refused } of await operator.show("/", id)) {
         expect(state).toBe("idle");
@@ -245,7 +245,7 @@ describe("a server of webhooks that is killed", () => {
   });
 });
 
-/** Begins a task that reports to an address. Resolves to its id. */
+/** Starts a task that reports to an address. Resolves to the task's id. */
 async function begin(client: Client, url: string): Promise<string> {
   const configuration = { taskPushNotificationConfig: { url }, returnImmediately: true };
   const { task } = await client.sendMessage({ message: "Go", configuration });

@@ -1,4 +1,4 @@
-/** Declarations of what programs use of the Claude Agent SDK. It is too large to be installed here: test/interop/claude.test.ts compiles a program with it. */
+/** Declarations of the used part of the Claude Agent SDK, which is too large to install here. test/interop/claude.test.ts uses the real one. */
 export const claude = `
 declare module "@anthropic-ai/claude-agent-sdk" {
   import type { ClaudePrompt } from "@parley/frameworks/claude";

@@ -3,7 +3,7 @@ import { operatorRoutes } from "@parley/server/internal/operate/routes";
 import { commands, help } from "../../packages/cli/test/support/help.ts";
 import { consoleTable } from "./console-table.ts";
 
-/** The actions of the palette are compared with the table in test/browser/console-work.test.ts. */
+/** test/browser/console-work.test.ts compares the palette's actions with the table. */
 
 const rows = consoleTable();
 

@@ -10,7 +10,7 @@ import { certificate } from "../identity/certificates.ts";
 import { blocksOf, room, root, start } from "./pages.ts";
 import { reservePort } from "../ports.ts";
 
-/** The server of docs/deploy.md, behind a real nginx with the configuration of the page. */
+/** The server of docs/deploy.md, behind a real nginx with the page's configuration. */
 
 const program = "nginx";
 
@@ -23,7 +23,7 @@ const blocks = await blocksOf("docs/deploy.md");
 const codesOf = (language: string): readonly string[] =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
 
-/** Starts nginx with the server and the location of the page. Returns its URL and its certificate. */
+/** Starts nginx with the page's server and location. Returns its URL and its certificate. */
 async function nginx(upstream: string, port: string): Promise<string> {
   const folder = await mkdtemp(join(room, "nginx-"));
   const { cert, key } = await certificate({ commonName: "localhost", names: ["DNS:localhost"] });
@@ -62,7 +62,7 @@ describe("the server of docs/deploy.md, behind nginx", () => {
       const code = (codesOf("ts")[0] ?? "")
         .replace("port: 4000", `port: ${upstream}, grpc: true`)
         .replace("https://agents.example.com", url)
-        // After the first event nothing else arrives, so nothing can push it through the proxy.
+        // No other data follows the first event, so no data can push it through the proxy.
         .replace("setTimeout(resolve, 1000)", "setTimeout(resolve, 3_600_000)");
       await start(`deployment-${port}.mts`, code, await mkdtemp(join(room, "deployed-")));
       const ca = await nginx(upstream, port);

@@ -14,11 +14,11 @@ import { developmentKey } from "../../packages/node/src/development-key.ts";
 import { withErrors } from "../../site/errors.mjs";
 import { root } from "./pages.ts";
 
-/** `docs/errors.md` has every code with what each binding sends, and the messages of servers that do not start. */
+/** `docs/errors.md` has every code with its form on each binding, and the messages of servers that do not start. */
 
 const page = readFileSync(join(root, "docs/errors.md"), "utf8");
 
-/** The type system knows them all: a further code of clients does not compile until it is here. */
+/** The type system checks that this list is complete: a new client code is a compile error until it is added here. */
 const clientCodes = Object.keys({
   ConnectionFailed: true,
   ConnectionLost: true,
@@ -65,7 +65,7 @@ const agent = defineAgent({
   },
 });
 
-/** What JavaScript callers can pass. */
+/** Options that only JavaScript callers can pass. */
 const wrong = (options: object): HandlerOptions => ({
   publicUrl: "https://agents.example.com",
   store: memoryStore(),
@@ -83,13 +83,13 @@ const quiet = { logger: false, signals: false, store: memoryStore(), port: 0 } a
 const open = { ...quiet, host: "0.0.0.0" } satisfies ServeOptions;
 const publicUrl = "https://agents.example.com";
 
-/** What leads to each message. */
+/** Calls that cause each message. */
 const mistakes: readonly (() => unknown)[] = [
   () => serve(agent, open),
   () => serve(agent, { ...open, authenticator: noAuthenticator() }),
   () => serve(agent, { ...open, authenticator: noAuthenticator(), publicUrl }),
   () => serve(agent, { ...open, insecure: true, publicUrl, push: true }),
-  // `serve()` reads it below the working directory.
+  // `serve()` reads it from a folder below the working directory.
   async () => developmentKey(await sharedKey()),
   async () => serve(agent, { ...quiet, port: await takenPort() }),
   () => createHandler(agent, wrong({ publicUrl: undefined })),

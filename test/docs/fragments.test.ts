@@ -7,8 +7,8 @@ import { claude } from "./claude-sdk.ts";
 import { allPages, root } from "./pages.ts";
 
 /**
- * Blocks of `ts` without a role are parts of programs: they compile. Public names are imported, and `given` declares what the pages
- * call by the same name everywhere. A comment before a block declares what else it takes for granted, hidden from readers:
+ * Checks that `ts` blocks without a role, which are parts of programs, compile. Public names are imported, and `given` declares the names that
+ * all pages use in the same way. A comment before a block, hidden from readers, declares its other names:
  * `<!-- given: const rows: AsyncIterable<string> -->`.
  */
 const given = `
@@ -66,7 +66,7 @@ function declaredBy(text: string): ReadonlySet<string> {
   return new Set([...imported, ...declared].filter((name) => name !== ""));
 }
 
-/** Imports of the public names that a fragment uses. */
+/** Imports of the public names in a fragment. */
 function importsOf(code: string, known: ReadonlySet<string>): string {
   const used = [...new Set(code.match(/\b[A-Za-z]\w*\b/g))].filter((name) => !known.has(name));
   return used
@@ -106,7 +106,7 @@ const options = {
 test("parts of programs compile", async () => {
   const found = await fragments();
   expect(found.length).toBeGreaterThan(10);
-  // Below this folder, so the packages are found as by any program beside a node_modules.
+  // A subfolder, so that the packages are found in the nearest node_modules, as for any program.
   const project = await mkdtemp(join(import.meta.dirname, ".fragments-"));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
   await Promise.all(found.map((fragment, at) => writeFile(join(project, `fragment-${at}.ts`), moduleOf(fragment))));
@@ -117,8 +117,8 @@ test("parts of programs compile", async () => {
   const said = await new Promise<string>((done) => {
     execFile(process.execPath, [tsc, "-p", project, "--pretty", "false"], (_error, stdout) => done(stdout));
   });
-  // Temporal's own declarations do not compile: they use `ms` and `source-map`, whose types they do not depend on.
-  // Mastra's name files and types that it does not publish.
+  // Ignores errors in the declarations of Temporal, which use `ms` and `source-map` without depending on their types, and of Mastra, which name
+  // files and types that it does not publish.
   const ours = said.replaceAll(/^node_modules\/@(?:temporalio|mastra)\/.*\n(?: .*\n)*/gm, "");
   const named = ours.replaceAll(/\S*fragment-(\d+)\.ts/g, (_, at: string) => found[Number(at)]?.place ?? at);
   expect(named).toBe("");

@@ -8,13 +8,13 @@ import { transform } from "esbuild";
 import { afterAll, onTestFinished } from "vitest";
 
 /**
- * Runs the programs of a page as they stand there. A page is a story: a `ts server` block is started, and the `ts client`
- * and `sh` blocks after it are run against it. Only the port is put in place of 4000.
+ * Runs the programs of a page unchanged, except for the port, which replaces 4000. A `ts server` block is started, and the `ts client`
+ * and `sh` blocks after it run against it.
  */
 
 export const root = join(import.meta.dirname, "../..");
 
-/** The folder of the programs of a test file: below node_modules, so that they find the packages. */
+/** The folder for the programs of a test file, inside node_modules, so that they find the packages. */
 export const room = makeRoom();
 
 function makeRoom(): string {
@@ -44,7 +44,7 @@ export async function blocksOf(page: string): Promise<readonly Block[]> {
 
 /** A block with a role, which makes it a program. */
 export interface Program extends Block {
-  /** Lines that it must print: those of a block `text printed` right after it. */
+  /** The lines that it must print, from a `text printed` block directly after it. */
   readonly printed: readonly string[];
 }
 
@@ -62,10 +62,10 @@ export function programsOf(page: string): readonly Program[] {
   return found.filter(({ language }) => language !== "text");
 }
 
-/** Folders whose pages are not ours, or are made of others. `.changeset` has no pages. */
+/** Folders with pages of others, generated pages, or no pages (`.changeset`). */
 const skipped = ["node_modules", "dist", ".git", ".pages", ".cache", ".changeset", ".parley", "templates"];
 
-/** Every page of the repository, by its path. */
+/** The paths of all pages of the repository. */
 export function allPages(folder = ""): readonly string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
@@ -74,7 +74,7 @@ export function allPages(folder = ""): readonly string[] {
   });
 }
 
-/** The pages that have programs. */
+/** The pages with programs. */
 export function pagesWithPrograms(): readonly string[] {
   return allPages().filter((page) => programsOf(page).length > 0);
 }
@@ -85,17 +85,17 @@ export async function write(name: string, code: string): Promise<string> {
   return file;
 }
 
-/** Writes a program without its types, because Node takes far longer to start one in TypeScript. */
+/** Writes a program without its types, because Node starts TypeScript programs far more slowly. */
 export async function compile(name: string, code: string): Promise<string> {
   const { code: plain } = await transform(code, { loader: "ts", format: "esm", target: "node20" });
   return write(name.replace(/\.mts$/, ".mjs"), plain.replaceAll('.mts"', '.mjs"'));
 }
 
-/** A program that serves: where it listens, and its output. */
+/** A running server program: its address and its output. */
 export interface Started {
   readonly url: string;
   printed(): string;
-  /** Ends it as `kill -9` does. */
+  /** Ends it like `kill -9`. */
   kill(): Promise<void>;
 }
 

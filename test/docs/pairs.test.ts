@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { blocksOf, compile, room, run, start } from "./pages.ts";
 import { reservePort } from "../ports.ts";
 
-/** Pages whose programs are pairs of a server and a client, of which both print something. */
+/** Pages whose programs are pairs of a server and a client, where both print output. */
 
-/** What each client prints, and what its server prints meanwhile. */
+/** The output of each client, and of its server in the meantime. */
 const pairs: Readonly<
   Record<string, readonly { readonly client: readonly string[]; readonly server: readonly string[] }[]>
 > = {

@@ -5,14 +5,14 @@ import { compile, pagesWithPrograms, programsOf, room, root, run, start, type Pr
 import { reservePort } from "../ports.ts";
 
 /**
- * No program of a page is forgotten. A page needs nothing here: each `ts server` is started, and each `ts client` and `sh run` after
- * it is run against it; what a block `text printed` after one has must be printed, line by line. A client before any server of its
+ * Checks that every program of every page runs. Most pages need no entry here: each `ts server` is started, and each `ts client` and `sh run` after
+ * it is run against it. Every line of a `text printed` block must be printed by the program before it. A client before any server of its
  * page runs against the server of the README.
  */
 
 /**
- * Pages whose programs have their own test, because they need more. `"each"`: that test takes every program.
- * Otherwise the roles of those that it takes, in order.
+ * Pages whose programs have their own test, because they need more. `"each"`: that test runs every program. Otherwise: the roles of the
+ * programs that it runs, in order.
  */
 const own: Readonly<Record<string, string>> = {
   "README.md": "install, server, client",
@@ -32,9 +32,9 @@ const own: Readonly<Record<string, string>> = {
   "docs/start.md": "server, client",
   "docs/stores.md": "claim, store, test",
   "docs/testing.md": "agent, test",
-  // In workerd.
+  // Run in workerd.
   "docs/workers.md": "object, plain",
-  // The command line's are run by the test of the tarballs.
+  // The test of the tarballs runs those of the command line.
   "packages/a2a/README.md": "client",
   "packages/cli/README.md": "any",
   "packages/conform/README.md": "test",
@@ -56,7 +56,7 @@ test("the pages with their own tests have them, and those run every program", ()
     .join("\n");
   expect(Object.keys(own).filter((page) => !pages.includes(page))).toEqual([]);
   for (const [page, roles] of Object.entries(own)) {
-    // One test takes the pages of all packages.
+    // One test covers the pages of all packages.
     const name = page.startsWith("packages/") ? "`packages/${name}/README.md`" : `"${page}"`;
     expect(tests, page).toContain(name);
     if (roles !== "each")
@@ -69,7 +69,7 @@ test("the pages with their own tests have them, and those run every program", ()
   }
 });
 
-/** A server with what runs against it. */
+/** A server and the programs that run against it. */
 interface Story {
   readonly server: Program | undefined;
   readonly calls: Program[];
@@ -85,7 +85,7 @@ function storiesOf(page: string): readonly Story[] {
   return stories;
 }
 
-/** Programs that run without a test that says how. */
+/** Kinds of programs that run without a specific test. */
 const known = ["ts server", "ts client", "sh run"];
 
 describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
@@ -112,9 +112,9 @@ describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
   });
 });
 
-/** A server is found by its card, so a card must name addresses where the program listens. */
+/** Clients find a server by its card, so the card must name addresses at which the program listens. */
 async function checkCard(url: string, ports: readonly string[]): Promise<void> {
-  // A server that listens everywhere is found here too.
+  // A server that listens on 0.0.0.0 is also found here.
   const card = await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/.well-known/agent-card.json`);
   expect(card.status).toBe(200);
   const { supportedInterfaces } = (await card.json()) as { supportedInterfaces: { url: string }[] };

@@ -24,7 +24,7 @@ describe("the README", () => {
     const curl = blocks.find(({ language, code }) => language === "sh" && code.startsWith("curl"))?.code ?? "";
     const answer = await run("sh", ["-c", here(curl)], { cwd: room });
     expect(JSON.parse(answer.stdout)).toMatchObject({ task: { status: { state: "TASK_STATE_COMPLETED" } } });
-    // A second try with another question, under the same messageId, is another task.
+    // A second call with another question creates another task, even with the same messageId.
     const other = await run("sh", ["-c", here(curl).replace("Will it work?", "Will it rain?")], { cwd: room });
     const [first, second] = [answer, other].map(
       ({ stdout: json }) => (JSON.parse(json) as { task: { id: string } }).task.id,
@@ -33,7 +33,7 @@ describe("the README", () => {
     const again = await run("sh", ["-c", here(curl)], { cwd: room });
     expect(JSON.parse(again.stdout)).toMatchObject({ task: { id: first } });
 
-    // The package is not in a registry here: the program of the checkout takes its place, and test/release has the tarball's.
+    // No registry has the package here, so the checkout's program replaces it. test/release tests the tarball.
     const line = blocks.find(({ code }) => code.startsWith("npx @parley/cli send"))?.code ?? "";
     const parley = here(line).replace("npx @parley/cli", `node ${join(root, "packages/cli/dist/main.js")}`);
     const sent = await run("sh", ["-c", parley], { cwd: root, env: { ...process.env, NO_COLOR: "1" } });
@@ -44,7 +44,7 @@ describe("the README", () => {
     const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { scripts: object };
     const text =
       (await readFile(join(root, "README.md"), "utf8")) + (await readFile(join(root, "CONTRIBUTING.md"), "utf8"));
-    // `ask` is a script of the project that `parley init` writes.
+    // `ask` is a script in the project that `parley init` writes.
     for (const [, name = ""] of text.matchAll(/npm run (?:--silent )?([\w:]+)/g))
       expect([...Object.keys(scripts), "ask"]).toContain(name);
   });

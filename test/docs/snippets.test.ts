@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { blocksOf, compile, room, root, run, start, write } from "./pages.ts";
 import { reservePort } from "../ports.ts";
 
-/** Programs of the documentation that need more than programs.test.ts does for all. */
+/** Programs of the documentation that need more setup than programs.test.ts provides. */
 
 describe("docs/bindings.md", async () => {
   const blocks = await blocksOf("docs/bindings.md");
@@ -22,7 +22,7 @@ describe("docs/bindings.md", async () => {
   it("passes the contract of bindings on both sides, as the page runs it", async () => {
     await compile("plain-server.mts", program("server").split("const agent = ")[0] ?? "");
     await compile("plain-client.mts", program("client").split("const kit = ")[0] ?? "");
-    // Not under the name of the page, by which the runner of another page would find it here.
+    // Not named after the page: the runner of another page would find the file here.
     const file = await compile("plain-suite.mts", program("test"));
     const { stdout } = await run(process.execPath, ["--test", "--test-reporter=tap", file], { cwd: room });
     expect(stdout).toMatch(/^# fail 0$/m);
@@ -77,7 +77,7 @@ describe("docs/conform.md", async () => {
 
   it("the test for node:test passes", async () => {
     const file = await compile("conform.mts", codeOf("test"));
-    // It ends with an error if a test fails.
+    // The program ends with an error if a test fails.
     const { stdout } = await run(process.execPath, [file], { cwd: room });
     expect(stdout).toContain("the server conforms to A2A");
   });
@@ -89,7 +89,7 @@ describe("docs/conform.md", async () => {
     await start("conform-server.mts", (server?.code ?? "").replaceAll("4000", port));
 
     await write("conform.test.ts", here("vitest"));
-    // Or it finds the one of this project.
+    // Otherwise vitest would find this project's configuration.
     await write("vitest.config.mjs", "export default {};");
     const vitest = join(root, "node_modules/vitest/vitest.mjs");
     const tested = await run(process.execPath, [vitest, "run", "--root", room], { cwd: room });
@@ -108,7 +108,7 @@ describe("docs/stores.md", () => {
     const blocks = await blocksOf("docs/stores.md");
     const codeOf = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
     await compile("counting-store.mts", codeOf("store"));
-    // Not under the name of the page, by which the runner of another page would find it here.
+    // Not named after the page: the runner of another page would find the file here.
     const file = await compile("counting-store-suite.mts", codeOf("test"));
     const args = ["--test", "--test-reporter=tap", file];
     const { stdout } = await run(process.execPath, args, { cwd: room });

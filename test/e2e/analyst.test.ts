@@ -11,8 +11,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { atLength } from "../counts.ts";
 
 /**
- * What a new user does: `npm start`, then curl, the official client and `parley send`, each with real files, over both
- * bindings. The server is the one that `npm start` serves, built, in a process of its own, on SQLite.
+ * The steps of a new user: `npm start`, then curl, the official client and `parley send`, each with real files, over both
+ * bindings. The server is the built one of `npm start`, in its own process, on SQLite.
  */
 
 const root = join(import.meta.dirname, "../..");
@@ -48,7 +48,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A question to each file, and columns that the numbers of the chart must have. */
+/** A question about each file, with the columns of the numbers behind the chart. */
 const questions = [
   { file: "weather.csv", ask: "chart average temp_max by location", columns: ["location", "temp_max"], rows: 2 },
   { file: "seattle-weather.csv", ask: "bar chart of count by weather", columns: ["weather"], rows: 5 },
@@ -60,7 +60,7 @@ async function partsOf({ file, ask }: (typeof questions)[number]): Promise<reado
   return [{ text: ask }, { raw, filename: file, mediaType: "text/csv" }];
 }
 
-/** The picture and its numbers, whatever way they came. */
+/** Expects the picture and its numbers, whatever client received them. */
 function expectChart(artifacts: readonly Artifact[] = [], { columns, rows }: (typeof questions)[number]): void {
   const parts = artifacts.flatMap((artifact) => artifact.parts);
   const svg = parts.find(({ mediaType }) => mediaType === "image/svg+xml");
@@ -74,7 +74,7 @@ function expectChart(artifacts: readonly Artifact[] = [], { columns, rows }: (ty
   expect((numbers.match(/\{/g) ?? []).length).toBeGreaterThanOrEqual(rows);
 }
 
-/** A short run asks one of them: the others have other columns, not other clients. */
+/** A short run asks only one of them: the others differ in their columns, not in their clients. */
 const asked = atLength ? questions : questions.slice(0, 1);
 
 describe.each(asked)("npm start, and $file", (question) => {

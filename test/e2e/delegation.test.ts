@@ -4,13 +4,13 @@ import { sdkAgent03 } from "./sdk-js/obedient-0.3.ts";
 import { sdkAgent } from "./sdk-js/obedient-1.ts";
 
 /*
- * An agent that delegates over real connections: to agents of Parley, and to those of the official SDKs, which promise neither that a message
- * that is sent twice arrives once, nor numbers of events. The other agent does what its message says: `go`, `ask`, `wait`.
+ * An agent delegates over real connections, to agents of Parley and of the official SDKs. The latter promise neither to deduplicate repeated
+ * messages nor to number events. The other agent does what its message says: `go`, `ask`, `wait`.
  */
 
 interface Obedient {
   readonly url: string;
-  /** Lets a task continue that waits. */
+  /** Lets a waiting task continue. */
   release(taskId: string): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ async function served(agent: Parameters<typeof serve>[0], store: Store = memoryS
   return server;
 }
 
-/** As those of the SDKs are, on a server of Parley. */
+/** An agent like those of the SDKs, on a Parley server. */
 async function parleyAgent(): Promise<Obedient> {
   const waiting = new Map<string, () => void>();
   const server = await served(
@@ -56,13 +56,13 @@ const delegating = async (url: string, binding: string) => {
   return { agent, client };
 };
 
-/** Parts of the artifacts. */
+/** The artifacts' ids, names and texts. */
 const taken = (task: Task | undefined) =>
   task?.artifacts?.map(({ artifactId, name, parts }) => [artifactId, name, ...parts.map((part) => part.text)]);
 
 const whole = [["d1-a1", "out", "alpha"]];
 
-/** A task whose delegation waits, and the task of the other agent. */
+/** Starts a task whose delegation waits. Returns it with the task of the other agent. */
 async function begun(url: string, store: Store) {
   const user = await connect(url);
   const { task } = await user.sendMessage({ message: "wait", configuration: { returnImmediately: true } });

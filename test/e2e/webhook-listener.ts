@@ -9,7 +9,7 @@ import {
   type WebhookReceiverOptions,
 } from "@parley/a2a/webhooks";
 
-/** A request as it came over the wire. */
+/** A request as received over the wire. */
 export interface WireRequest {
   readonly contentType: string | undefined;
   readonly token: string | undefined;
@@ -17,20 +17,20 @@ export interface WireRequest {
   readonly body: string;
 }
 
-/** A receiver that listens, what came, and what it gave to the code. */
+/** A listening receiver, the requests that it got, and the events that it passed on. */
 export interface Listening {
   readonly receiver: WebhookReceiver;
   readonly wire: WireRequest[];
   readonly events: StreamResponse[];
   readonly deliveries: WebhookDelivery[];
-  /** The states that were reported. */
+  /** The reported states. */
   states(): readonly TaskState[];
-  /** How each request was answered. */
+  /** The status of each response. */
   readonly answers: number[];
   close(): Promise<void>;
 }
 
-/** Listens on a port of the system. */
+/** Listens on a port that the system chooses. */
 export async function listenForWebhooks(
   options: Pick<WebhookReceiverOptions, "accept"> & Partial<WebhookReceiverOptions>,
 ): Promise<Listening> {

@@ -4,7 +4,7 @@ import { connect, text } from "@parley/a2a";
 import type { WebhookTrust } from "@parley/a2a/webhooks";
 import { listenForWebhooks, type Listening } from "./webhook-listener.ts";
 
-/* Webhooks from our server to our receiver, by each way of trust, over sockets and with the keys that the server publishes. */
+/* Webhooks from our server to our receiver, for each kind of trust, over sockets and with the keys that the server publishes. */
 
 const agent = defineAgent({
   name: "Echo",

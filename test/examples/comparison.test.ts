@@ -13,7 +13,7 @@ import { cancels, steps } from "./steps.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** What belongs to each agent: its function, its card and its server. What both sides import, such as the model, counts for neither. */
+/** The code of each agent: its function, its card and its server. Code that both sides import, such as the model, is not counted. */
 const sources = examples.map((name) => ({
   name,
   ours: [join(root, "examples", name, "agent.ts"), ours(name)],
@@ -46,7 +46,7 @@ describe.each(examples)("%s", (name) => {
   });
 });
 
-/** The agent that `parley init --with mcp` writes. `npm start` serves it, so it has no lines for a server. */
+/** The agent that `parley init --with mcp` writes. `npm start` serves it, so it has no server code. */
 const template = join(root, "packages/cli/templates/mcp");
 const withMcp = { ours: [join(template, "agent.ts")], official: [join(root, "test/examples/official/mcp.ts")] };
 

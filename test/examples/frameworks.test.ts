@@ -6,7 +6,7 @@ import { linesOf } from "./lines.ts";
 import { official, ours, Program } from "./program.ts";
 import { Reader } from "./reader.ts";
 
-/* The guide agents beside the same with the A2A support that a framework has of its own. */
+/* The guide agents, compared with the same agents on a framework's own A2A support. */
 
 const programs = [
   { with: "Parley", script: ours("mastra"), card: "", knows: true },
@@ -28,7 +28,7 @@ describe.each(programs)("the bursar of Mastra with $with", ({ script, card, know
   it("asks before it pays", async () => {
     const { url } = await start(script);
     const client = await connect(url + card);
-    // Mastra's own card has the instructions of the agent.
+    // Mastra's own card shows the agent's instructions.
     expect(client.card.description).toMatch(knows ? /^Pays invoices/ : /^You are a bursar/);
     const reader = new Reader(client);
     const told: (readonly [string, string | undefined])[] = [];
@@ -59,7 +59,7 @@ describe("docs/frameworks.md", () => {
   const root = join(import.meta.dirname, "../..");
   const page = readFileSync(join(root, "docs/frameworks.md"), "utf8");
 
-  /** The lines of a program in Python with something in them besides imports, comments and the description of the module. */
+  /** The lines of a Python program, except for blank lines, imports, comments and the module description. */
   const linesOfPython = (path: string): number =>
     readFileSync(path, "utf8")
       .replace(/^""".*?"""/s, "")

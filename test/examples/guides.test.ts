@@ -7,7 +7,7 @@ import { startProvider } from "../identity/provider.ts";
 import { Program } from "./program.ts";
 import { Reader } from "./reader.ts";
 
-/** The examples of the guides as the programs that `npm start -- NAME` runs, with SQLite on disk. Their processes are killed with SIGKILL. */
+/** Runs a guide's example as `npm start -- NAME` does, with SQLite on disk. The tests kill its process with SIGKILL. */
 async function run(name: string, environment: Readonly<Record<string, string>> = {}): Promise<Program> {
   const program = await Program.in(join(import.meta.dirname, "../../examples", name, "main.ts"), environment);
   onTestFinished(() => program.end());
@@ -19,7 +19,7 @@ it("helsinki: books each part once, although its process is killed while two of 
   const client = await connect(program.url);
   const { task: flight } = await client.sendMessage("Book a flight to Helsinki.");
   await program.kill();
-  // The two wait so long for their bookings that the process is killed before they end.
+  // Both bookings take so long that the process is killed before they end.
   const slow = { PAUSE: "600000" };
   await program.start(slow);
   const { id = "", contextId = "" } = flight ?? {};
@@ -43,7 +43,7 @@ it("helsinki: books each part once, although its process is killed while two of 
 
 it("address-change: continues automatically after a login, although its process is killed while it waits for one (A2A 1.0 §7.6)", async () => {
   const keys = { PARLEY_KEYS: Buffer.alloc(32, 9).toString("base64"), CLIENT_SECRET: "secret-of-the-desk-0123456789" };
-  // The provider must know the port of the program, so it is the second one: no provider listens at the first.
+  // The provider must know the program's port, so the program starts first, with an issuer that does not exist yet.
   const program = await run("address-change", { ...keys, ISSUER: "http://127.0.0.1:9" });
   const redirectUri = `${program.url}/.well-known/parley/authorization`;
   const provider = await startProvider({
@@ -90,7 +90,7 @@ it("car-repair: finds the fault and orders one part, although its process is kil
   };
   const { seen, ...undisturbed } = await play(0);
   expect(undisturbed).toMatchObject({ state: "TASK_STATE_COMPLETED", orders: 1 });
-  // The last events are those of the mechanic at work.
+  // During the last events, the mechanic is working.
   for (const before of [2, 5]) expect(await play(seen - before)).toMatchObject(undisturbed);
 });
 
@@ -101,7 +101,7 @@ it("image: draws a boat and a red one, although its process is killed while it d
     await program.kill();
     await program.start({ PAUSE: pause });
   };
-  /** One image. The process waits so long for its model that it is killed before it has it. */
+  /** Draws one image. The process waits so long for its model that it is killed before the result. */
   const draw = async (request: string, refers: object = {}) => {
     await restart("600000");
     const { task } = await client.sendMessage({

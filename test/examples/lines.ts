@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { parseSync } from "oxc-parser";
 
 /**
- * How many lines of code a program has: those of its sources that have something in them besides comments and imports, as oxfmt
- * formats them here (120 columns).
+ * The number of lines of code in a program, without comments, imports and blank lines, as oxfmt formats the sources here (120
+ * columns).
  */
 export function linesOf(paths: readonly string[]): number {
   return paths.reduce((sum, path) => sum + linesIn(path, readFileSync(path, "utf8")), 0);

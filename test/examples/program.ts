@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { reservePort } from "../crash/supervisor.ts";
 import { diskFolder } from "../temporary.ts";
 
-/** The examples, by the names of their folders. */
+/** The examples, by folder name. */
 export const examples = [
   "token-streamer",
   "long-running",
@@ -21,12 +21,12 @@ export type Example = (typeof examples)[number];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What `npm start -- NAME` runs. */
+/** The program of `npm start -- NAME`. */
 export const ours = (name: Example | "mastra"): string => join(root, "examples", name, "main.ts");
-/** The same agent with the official SDK; that of Mastra with its own A2A support. */
+/** The same agent with the official SDK, or with Mastra's own A2A support. */
 export const official = (name: Example | "mastra"): string => join(root, "test", "examples", "official", `${name}.ts`);
 
-/** The program in JavaScript, since Node takes far longer to start one in TypeScript. It is where its packages are found. */
+/** Compiles the program to JavaScript, because Node starts TypeScript far more slowly. Writes it to a folder from which it finds its packages. */
 async function compiled(source: string): Promise<string> {
   const outfile = join(
     root,
@@ -38,7 +38,7 @@ async function compiled(source: string): Promise<string> {
   return outfile;
 }
 
-/** A program that serves an agent, started as often as a test likes in one folder and on one port. */
+/** A program that serves an agent. A test can restart it in the same folder and on the same port. */
 export class Program {
   readonly url: string;
   /** Its standard error. */
@@ -57,7 +57,7 @@ export class Program {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  /** In a folder of its own, which has the file of its tasks. */
+  /** Starts it in its own folder, which has its task file. */
   static async in(source: string, environment: Readonly<Record<string, string>> = {}): Promise<Program> {
     const folder = await mkdtemp(join(diskFolder(), "parley-example-"));
     const program = new Program(await compiled(source), folder, await reservePort(), environment);
@@ -65,7 +65,7 @@ export class Program {
     return program;
   }
 
-  /** Resolves once it listens. `environment`: for this start alone. */
+  /** Resolves once it listens. `environment`: for this start only. */
   async start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
     const child = spawn(process.execPath, [this.#script], {
       cwd: this.#folder,
@@ -82,7 +82,7 @@ export class Program {
     await Promise.race([once(lines, "line"), ended]);
   }
 
-  /** SIGKILL: the process gets no chance to do anything. */
+  /** Kills it with SIGKILL, so that the process cannot react. */
   async kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;

@@ -1,35 +1,35 @@
 import type { Client, SendInput } from "@parley/a2a";
 import type { Artifact, Message, Part, StreamResponse } from "@parley/a2a/model";
 
-/** A client's view of the answer to one message, without what differs each time: ids and times. */
+/** A client's view of the answer to one message, without ids and times, which differ between runs. */
 export interface Told {
   /** The state of the task, or `message` for a direct reply. */
   readonly state: string;
-  /** The messages of the agent, in order: progress, questions, the reply. */
+  /** The agent's messages in order: progress, questions, the reply. */
   readonly said: readonly string[];
-  /** What the artifacts have, by their names. */
+  /** The content of the artifacts, by name. */
   readonly artifacts: Readonly<Record<string, string>>;
 }
 
-/** Sends messages to an agent as one conversation, and checks that each stream was whole. */
+/** Sends messages to an agent as one conversation, and checks that each stream is complete. */
 export class Reader {
   readonly #client: Client;
   readonly #onEvent: () => void | Promise<void>;
   #taskId: string | undefined;
 
-  /** `onEvent` is called with each event before the next one is read. */
+  /** Calls `onEvent` with each event before it reads the next one. */
   constructor(client: Client, onEvent: () => void | Promise<void> = () => undefined) {
     this.#client = client;
     this.#onEvent = onEvent;
   }
 
-  /** Sends a message to the task that waits for one, or begins a task. */
+  /** Sends a message to the waiting task, or starts a task. */
   async send(parts: readonly Part[] | string): Promise<Told> {
     const message = { parts: partsOf(parts), ...(this.#taskId !== undefined && { taskId: this.#taskId }) };
     return this.#follow({ message });
   }
 
-  /** Begins a task, and cancels it after some events, or when it asks a question. Returns its state. */
+  /** Starts a task, and cancels it after some events, or when it asks a question. Returns its state. */
   async cancel(parts: readonly Part[] | string, events = Infinity): Promise<string | undefined> {
     let seen = 0;
     let taskId = "";
@@ -51,7 +51,7 @@ export class Reader {
     if (seen.reply !== undefined) return { state: "message", said: [seen.reply], artifacts: {} };
     const task = await this.#client.getTask(seen.taskId);
     const artifacts = Object.fromEntries((task.artifacts ?? []).map((one) => [one.name ?? "", contentOf(one)]));
-    // The stream equals what is stored: no event was lost, and none came twice.
+    // The stream equals the stored task: no event was lost or repeated.
     for (const [id, { name, content }] of seen.artifacts) {
       if (artifacts[name] === content) continue;
       throw new Error(`The stream had another artifact ${id} than the task:\n${content}\n${artifacts[name]}`);
@@ -101,7 +101,7 @@ function one({ text, data, raw, url }: Part): string {
   return url ?? `\n${JSON.stringify(sorted(data))}`;
 }
 
-/** With the names of objects in order: the official SDK keeps data in another order. */
+/** Sorts the names of objects, because the official SDK stores data in a different order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

@@ -1,16 +1,16 @@
 import { headers, routes } from "./bindings.ts";
 import type { Request } from "./client.ts";
 
-/** A request that is wrong outside of its fields. None of them is accepted. */
+/** Requests that are wrong outside of their fields. The server accepts none of them. */
 
-/** The same for both bindings. */
+/** A request for both bindings. */
 export interface AskedTwice {
   readonly name: string;
   readonly jsonrpc: Request;
   readonly rest: Request;
 }
 
-/** A request that only one binding has. */
+/** A request that exists for one binding only. */
 export interface AskedOnce {
   readonly name: string;
   readonly request: Request;

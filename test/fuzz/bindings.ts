@@ -9,7 +9,7 @@ export const routes: ReadonlyMap<OperationName, RestRoute> = new Map(
   codecV1.bindings["HTTP+JSON"].routes.map((route) => [route.operation, route]),
 );
 
-/** Node rejects a request whose head has more than 16 KiB before the server gets it. */
+/** Below Node's limit: Node rejects a request whose head exceeds 16 KiB before the server gets it. */
 const longestUrl = 8_000;
 
 /** The headers of a valid request. */
@@ -24,14 +24,14 @@ export function jsonrpcRequest(operation: OperationName, params: string): Reques
   };
 }
 
-/** The names of the fields in the path of a route. */
+/** The names of the fields in a route's path. */
 export function pathFields(route: RestRoute): readonly string[] {
   return [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
 }
 
 /**
- * The request on REST, or `undefined` where REST cannot express it: a number as a path segment, an object as a query
- * parameter, or a text in a query that is read as the right type.
+ * The request on REST, or `undefined` if REST cannot express it: a number as a path segment, an object as a query
+ * parameter, or text in a query that would be parsed as a valid value.
  */
 export function restRequest(operation: OperationName, params: string): Request | undefined {
   const route = routes.get(operation) as RestRoute;
@@ -39,13 +39,13 @@ export function restRequest(operation: OperationName, params: string): Request |
   const [method] = route.methods as readonly [string];
   const value = parse(params);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    // An empty body is an empty request on REST, and invalid JSON on JSON-RPC.
+    // An empty body is an empty request on REST, but invalid JSON on JSON-RPC.
     return route.body && inPath.length === 0 && params !== ""
       ? { method, path: route.path, headers, body: params }
       : undefined;
   }
 
-  // In a map, the name `__proto__` is a key like any other.
+  // A map, so that the name `__proto__` is a normal key.
   const fields = new Map<string, unknown>(Object.entries(value));
   let path = route.path;
   for (const name of inPath) {
@@ -98,8 +98,8 @@ function encode(value: unknown): string | undefined {
 }
 
 /**
- * The text without these members. Where it has none of them, it is returned unchanged, with duplicate members. Otherwise it is
- * serialized again, where that is possible: not for `1e400`.
+ * The text without these members. A text that has none of them is returned unchanged, with its duplicate members. Otherwise it is
+ * serialized again. `undefined` if that is impossible, as for `1e400`.
  */
 function without(text: string, value: object, names: readonly string[]): string | undefined {
   if (!names.some((name) => Object.hasOwn(value, name))) return text;

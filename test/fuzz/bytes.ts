@@ -11,7 +11,7 @@ function join(...pieces: readonly (Uint8Array | readonly number[])[]): Uint8Arra
   return Buffer.concat(pieces.map((piece) => Uint8Array.from(piece)));
 }
 
-/** Two positions in the bytes, in order. */
+/** Two random positions in the bytes, in order. */
 function range(bytes: Uint8Array, random: Random): readonly [number, number] {
   const start = below(random, bytes.length + 1);
   return [start, start + below(random, bytes.length + 1 - start)];
@@ -37,7 +37,7 @@ function appended(...pieces: readonly (readonly number[])[]): ByteDamage {
   return (bytes, random) => join(bytes, pieces[below(random, pieces.length)] ?? []);
 }
 
-/** An unknown field, and the fields of the message with each wire type. */
+/** An unknown field, and the message's fields with each wire type. */
 const strangeFields: readonly (readonly number[])[] = [
   [0xf8, 0x07, 0x01],
   [0xfa, 0x07, 0x03, 1, 2, 3],
@@ -61,7 +61,7 @@ const strangeFields: readonly (readonly number[])[] = [
 const tooLong = [0xff, 0xff, 0xff, 0xff, 0x0f];
 const endless = Array.from({ length: 12 }, () => 0xff);
 
-/** A google.protobuf.Value of nested lists, and one of nested objects. */
+/** A google.protobuf.Value with nested lists or nested objects. */
 export function nestedValue(levels: number, isList: boolean): Uint8Array {
   let bytes: Uint8Array = Uint8Array.of(0x20, 0x01);
   const wrap = (tag: number, inner: Uint8Array): Uint8Array => join([tag], lengthOf(inner.length), inner);

@@ -7,16 +7,16 @@ import { build, pathsOf, type Shape } from "./fields.ts";
 import { saidBy, type RawCall } from "./grpc.ts";
 import type { Random } from "./random.ts";
 
-/** A request as a call of gRPC. */
+/** Requests as gRPC calls. */
 
-/** Services of gRPC, by version. */
+/** gRPC services, by version. */
 export const services = { "1.0": serviceV1(), "0.3": serviceV03() } as const;
 
 export type GrpcVersion = keyof typeof services;
 
 export interface Call {
   readonly request: RawCall;
-  /** Its bytes as JSON. `undefined` if they cannot be decoded. */
+  /** The decoded bytes as JSON. `undefined` if decoding fails. */
   readonly said: string | undefined;
 }
 
@@ -24,7 +24,7 @@ function callOf(method: A2AMethod, bytes: Uint8Array): Call {
   return { request: { path: method.path, frames: frameOf(bytes) }, said: said(method, bytes) };
 }
 
-/** A JSON text as a call, where protobuf can express it. */
+/** JSON text as a call. `undefined` if protobuf cannot express it. */
 export function callSaying(version: GrpcVersion, operation: OperationName, text: string): Call | undefined {
   const method = services[version].operations.get(operation);
   if (method === undefined) return undefined;
@@ -73,7 +73,7 @@ const nested = [20, 60, 100, 500, 4_000].flatMap((levels) =>
   [true, false].map((isList) => [levels, nestedValue(levels, isList)] as const),
 );
 
-/** Valid requests with their bytes damaged in each way, and requests with too deeply nested values. */
+/** Valid requests with each kind of damage to their bytes, and requests whose values are nested too deeply. */
 export function* damagedCalls(version: GrpcVersion, goods: Iterable<GoodCall>, random: Random): Generator<DamagedCall> {
   for (const { name, operation, text } of goods) {
     const method = services[version].operations.get(operation) as A2AMethod;
@@ -83,7 +83,7 @@ export function* damagedCalls(version: GrpcVersion, goods: Iterable<GoodCall>, r
     }
   }
   for (const [operation, method] of services[version].operations) {
-    // The field number is the metadata of one request and unknown to another.
+    // The field number is the metadata of one request, but unknown in another.
     for (const [levels, bytes] of nested) {
       yield { name: `${version} ${operation}, ${levels} levels`, operation, call: callOf(method, bytes) };
     }

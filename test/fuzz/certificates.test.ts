@@ -8,9 +8,9 @@ import { times } from "../counts.ts";
 import { seed } from "./fuzzed.ts";
 import { randomFrom, type Random } from "./random.ts";
 
-/** Hostile certificates: no name turns into two, and bytes that are not a certificate are none. */
+/** Hostile certificates: one name never becomes two, and bytes that are not a certificate are rejected. */
 
-/** What a name may be made of to look like the list that Node writes, or like its quoting. */
+/** Pieces of names that imitate Node's list of names, or its quoting. */
 const pieces = [
   "a",
   ".",
@@ -37,7 +37,7 @@ function hostileName(random: Random): string {
 
 const types = { email: 1, DNS: 2, URI: 6 } as const;
 
-/** A certificate with any names, in PEM, with its key. */
+/** A certificate with arbitrary names, in PEM, with its key. */
 async function certificate(names: readonly (readonly [keyof typeof types, string])[]) {
   const altNames = names.map(([kind, value]) => ({ type: types[kind], value }));
   const made = await generate([{ name: "commonName", value: "hostile" }], {

@@ -1,6 +1,6 @@
 import { Agent, request as send } from "node:http";
 
-/** Raw requests over connections that stay open. Nothing is checked or corrected. */
+/** Sends raw requests over persistent connections, without checks or corrections. */
 
 export interface Request {
   readonly method: string;
@@ -25,7 +25,7 @@ export class Client {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** Rejects if no complete answer arrives within 20 s. */
+  /** Rejects if no complete response arrives within 20 s. */
   request({ method, path, headers, body = "" }: Request): Promise<Answer> {
     this.sent += 1;
     return new Promise((resolve, reject) => {

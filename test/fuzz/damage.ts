@@ -4,19 +4,19 @@ import { randomText, randomValue, type Random } from "./random.ts";
 /** A way to damage one place of a valid request. */
 export interface Damage {
   readonly name: string;
-  /** JSON text for this place, or `undefined` where this damage does not apply. */
+  /** The JSON text for this place, or `undefined` if the damage does not apply. */
   readonly text: (place: Place, random: Random) => string | undefined;
-  /** Changes the text around it. */
+  /** Changes the surrounding text. */
   readonly around?: (before: string, text: string, after: string) => string;
 }
 
 interface Place {
   readonly shape: Shape;
-  /** Name of the member, or index in a list. `undefined` where the place is the whole request. */
+  /** The name of the member, or the index in a list. `undefined` if the place is the whole request. */
   readonly key: string | number | undefined;
   /** The valid value as JSON text. */
   readonly good: string;
-  /** The shapes that are allowed here, where they are alternatives in a list. */
+  /** All shapes that the surrounding list allows. Empty if this place is not in a list. */
   readonly alternatives: readonly Shape[];
 }
 
@@ -92,7 +92,7 @@ const literals: Readonly<Record<string, string>> = {
 };
 
 export const damages: readonly Damage[] = [
-  // The valid value must be accepted. So other values are rejected because of their damage.
+  // The server must accept the valid value, which shows that other values are rejected because of their damage.
   { name: "nothing", text: ({ good }) => good },
   { name: "missing", text: ({ key }) => (typeof key === "string" ? "" : undefined), around: withoutMember },
   ...Object.entries(literals).map(([name, text]) => always(name, text)),
@@ -131,7 +131,7 @@ function withoutMember(before: string, _text: string, after: string): string {
   return start + (after.startsWith(",") ? after.slice(1) : after);
 }
 
-/** A valid request of `shape` with one damaged place, as JSON text. */
+/** A valid request of `shape`, with damage at one place, as JSON text. */
 export function damaged(shape: Shape, path: Path, damage: Damage, random: Random): string | undefined {
   const mark = "\u0001";
   let good: unknown;

@@ -3,7 +3,7 @@ import { parseSync } from "oxc-parser";
 import type { OperationName } from "@parley/a2a/protocol";
 
 /**
- * The fields of the requests of the protocol. They are read from the sources of the types, so that a new field is fuzzed
+ * The fields of the protocol's requests. They are read from the source code of the types, so that new fields are fuzzed
  * without a change here.
  */
 
@@ -11,7 +11,7 @@ import type { OperationName } from "@parley/a2a/protocol";
 export type Shape =
   | { readonly kind: "string" | "number" | "boolean" | "json"; readonly sample: unknown }
   | { readonly kind: "object"; readonly fields: ReadonlyMap<string, Field> }
-  /** A shape for each alternative. An array of all of them is a valid value. */
+  /** One shape for each alternative. A list of all of them is a valid value. */
   | { readonly kind: "list"; readonly items: readonly Shape[] };
 
 export interface Field {
@@ -21,7 +21,7 @@ export interface Field {
 
 export type Path = readonly (string | number)[];
 
-/** The part of the syntax tree that is read here. */
+/** The used part of the syntax tree. */
 interface Node {
   readonly type: string;
   readonly [member: string]: unknown;
@@ -29,7 +29,7 @@ interface Node {
 
 const source = new URL("../../packages/a2a/src/", import.meta.url);
 
-/** Interfaces and type aliases of a file by their names. */
+/** The interfaces and type aliases of a file, by name. */
 function declarationsIn(file: string): Map<string, Node> {
   const { program, errors } = parseSync(file, readFileSync(new URL(file, source), "utf8"));
   if (errors.length > 0) throw new Error(`${file} cannot be parsed`);
@@ -49,7 +49,7 @@ function nameOf(node: unknown): string {
 
 const types = declarationsIn("model/types.ts");
 
-/** Valid values of fields that do not accept any text, by the name of the field. */
+/** Valid values of fields that accept only certain texts, by field name. */
 const samples: Readonly<Record<string, string>> = {
   raw: "aGVsbG8=",
   url: "https://files.example.com/a.txt",
@@ -57,7 +57,7 @@ const samples: Readonly<Record<string, string>> = {
   acceptedOutputModes: "text/plain",
 };
 
-/** The type of a field as a shape. `name`: of the field. */
+/** The type of the field `name` as a shape. */
 function shapeOf(type: Node, name: string): Shape {
   switch (type.type) {
     case "TSStringKeyword":
@@ -94,7 +94,7 @@ function shapeNamed(type: string, name: string): Shape {
   const alias = declared["typeAnnotation"] as Node;
   const [first] = alias.type === "TSUnionType" ? (alias["types"] as Node[]) : [alias];
   const literal = first?.["literal"] as { value?: unknown } | undefined;
-  // A union of names: the first one is a valid value.
+  // In a union of names, the first one is a valid value.
   if (typeof literal?.value === "string") return { kind: "string", sample: literal.value };
   return shapeOf(alias, name);
 }
@@ -119,7 +119,7 @@ export const requests: ReadonlyMap<OperationName, Shape & { kind: "object" }> = 
   ["UnaryOperations", "StreamOperations"].flatMap((table) => {
     const declared = declarationsIn("protocol/operations.ts").get(table);
     if (declared === undefined) throw new Error(`The table ${table} does not exist`);
-    // Methods of extensions have no name here: their requests are any object.
+    // Skips extension methods, which have no name here, and accept any object.
     const rows = (declared["body"] as { body: Node[] }).body.filter(({ type }) => type === "TSPropertySignature");
     return rows.map((row) => {
       const { members } = (row["typeAnnotation"] as { typeAnnotation: { members: Node[] } }).typeAnnotation;
@@ -131,7 +131,7 @@ export const requests: ReadonlyMap<OperationName, Shape & { kind: "object" }> = 
   }),
 );
 
-/** All places in a value of this shape: members at each depth, and elements of lists. */
+/** All places in a value of this shape: members at each depth, and list elements. */
 export function pathsOf(shape: Shape): Path[] {
   const inner = (key: string | number, each: Shape): Path[] => [[key], ...pathsOf(each).map((path) => [key, ...path])];
   if (shape.kind === "object") return [...shape.fields].flatMap(([name, field]) => inner(name, field.shape));
@@ -149,8 +149,8 @@ export function shapeAt(shape: Shape, [key, ...rest]: Path): Shape {
 }
 
 /**
- * A valid value of this shape with `put` at `path`. It has the required members and those on the path. Of the alternatives of
- * a list it has the one on the path, or else the first.
+ * A valid value of this shape with `put` at `path`. It has the required members and those on the path. In a list of alternatives
+ * it has the one on the path, or else the first one.
  */
 export function build(shape: Shape, path: Path | undefined, put: (value: unknown) => unknown): unknown {
   if (path?.length === 0) return put(build(shape, undefined, put));

@@ -14,11 +14,11 @@ import { bodyBytes, type Stats } from "./server.ts";
 
 const stores = [
   { store: "memory", wanted: times(4_000, 100_000) },
-  // A database must keep the unusual values that are valid.
+  // A database must store valid values even if they are unusual.
   { store: "SQLite", wanted: times(3_000, 25_000) },
 ] as const;
 
-/** How many requests come before memory is measured, because the first ones allocate memory that is kept. */
+/** The number of requests before memory is measured, because the first requests allocate memory that the server keeps. */
 const warm = times(2_000, 10_000);
 
 /** A place and its damage. */
@@ -29,7 +29,7 @@ interface Case {
   readonly damage: Damage;
 }
 
-/** Makes the fields in the path of a REST route required, so that both bindings can be called. */
+/** Makes the fields in a REST route's path required, so that both bindings can be called. */
 function withPathFields(operation: OperationName, shape: Shape & { kind: "object" }): Shape {
   const needed = pathFields(routes.get(operation) ?? expect.fail(`REST has no ${operation}`));
   return {
@@ -45,7 +45,7 @@ const all: readonly Case[] = [...requests].flatMap(([operation, request]) => {
   return [[], ...pathsOf(shape)].flatMap((path) => damages.map((damage) => ({ operation, shape, path, damage })));
 });
 
-/** A short run has a part of them, chosen by the seed. */
+/** A short run takes only part of the cases, chosen by the seed. */
 const apart = times(12, 1);
 const cases = all.filter((_, at) => at % apart === seed % apart);
 
@@ -63,7 +63,7 @@ describe.each(stores)(
       return answer.result ?? expect.fail(body);
     }
 
-    /** Sends the same request to both bindings, one after the other. Returns whether both rejected it. */
+    /** Sends the same request to both bindings in sequence. Returns whether both rejected it. */
     async function askBoth(name: string, jsonrpc: Request, rest: Request | undefined): Promise<boolean> {
       const one = await server.ask(`${name} on JSON-RPC`, jsonrpc, ofJsonRpc);
       if (rest === undefined) return one?.accepted === false;
@@ -78,7 +78,7 @@ describe.each(stores)(
       return server.noting(name, async () => ofGrpc(await server.grpc.call(operation, frames)));
     }
 
-    /** Sends the request to gRPC, and what protobuf can express of it to JSON-RPC. */
+    /** Sends the request over gRPC, and the part of it that protobuf can express over JSON-RPC. */
     async function askAsProtobuf(name: string, operation: OperationName, text: string): Promise<void> {
       const request = overProtobuf(operation, text);
       if (request === undefined) return;
@@ -100,7 +100,7 @@ describe.each(stores)(
         (before, key) => (typeof key === "number" ? `${before}[${key}]` : `${before}.${key}`),
         "",
       );
-      // Each case has a messageId of its own. When a case is repeated, its message is a retry and nothing is stored.
+      // Each case has its own messageId, so a repeated case is a retry, for which nothing is stored.
       const own = text
         .replaceAll('"some-messageId"', JSON.stringify(`${operation}${place} ${damage.name}`))
         .replaceAll('"some-id"', JSON.stringify(taskId))

@@ -14,16 +14,16 @@ import type { Stats } from "./server.ts";
 
 const connections = 16;
 
-/** The seed, from the environment to repeat a run. */
+/** The seed, set in the environment to repeat a run. */
 export const seed: number = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 
-/** The process of the server that is fuzzed, with its clients. */
+/** The process of the fuzzed server, with its clients. */
 export class Fuzzed {
   client!: Client;
   grpc!: GrpcClient;
   /** The output of the process. */
   said = "";
-  /** The problems that were found, each kind once. */
+  /** The problems, each kind once. */
   readonly problems = new Set<string>();
   #child!: ChildProcess;
 
@@ -56,7 +56,7 @@ export class Fuzzed {
     return ((await answer) as [Stats])[0];
   }
 
-  /** Sends a request, and reads the answer. An answer that is never allowed is noted as a problem of `name`. */
+  /** Sends a request, and reads the response. If the response is never allowed, this is a problem of `name`. */
   ask(name: string, request: Request, read: (answer: Answer) => Outcome): Promise<Outcome | undefined> {
     return this.noting(name, async () => {
       const answer = await this.client.request(request);
@@ -78,7 +78,7 @@ export class Fuzzed {
     }
   }
 
-  /** The figures of the server. Throws if there are problems, or where the server has logged warnings. */
+  /** The server's figures. Throws if there are problems, or if the server has logged warnings. */
   async sound(): Promise<Stats> {
     const stats = await this.stats();
     const wrong = [...[...this.problems].slice(0, 20), ...stats.errors, this.said].filter((text) => text !== "");
@@ -87,12 +87,12 @@ export class Fuzzed {
   }
 }
 
-/** How many bytes an item may take in a store in memory. */
+/** The maximum size of an item in a memory store, in bytes. */
 const storedBytes = 4 * 1024;
 
 /**
- * Expects that the server holds at most a tenth more memory than `before`, beside what it has stored since then: random ids
- * make some requests new ones. Resident memory is checked in long runs only, because V8 releases it late.
+ * Expects that the server holds at most a tenth more memory than `before`, in addition to the items that it has stored since then
+ * (random ids make some requests new). Only long runs check resident memory, because V8 releases it late.
  */
 export function expectNoGrowth(before: Stats | undefined, after: Stats): void {
   expect(before).toBeDefined();
@@ -118,7 +118,7 @@ export function fuzzed(store: "memory" | "SQLite"): Fuzzed {
   return server;
 }
 
-/** Runs the cases of `list`, as many at once as connections. */
+/** Runs the cases of `list`, as many in parallel as there are connections. */
 export async function through<T>(list: Iterable<T>, each: (item: T) => Promise<unknown> | undefined): Promise<void> {
   const items = list[Symbol.iterator]();
   await Promise.all(

@@ -5,13 +5,13 @@ import { versions } from "./around.ts";
 import { services } from "./calls.ts";
 import type { RawCall } from "./grpc.ts";
 
-/** A call of gRPC that is wrong outside of its message. None of them is accepted. */
+/** A gRPC call that is wrong outside of its message. The server accepts none of them. */
 export interface AskedByCall {
   readonly name: string;
   readonly request: RawCall;
-  /** The allowed statuses of gRPC. */
+  /** The allowed gRPC statuses. */
   readonly status: readonly number[];
-  /** The HTTP status, if the call is rejected before gRPC. */
+  /** The HTTP status, if the call is rejected before gRPC handles it. */
   readonly http?: number;
 }
 
@@ -62,7 +62,7 @@ export function* askedByCall(bodyBytes: number): Generator<AskedByCall> {
   yield framed("a frame of one byte too many", bytes(head(bodyBytes + 1)), invalidArgument);
   yield framed("a frame of four gigabytes", bytes(head(0xffff_ffff)), invalidArgument);
   yield framed("a frame much too large", frameOf(new Uint8Array(20 * bodyBytes)), invalidArgument);
-  // The flag says that the message is compressed, and no header says how.
+  // The flag marks the message as compressed, but no header names the compression.
   yield framed("packed, and nothing says how", frameOf(packed, 1), internal);
   yield framed("packed as identity", frameOf(packed, 1), internal, { "grpc-encoding": "identity" });
   for (const flags of [2, 3, 0x80, 0xff]) yield framed(`flags ${flags}`, frameOf(message, flags), invalidArgument);
@@ -129,7 +129,7 @@ export function* askedByCall(bodyBytes: number): Generator<AskedByCall> {
   }
 }
 
-/** Callers that leave before the end of their request. */
+/** Callers that disconnect before the end of their request. */
 export function* leaving(): Generator<RawCall> {
   for (const method of services["1.0"].methods.keys()) {
     for (let size = 0; size < 12; size += 1) {

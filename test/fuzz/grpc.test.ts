@@ -13,7 +13,7 @@ import { randomFrom } from "./random.ts";
 import { bodyBytes, type Stats } from "./server.ts";
 import { times } from "../counts.ts";
 
-/** A short run damages the bytes of each fourth valid request, chosen by the seed. */
+/** A short run damages the bytes of one valid request in eight, chosen by the seed. */
 const apart = times(8, 1);
 
 describe(`invalid calls of gRPC (FUZZ_SEED=${seed})`, () => {
@@ -31,19 +31,19 @@ describe(`invalid calls of gRPC (FUZZ_SEED=${seed})`, () => {
   const askCall = (name: string, { request }: Call, codec: Codec = codecV1): Promise<Outcome | undefined> =>
     server.noting(`${name} on gRPC`, async () => ofGrpc(await server.grpc.raw({ ...request, codec }), codec));
 
-  /** Records where two bindings differ. Returns whether both rejected. On gRPC of 0.3 the name of an error is also in its message. */
+  /** Records where two bindings differ. Returns whether both rejected. On 0.3 gRPC, the message also has the name of the error, so it is ignored. */
   function compare(name: string, grpc: Outcome | undefined, other: Outcome | undefined): boolean {
     const texts = [grpc, other].map((outcome) => JSON.stringify({ ...outcome, message: undefined }));
     if (texts[0] !== texts[1]) problems.add(`${name}:\n  gRPC ${texts[0]}\n  else ${texts[1]}`);
     return grpc?.accepted === false;
   }
 
-  /** Sends the bytes to gRPC, and what they decode to to JSON-RPC. Returns whether they were rejected. */
+  /** Sends the bytes over gRPC, and their decoded JSON over JSON-RPC. Returns whether they were rejected. */
   async function askAlike({ name, operation, call }: DamagedCall): Promise<boolean> {
     const outcome = await askCall(name, call);
     const { said } = call;
     if (said === undefined && outcome?.accepted === true) problems.add(`${name}: accepted, and says nothing`);
-    // A request that is too large only as JSON is rejected only there.
+    // A request that is too large only as JSON is rejected only on JSON-RPC.
     if (said === undefined || said.length > bodyBytes / 2) return outcome?.accepted === false;
     const other = await server.ask(`${name} on JSON-RPC`, jsonrpcRequest(operation, said), ofJsonRpc);
     return compare(`${name}, ${said.slice(0, 300)}`, outcome, other);

@@ -12,32 +12,32 @@ import { Statuses } from "../../packages/grpc/src/status.ts";
 /** The result of a call: no error, or this one. */
 export interface Ending {
   readonly error: A2AError | undefined;
-  /** The gRPC status. `undefined` if the call was rejected before. */
+  /** The gRPC status. `undefined` if the call was rejected before gRPC handled it. */
   readonly status: number | undefined;
-  /** The status of HTTP. */
+  /** The HTTP status. */
   readonly http: number;
 }
 
-/** A raw call. Nothing is checked or corrected. */
+/** A raw call, without checks or corrections. */
 export interface RawCall {
   readonly path: string;
   readonly frames: Uint8Array;
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Leaves in the middle of the request. */
+  /** Disconnects in the middle of the request. */
   readonly leaves?: boolean;
-  /** The codec that reads its errors. Default: that of 1.0. */
+  /** The codec that decodes its errors. Default: the 1.0 codec. */
   readonly codec?: Codec;
 }
 
 const service = serviceV1();
 const statuses = new Statuses();
-/** By path: what the fields of an error are named after. */
+/** By path: the message types that name the fields of an error. */
 const inputs = new Map(
   [service, serviceV03()].flatMap(({ operations }) => [...operations.values()].map(({ path, input }) => [path, input])),
 );
 
-/** Calls of gRPC over one connection, on the port of the other bindings. */
+/** gRPC calls over one connection, on the port of the other bindings. */
 export class GrpcClient {
   sent = 0;
   readonly #session: ClientHttp2Session;
@@ -47,9 +47,9 @@ export class GrpcClient {
     this.#session.on("error", () => {});
   }
 
-  /** Rejects if a call has no complete answer within 20 s. */
+  /** Rejects if a call has no complete response within 20 s. */
   async call(operation: OperationName, frames: Uint8Array): Promise<Ending> {
-    // Allows frames with the flag for compressed messages.
+    // Allows frames whose flag marks them as compressed.
     const headers = { "a2a-version": "1.0", "grpc-encoding": "gzip" };
     const ending = await this.raw({ path: methodOf(operation).path, frames, headers });
     if (ending.status === undefined) throw new Error(`the call broke off: HTTP ${ending.http}`);
@@ -103,8 +103,8 @@ function methodOf(operation: OperationName): A2AMethod {
 }
 
 /**
- * A request in JSON as a frame of gRPC, and as the JSON that its protobuf decodes to: without unknown members, and without
- * empty texts. `undefined` where protobuf cannot express it.
+ * A JSON request as a gRPC frame, and as the JSON that its protobuf decodes to, without unknown members and without
+ * empty texts. `undefined` if protobuf cannot express it.
  */
 export function overProtobuf(operation: OperationName, text: string): { frame: Uint8Array; text: string } | undefined {
   const { input } = methodOf(operation);
@@ -116,10 +116,10 @@ export function overProtobuf(operation: OperationName, text: string): { frame: U
   }
 }
 
-/** The bytes of a request as JSON text. Throws if they cannot be decoded. */
+/** The bytes of a request as JSON text. Throws if decoding fails. */
 export function saidBy({ input, operation }: A2AMethod, bytes: Uint8Array): string {
   const said = decode(input, bytes);
-  // Some clients always send it. Over gRPC it is the same as absent.
+  // Some clients always send it. On gRPC, 0 equals an absent value.
   if (operation === "ListTasks" && said["pageSize"] === 0) delete said["pageSize"];
   return JSON.stringify(said);
 }

@@ -10,13 +10,13 @@ import { times } from "../counts.ts";
 import { randomFrom, type Random } from "./random.ts";
 
 /**
- * Headers about the caller: what proxies write, credentials, and certificates. Anybody can write all of them. None may crash
- * the server, take it for long, or make it believe what no proxy said.
+ * Headers about the caller: from proxies, with credentials, and with certificates. Anyone can send all of them. None may crash
+ * the server, keep it busy, or make it believe something that no trusted proxy reported.
  */
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 
-/** What the server knew of the client of each request. */
+/** What the server determined about the client of each request. */
 const seen: {
   readonly facts: Pick<RequestFacts, "remoteAddress" | "secure" | "certificate">;
   readonly name: string;
@@ -41,7 +41,7 @@ const agent = defineAgent({
   onMessage: (turn) => turn.reply(turn.text),
 });
 
-/** Headers that a server reads for who calls, each as it may look, and headers that it must not read here. */
+/** Headers that identify the caller, each with typical values, and headers that the server must ignore here. */
 const valid: Readonly<Record<string, readonly string[]>> = {
   "x-forwarded-for": [
     "192.0.2.1",
@@ -85,7 +85,7 @@ const pieces = [
 const below = (random: Random, limit: number): number => Math.floor(random() * limit);
 const pick = <T>(random: Random, list: readonly T[]): T => list[below(random, list.length)] as T;
 
-/** A text that was changed at a few places: cut, repeated, or with pieces put in. */
+/** A text with a few changes: cut, repeated, or with inserted pieces. */
 function damaged(text: string, random: Random): string {
   let value = text;
   for (let count = below(random, 4); count > 0; count--) {
@@ -177,7 +177,7 @@ describe.each(["x-forwarded", "forwarded"] as const)(
         }
       }
       expect(wrong.slice(0, 5)).toEqual([]);
-      // Some of them are right.
+      // Some of the requests are accepted.
       expect(statuses.get(200)).toBeGreaterThan(0);
       expect(statuses.get(401)).toBeGreaterThan(0);
       expect(
@@ -189,7 +189,7 @@ describe.each(["x-forwarded", "forwarded"] as const)(
       ).toBe(200);
     });
 
-    /** What is wrong with what the server believes. */
+    /** What is wrong with the facts that the server derived. */
     function problemOf({ remoteAddress, secure, certificate: shown }: RequestFacts): string | undefined {
       if (remoteAddress === undefined || isIP(remoteAddress) === 0) return `the address is ${String(remoteAddress)}`;
       if (typeof secure !== "boolean") return `secure is ${String(secure)}`;

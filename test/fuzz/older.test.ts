@@ -6,10 +6,10 @@ import { pathsOf, type Path } from "./fields.ts";
 import { bodies, params, shapeOf } from "./older.ts";
 import { randomFrom } from "./random.ts";
 
-/** The seed, from the environment to repeat a run. */
+/** The seed, set in the environment to repeat a run. */
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 
-/** A short run has a part of the cases, chosen by the seed. */
+/** A short run takes only part of the cases, chosen by the seed. */
 const apart = times(3, 1);
 const isTried = (at: number): boolean => at % apart === seed % apart;
 
@@ -21,7 +21,7 @@ interface Said {
 
 const refusals: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32001, -32003, -32004, -32005, -32007]);
 
-/** Fields of a message that have another name in ProtoJSON than on JSON-RPC. */
+/** Message fields whose name in ProtoJSON differs from that on JSON-RPC. */
 const namesOfRest: Readonly<Record<string, readonly string[]>> = {
   parts: ["content"],
   bytes: ["fileWithBytes"],
@@ -30,8 +30,8 @@ const namesOfRest: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The field that a message names, with its name on JSON-RPC. The two encodings mark the kind of a part in different ways, so
- * they may name different fields of it.
+ * The field in an error message, with its JSON-RPC name. The two encodings mark the kind of a part differently, so they may name
+ * different fields of a part.
  */
 function fieldIn({ message }: Said): string | undefined {
   const [, field] = /^Invalid parameters: (\S+)/.exec(message) ?? [];
@@ -90,7 +90,7 @@ describe(`invalid requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
 
   function errorIn(text: string): Pick<Said, "code" | "message"> {
     const value = JSON.parse(text) as { code?: number; message?: unknown; error?: { code: number; message: string } };
-    // On REST the code of JSON-RPC is beside the error.
+    // On REST, the JSON-RPC code is next to the error.
     const code = typeof value.message === "string" ? value.code : value.error?.code;
     return { code, message: value.error?.message ?? "" };
   }
@@ -151,7 +151,7 @@ describe(`invalid requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
       const same = path.flatMap((key): Path => namesOfRest[key] ?? [key]);
       if (!places.includes(String(same))) continue;
       for (const damage of damages) {
-        // On JSON-RPC the kind of a part says which of its fields is used.
+        // On JSON-RPC, the kind of a part determines which of its fields counts.
         if (damage.name.startsWith("any ") || damage.name === "several contents") continue;
         const text = damaged(jsonrpc, path, damage, random);
         const body = damaged(rest, same, damage, random);

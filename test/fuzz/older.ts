@@ -1,7 +1,7 @@
 import type { OperationName } from "@parley/a2a/protocol";
 import type { Field, Shape } from "./fields.ts";
 
-/** Valid requests of A2A 0.3 with all of their fields, and the places that are damaged in them. */
+/** Valid A2A 0.3 requests with all of their fields, and the places to damage in them. */
 
 /** The shape of a value. `metadata` and `data` may have any members. */
 export function shapeOf(sample: unknown, name = ""): Shape {
@@ -18,7 +18,7 @@ export function shapeOf(sample: unknown, name = ""): Shape {
   return { kind: "object", fields: new Map<string, Field>(fields) };
 }
 
-/** Optional fields. A damaged request has only those of them that are on the path to the damage. */
+/** Optional fields. A damaged request has only those that are on the path to the damage. */
 const optional: ReadonlySet<string> = new Set([
   "acceptedOutputModes",
   "authentication",
@@ -73,10 +73,10 @@ const protoMessage = {
   metadata: { a: 1 },
 };
 
-/** Without `blocking`, because a damaged request must be rejected before it matters. */
+/** Without `blocking`, because a damaged request must be rejected before it has an effect. */
 const configuration = { acceptedOutputModes: ["text/plain"], historyLength: 1 };
 
-/** Parameters by method of JSON-RPC. */
+/** Parameters by JSON-RPC method. */
 export const params: Readonly<Record<string, object>> = {
   "message/send": {
     message,
@@ -94,7 +94,7 @@ export const params: Readonly<Record<string, object>> = {
   "agent/getAuthenticatedExtendedCard": {},
 };
 
-/** Request bodies by path of REST. */
+/** Request bodies by REST path. */
 export const bodies: Readonly<Record<string, object>> = {
   "/v1/message:send": {
     message: protoMessage,
@@ -110,7 +110,7 @@ export const bodies: Readonly<Record<string, object>> = {
   },
 };
 
-/** Requests of gRPC by operation. */
+/** gRPC requests by operation. */
 export const calls: Readonly<Partial<Record<OperationName, object>>> = {
   SendMessage: { message: protoMessage, configuration: { ...configuration, pushNotification: push, blocking: true } },
   SendStreamingMessage: { message: protoMessage, configuration, metadata: {} },

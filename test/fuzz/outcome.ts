@@ -7,7 +7,7 @@ import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";
 import type { Answer } from "./client.ts";
 import type { Ending } from "./grpc.ts";
 
-/** The answer of a binding: accepted, or rejected with the name of an error and its fields. */
+/** A binding's response: accepted, or rejected with the name of an error and its fields. */
 export type Outcome =
   | { readonly accepted: true }
   | {
@@ -19,7 +19,7 @@ export type Outcome =
 
 const accepted: Outcome = { accepted: true };
 
-/** The outcome for an error that was decoded from the codes and details of an answer. */
+/** The outcome for an error that was decoded from the codes and details of a response. */
 function refused({ code, message, fields }: A2AError): Outcome {
   return { accepted: false, code, message, fields };
 }
@@ -53,7 +53,7 @@ export function ofRest({ status, type, body }: Answer, codec: RestCodec = codecV
   return refused(error);
 }
 
-/** UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS: no request may make the server fail. */
+/** UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS: no request may cause these failures of a server. */
 const faults: readonly unknown[] = [2, 13, 14, 15];
 
 export function ofGrpc({ error, status }: Ending, codec: Codec = codecV1): Outcome {

@@ -1,4 +1,4 @@
-/** Random numbers from 0 up to 1 from a seed (mulberry32). */
+/** Random numbers from 0 up to 1, generated from a seed (mulberry32). */
 export type Random = () => number;
 
 export function randomFrom(seed: number): Random {
@@ -46,7 +46,7 @@ export function randomText(random: Random): string {
   return Array.from({ length: below(random, 12) }, () => pick(random, pieces)).join("");
 }
 
-/** Any JSON value, with a limit of depth. */
+/** Any JSON value, with limited depth. */
 export function randomValue(random: Random, depth = 3): unknown {
   const size = below(random, 4);
   switch (below(random, depth > 0 ? 7 : 5)) {

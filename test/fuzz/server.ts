@@ -2,23 +2,23 @@ import { defineAgent, memoryStore, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 /**
- * The fuzzed server. It has a separate process, so its memory can be measured and a crash is noticed. Its argument
- * is the file of its database. Without one it keeps everything in memory.
+ * The fuzzed server. It has a separate process, so that tests can measure its memory and notice a crash. Its argument is
+ * its database file. Without one it keeps everything in memory.
  */
 
-/** The figures of the server, which the test asks for. */
+/** The server's figures, which the test requests. */
 export interface Stats {
-  /** Resident memory after a collection, in bytes. */
+  /** Resident memory after a garbage collection, in bytes. */
   readonly resident: number;
-  /** The part of it that is in use on the heap and in buffers. */
+  /** Memory in use on the heap and in buffers, in bytes. */
   readonly live: number;
-  /** How many items the store got. */
+  /** How many items were appended to the store. */
   readonly appended: number;
   /** Warnings and errors of the log. */
   readonly errors: readonly string[];
 }
 
-/** The limit of bodies. It is small, so a thousand larger bodies can be sent. */
+/** The limit for bodies. It is small, so that the test can send a thousand larger bodies. */
 export const bodyBytes = 64 * 1024;
 
 const agent = defineAgent({
@@ -57,9 +57,9 @@ if (process.send !== undefined) {
     grpc: true,
     store,
     logger,
-    // Direct replies are stored as well, so the count of stored items includes them.
+    // Also stores direct replies, so that the count of items includes them.
     conversations: "store",
-    // Other content under a used id is rejected and not stored as another message.
+    // Rejects different content with a used id, instead of storing it as a new message.
     dedupe: { onConflict: "refuse" },
     limits: { bodyBytes },
   });

@@ -8,7 +8,7 @@ import { agentUrl, ask, place } from "../identity/asked.ts";
 import { seed } from "./fuzzed.ts";
 import { randomFrom, randomText, randomValue, type Random } from "./random.ts";
 
-/** Hostile tokens, proofs and certificates: nobody is accepted wrongly, and the only result is a rejection. */
+/** Hostile tokens, proofs and certificates: the server never accepts one wrongly, and its only error is a rejection. */
 
 const issuer = "https://login.example.com";
 
@@ -30,13 +30,13 @@ function claimsNow(): Record<string, unknown> {
   return { iss: issuer, aud: agentUrl, sub: "ada", iat: now(), exp: now() + 600, scope: "chat" };
 }
 
-/** A token by the issuer's key, with any content. */
+/** A token with the issuer's key and arbitrary content. */
 function signed(claims: unknown, header: Record<string, unknown> = {}, by = keys): Promise<string> {
   const protectedHeader = { alg: "ES256", kid: "k1", typ: "at+jwt", ...header } as JWTHeaderParameters;
   return new SignJWT(claims as Record<string, unknown>).setProtectedHeader(protectedHeader).sign(by.privateKey);
 }
 
-/** Whether a token was accepted. Anything but a rejection of a caller fails the test. */
+/** Whether a token was accepted. Any error other than a rejection fails the test. */
 async function isTaken(
   token: string,
   headers: Readonly<Record<string, string>> = {},
@@ -48,7 +48,7 @@ async function isTaken(
     return true;
   } catch (thrown) {
     if (!hasCode(thrown, "Unauthenticated")) throw thrown;
-    // The challenge is a header. Untrusted text must not get into it.
+    // The challenge is a header, which must not contain untrusted text.
     expect((thrown as A2AError).challenge).toMatch(/^[\x20-\x7e]+$/);
     return false;
   }
@@ -76,7 +76,7 @@ function damagedText(random: Random, text: string): string {
   }
 }
 
-/** Whether a text is equivalent to a JWT: spaces around it belong to the header, and its last character has unused bits. */
+/** Whether a text is equivalent to a JWT: surrounding spaces belong to the header, and the last character has unused bits. */
 function isSame(text: string, jwt: string): boolean {
   const [one, other] = [text.trim(), jwt].map((each) => each.split("."));
   const bytes = (parts: readonly string[] = []): string => Buffer.from(parts[2] ?? "", "base64url").toString("hex");
@@ -86,7 +86,7 @@ function isSame(text: string, jwt: string): boolean {
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url");
 
-/** Whether the token with these claims must be accepted, by the specifications, without the tested code. */
+/** Whether a token with these claims must be accepted according to the specifications, without the tested code. */
 function isGood(claims: Readonly<Record<string, unknown>>): boolean {
   const { iss, aud, sub, client_id: client, exp, nbf, iat, cnf } = claims;
   const audience: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
@@ -135,7 +135,7 @@ describe(`hostile tokens (FUZZ_SEED=${seed})`, () => {
       ]);
       Object.defineProperty(claims, name, { value, enumerable: true, configurable: true });
       const text = JSON.parse(JSON.stringify(claims)) as Record<string, unknown>;
-      // Not through the library that writes claims, which checks some of them.
+      // Not through the library that writes claims, because it checks some of them.
       const token = await raw(JSON.stringify(text));
       const isTakenNow = await isTaken(token);
       expect(isTakenNow, JSON.stringify(text)).toBe(isGood(text));
@@ -202,7 +202,7 @@ describe(`hostile tokens (FUZZ_SEED=${seed})`, () => {
   });
 });
 
-/** A token with any text as its payload, by the key of the issuer. */
+/** A token with arbitrary text as its payload, and the issuer's key. */
 async function raw(payload: string): Promise<string> {
   const { CompactSign } = await import("jose");
   return new CompactSign(new TextEncoder().encode(payload))

@@ -3,19 +3,19 @@ import { A2AError } from "@parley/a2a/model";
 import type { Principal, UniversalRequest } from "@parley/a2a/protocol";
 import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
 
-/** Requests for authenticators, without a server. */
+/** Requests to authenticators, without a server. */
 
-/** The agent that tokens of tests are for. */
+/** The audience of the tests' tokens. */
 export const agentUrl = "https://agents.example.com/weather";
 
-/** Where the requests of tests go. */
+/** The target of the tests' requests. */
 export const place: AuthenticationPlace = {
   resources: [agentUrl, "https://agents.example.com"],
   metadataUrl: "https://agents.example.com/.well-known/oauth-protected-resource/weather",
   url: "https://agents.example.com/weather/message:send",
 };
 
-/** What a request of a test has. */
+/** The content of a test's request. */
 export interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
   readonly certificate?: PeerCertificate;
@@ -23,7 +23,7 @@ export interface Asked {
   readonly place?: AuthenticationPlace;
 }
 
-/** Asks an authenticator who sends a request. */
+/** Authenticates a request. Returns its caller. */
 export async function ask(authenticator: Authenticator, asked: Asked = {}): Promise<Principal> {
   const { headers = {}, certificate, method = "POST" } = asked;
   const request: UniversalRequest = {
@@ -37,12 +37,12 @@ export async function ask(authenticator: Authenticator, asked: Asked = {}): Prom
   return authenticator.authenticate(request, asked.place ?? place);
 }
 
-/** Asks with a bearer token. */
+/** Authenticates a request with a bearer token. */
 export function askWith(authenticator: Authenticator, token: string, asked: Asked = {}): Promise<Principal> {
   return ask(authenticator, { ...asked, headers: { authorization: `Bearer ${token}`, ...asked.headers } });
 }
 
-/** The error that a caller gets: its code and its challenge. Fails if the caller is accepted, and on any other error. */
+/** The code and the challenge of the error that a caller gets. Fails if the caller is accepted, and on any other error. */
 export async function refusal(asking: Promise<Principal>): Promise<{ readonly code: string; readonly says: string }> {
   try {
     const principal = await asking;

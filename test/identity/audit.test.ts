@@ -4,7 +4,7 @@ import { bearer } from "@parley/a2a/auth";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect } from "../secrets.ts";
 
-/* Rejections are recorded once, whatever binding and version the caller uses. */
+/* The server records each rejection once, whatever binding and version the caller uses. */
 
 const agent = defineAgent({
   name: "Vault",

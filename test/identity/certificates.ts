@@ -1,13 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import { generate } from "selfsigned";
 
-/** Real certificates for tests: authorities, and what they have signed. */
+/** Real certificates for tests: authorities, and certificates that they sign. */
 
 /** A certificate with its key, in PEM. */
 export interface TestCertificate {
   readonly cert: string;
   readonly key: string;
-  /** SHA-256 in hexadecimal, as tools print it: with colons. */
+  /** SHA-256 in hexadecimal with colons, as tools print it. */
   readonly fingerprint: string;
 }
 
@@ -16,11 +16,11 @@ export interface CertificateInit {
   readonly commonName: string;
   /** `URI:…`, `DNS:…`, `IP:…` or `email:…`. */
   readonly names?: readonly string[];
-  /** Who signs it. Default: itself. */
+  /** The authority that signs it. Default: self-signed. */
   readonly by?: TestCertificate;
   /** Whether it may sign others. Default false. */
   readonly isAuthority?: boolean;
-  /** When it expires. Default: in a day. */
+  /** Expiry. Default: in one day. */
   readonly expires?: Date;
 }
 

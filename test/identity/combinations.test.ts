@@ -17,13 +17,13 @@ import { clientToken } from "./logins.ts";
 import { startProvider, type TestProvider } from "./provider.ts";
 import { bindings, send, versions, type Sent, type Told } from "./wire-call.ts";
 
-/* ANDs and ORs of schemes, for agents and for skills, over every binding in both versions (A2A 1.0 §4.5, §4.4.5). */
+/* Schemes combined by AND and OR, for agents and for skills, over every binding in both versions (A2A 1.0 §4.5, §4.4.5). */
 
 const requirement = (schemes: Readonly<Record<string, readonly string[]>>) => ({
   schemes: Object.fromEntries(Object.entries(schemes).map(([name, list]) => [name, { list }])),
 });
 
-/** An agent with a skill that has a requirement, for combinations that can satisfy it. */
+/** An agent with a skill that has a requirement, for those combinations that can satisfy it. */
 function agentWith(needs?: ReturnType<typeof requirement>) {
   return defineAgent({
     name: "Mirror",
@@ -98,7 +98,7 @@ interface Combination {
   readonly skill?: ReturnType<typeof requirement>;
   /** The requirements on the card. */
   readonly card: readonly Readonly<Record<string, readonly string[]>>[];
-  /** Callers' credentials, and the answers. */
+  /** Callers' credentials, and the results. */
   readonly callers: readonly (readonly [shows: readonly Shown[], told: Told])[];
 }
 
@@ -198,7 +198,7 @@ const combinations: Readonly<Record<string, Combination>> = {
       [["ownKey", "special"], who("Bearer")],
       [["ownKey", "token"], is("ada", true)],
       [["ownKey", "token", "special"], is("ada", true)],
-      // Another caller's token gives this caller nothing, and does not change who it is.
+      // Another caller's token gives this caller no scopes, and does not change its identity.
       [["key", "token"], is("app", false)],
       [["key", "token", "special"], who("Bearer")],
       [["ownKey", "wrongToken"], is("ada", false)],

@@ -28,12 +28,12 @@ import { describe, expect, it } from "vitest";
 import { answerOf, bindings, programRedirect, serving, started } from "./credentials.ts";
 import { providerSecret, signerKey } from "./provider-clients.ts";
 
-/** The credentials of a client, chosen from the card, at real agents and a real provider (A2A 1.0 §7.3). */
+/** A client chooses credentials from the card, for real agents and a real provider (A2A 1.0 §7.3). */
 
 const key = "key-of-a-test-0123456789";
 const password = "password-of-a-test-0123456789";
 
-/** OAuth 2.0 as an agent declares it, with the endpoints of a provider. */
+/** OAuth 2.0 as agents declare it, with a provider's endpoints. */
 function declared(issuer: string, scopes: readonly string[] = ["chat"]) {
   const flow = { tokenUrl: `${issuer}/token`, scopes: { chat: "Talk to the agent" } };
   return { issuer, scopes, flows: { clientCredentials: flow } };
@@ -113,7 +113,7 @@ describe.each(bindings)("credentials over %s", (binding) => {
     });
     const client = await connect(url, { binding, credentials: [credential] });
     await client.sendMessage("Who am I?");
-    // The key that signed the first token is gone, so the agent rejects it.
+    // The provider no longer has the key that signed the first token, so the agent rejects the token.
     provider.rotate(false);
     const calls = Array.from({ length: 5 }, () => client.sendMessage("Who am I?"));
     expect((await Promise.all(calls)).map(answerOf)).toEqual(Array.from({ length: 5 }, () => "service chat"));
@@ -155,7 +155,7 @@ describe("clientCredentials()", () => {
       clientSecret: providerSecret,
       scopes: ["chat"],
     });
-    // The card names no scope, and the policy requires one.
+    // The card names no scope, but the policy requires one.
     const { url } = await serving(jwt({ issuer }), {
       authorizer: ({ principal }) => {
         if (principal.scopes?.includes("admin")) return "allow";
@@ -245,7 +245,7 @@ describe("logins", () => {
       code_challenge_method: "S256",
       prompt: "consent",
     });
-    // Now the token is rejected: it is renewed, without a login.
+    // The agent now rejects the token, and the client renews it without a login.
     provider.rotate(false);
     const later = await connect(url, { credentials: [savedTokens({ ...options, issuer })] });
     expect(answerOf(await later.sendMessage("Who am I?"))).toBe("grace chat");

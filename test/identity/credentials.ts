@@ -13,7 +13,7 @@ import { onTestFinished } from "vitest";
 import { browse } from "./logins.ts";
 import { startProvider, type ProviderOptions, type TestProvider } from "./provider.ts";
 
-/* What the tests of a client's credentials run against: a real provider, a real agent, and a user who logs in by a program. */
+/* The environment for tests of a client's credentials: a real provider, a real agent, and a program that logs in as the user. */
 
 export async function started(options?: ProviderOptions): Promise<TestProvider> {
   const provider = await startProvider(options);
@@ -51,7 +51,7 @@ export async function serving(
 
 export const bindings = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
 
-/** A user without a browser: the redirects of the provider are followed by a program. `pages`: what was opened. */
+/** A user without a browser: a program follows the provider's redirects. `pages`: the opened pages. */
 export function programRedirect(): LoginRedirect & { readonly pages: URL[]; closed: number } {
   const redirectUri = "http://127.0.0.1:9/callback";
   const redirect = {
@@ -69,14 +69,14 @@ export function programRedirect(): LoginRedirect & { readonly pages: URL[]; clos
   return redirect;
 }
 
-/** What an agent answered. */
+/** The text of an agent's response. */
 export const answerOf = ({
   message,
 }: {
   readonly message?: { readonly parts: readonly { readonly text?: string }[] };
 }) => message?.parts[0]?.text;
 
-/** Does what a user does with the code of a device: opens the page, confirms, and logs in (RFC 8628 §3.3). Returns the last page. */
+/** Acts like a user with a device code: opens the page, confirms, and logs in (RFC 8628 §3.3). Returns the last page. */
 export async function approveDevice(page: string): Promise<string> {
   const cookies = new Map<string, string>();
   let next: { url: string; form?: URLSearchParams } = { url: page };

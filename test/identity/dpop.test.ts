@@ -10,13 +10,13 @@ import { agentUrl, ask, place, refusal } from "./asked.ts";
 import { providerSecret } from "./provider-clients.ts";
 import { startProvider, type TestProvider } from "./provider.ts";
 
-/** Tokens that are bound to a key of their caller (DPoP, RFC 9449). */
+/** Tokens that are bound to a key of the caller (DPoP, RFC 9449). */
 
 let provider: TestProvider;
 let clock: FakeClock;
-/** The key of the caller. */
+/** The caller's key. */
 let keys: Awaited<ReturnType<typeof generateKeyPair>>;
-/** A token of the provider that is bound to that key. */
+/** A token from the provider that is bound to this key. */
 let token: string;
 beforeAll(async () => {
   provider = await startProvider();
@@ -31,7 +31,7 @@ beforeEach(() => {
 const insecure = { [oauth.allowInsecureRequests]: true };
 const client: oauth.Client = { client_id: "bound" };
 
-/** Gets a token as any client does: with a proof of its own. */
+/** Gets a token like any client, with a separate proof for this request. */
 async function boundToken(resource: string): Promise<string> {
   const server = { issuer: provider.issuer, token_endpoint: `${provider.issuer}/token` };
   const secret = oauth.ClientSecretBasic(providerSecret);
@@ -46,11 +46,11 @@ async function boundToken(resource: string): Promise<string> {
 interface Proof {
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
-  /** Another key than that of the token. */
+  /** A key other than that of the token. */
   readonly key?: typeof keys;
 }
 
-/** A proof for the request of `ask`, changed as a test wants. */
+/** A proof for the request of `ask`, with the changes of a test. */
 async function proof({ claims, header, key = keys }: Proof = {}): Promise<string> {
   const usual = {
     htm: "POST",

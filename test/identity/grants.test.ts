@@ -20,11 +20,11 @@ import { browse, userToken } from "./logins.ts";
 import { providerSecret } from "./provider-clients.ts";
 import { startProvider } from "./provider.ts";
 
-/** The grants that need more than a client and its provider: a device, a browser, a certificate, a caller to act for. */
+/** The grants that need another party besides the client and its provider: a device, a browser, a certificate, or a caller to act for. */
 
 const scopes = { chat: "Talk to the agent" };
 
-/** A clock that says how many pauses between two questions wait. */
+/** A clock that counts the pending pauses between two polls. */
 function watchedClock() {
   const clock = fakeClock();
   const watched = {
@@ -65,7 +65,7 @@ describe("deviceCode() (RFC 8628)", () => {
     const client = await connect(url, { credentials: [credential] });
     const answer = client.sendMessage("Who am I?");
     await expect.poll(() => prompts.length).toBe(1);
-    // The first question is too early: the user has not logged in.
+    // The first poll is too early: the user has not logged in.
     await expect.poll(() => clock.pauses).toBe(1);
     clock.advance(5_000);
     await expect.poll(() => requests.get("/token")).toBe(1);
@@ -106,7 +106,7 @@ describe("loopbackRedirect() (RFC 8252 §7.3)", () => {
       async open(target) {
         const end = new URL(target).searchParams.get("redirect_uri") ?? "";
         const back = await browse(target, end);
-        // Another process on this machine asks first, without the state, with another host, and for another path.
+        // Another process on this machine calls first: without the state, with a wrong state, and with another path.
         for (const path of ["/callback?code=stolen", "/callback?code=stolen&state=guess", "/other"]) {
           expect((await fetch(new URL(path, end))).status).toBe(404);
         }
@@ -225,7 +225,7 @@ describe("mutual TLS", () => {
       expect(answerOf(await client.sendMessage("Who am I?"))).toBe("client.example.com");
       const stranger = await connect(url, { binding, tls: { ca: own.cert } });
       await expect(stranger.sendMessage("Who am I?")).rejects.toMatchObject({ code: "Unauthenticated" });
-      // Given as a card, the origin of the agent is not named: it is another one than that which gets credentials.
+      // The card is passed directly, so no URL names the agent's origin, and `credentialOrigins` names another origin.
       const elsewhere = await connect(client.card, {
         binding,
         tls: { ...mine, ca: own.cert },

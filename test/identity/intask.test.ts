@@ -29,7 +29,7 @@ import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { browse } from "./logins.ts";
 import { startProvider, type TestProvider } from "./provider.ts";
 
-/* In-task authorization over sockets: with a real authorization server, on every binding and version, and along a chain of agents. */
+/* In-task authorization over sockets, with a real authorization server, on every binding and version, and along a chain of agents. */
 
 const secret = "MARK-intask-0815";
 const key = Buffer.alloc(32, 5).toString("base64");
@@ -91,7 +91,7 @@ function post({ url = "" }: AuthorizationRequest, form: Record<string, string>):
 describe("the authorization code flow (RFC 6749 §4.1, RFC 7636, RFC 9207)", () => {
   let provider: TestProvider;
 
-  /** A shop that is a client of the provider. `user`: who logs in. */
+  /** A shop that is a client of the provider. `user` logs in. */
   async function shop(user = "ada", more: object = {}) {
     const got: OAuthTokens[] = [];
     const server = await start(
@@ -128,7 +128,7 @@ describe("the authorization code flow (RFC 6749 §4.1, RFC 7636, RFC 9207)", () 
     return { server, client, events, got, ...(await asked(events)) };
   }
 
-  /** Continues from the page of the link, through the provider, and returns what the browser has at the end. */
+  /** Continues from the link's page through the provider. Returns the browser's final state. */
   async function throughProvider(request: AuthorizationRequest) {
     const sent = await post(request, { decision: "continue" });
     expect(sent.status).toBe(303);
@@ -154,7 +154,7 @@ describe("the authorization code flow (RFC 6749 §4.1, RFC 7636, RFC 9207)", () 
     for (const each of [got[0]?.accessToken ?? "-", back.searchParams.get("code") ?? "-", clientSecret]) {
       expect(task).not.toContain(each);
     }
-    // The same redirect again finds nothing.
+    // The same redirect finds nothing the second time.
     expect((await fetch(back, { headers: { cookie } })).status).toBe(410);
   });
 
@@ -244,7 +244,7 @@ describe("a secret by link and in a message", () => {
       expect(files.length).toBeGreaterThan(0);
       return files.some((content) => content.includes(secret));
     };
-    // The turn polls for answers of other processes too rarely to see this one.
+    // The turn rarely polls for answers from other processes, so it does not see this one.
     const first = await start(shop, { store, pollInterval: 3_600_000 });
     const { request, taskId } = await asked(
       (await clientOf(first)).sendStreamingMessage("Buy")[Symbol.asyncIterator](),
@@ -335,7 +335,7 @@ test("continues with a task whose server ends the stream at AUTH_REQUIRED (§11.
     if (state !== undefined) states.push(state.replace("TASK_STATE_", ""));
   }
   expect(reads).toEqual(["t", "t", "t"]);
-  // The request is shown once, though it came three times.
+  // The request is shown once, though it arrived three times.
   expect(states).toEqual(["SUBMITTED", "AUTH_REQUIRED", "WORKING", "COMPLETED"]);
 });
 

@@ -9,7 +9,7 @@ import { agentUrl, ask, askWith, place, refusal } from "./asked.ts";
 import { clientToken, userToken } from "./logins.ts";
 import { startProvider, type ProviderOptions, type TestProvider } from "./provider.ts";
 
-/** `jwt()` with tokens of a real provider, and with tokens that its key has signed and no provider would. */
+/** `jwt()` with tokens from a real provider, and with tokens that have the provider's key but that no provider would issue. */
 
 let clock: FakeClock;
 beforeEach(() => {
@@ -28,12 +28,12 @@ function authenticator(provider: TestProvider, options: Partial<JwtOptions> = {}
 
 interface Forged {
   readonly claims?: Readonly<Record<string, unknown>>;
-  /** Claims that are times, in seconds from now. */
+  /** Claims that are times, in seconds relative to now. */
   readonly times?: Readonly<Record<string, number>>;
   readonly header?: Partial<JWTHeaderParameters>;
 }
 
-/** A token with the key of the provider, which says what a test wants. A claim that is `undefined` is left out. */
+/** A token with the provider's key and the content of a test. Omits claims that are `undefined`. */
 async function signed(provider: TestProvider, { claims, times = {}, header }: Forged = {}): Promise<string> {
   const [key = {}] = provider.keys;
   const now = Math.floor(clock.now() / 1000);
@@ -244,7 +244,7 @@ describe("the clock of jwt()", () => {
     expect((await askWith(subject, token)).subject).toBe("ada");
     clock.advance(170_000);
     clock.jump(-170_000);
-    // After five minutes it is verified again, by the clock as it is now.
+    // After five minutes the authenticator verifies the token again, by the current clock.
     expect((await askWith(subject, token)).subject).toBe("ada");
   });
 });
@@ -270,7 +270,7 @@ describe("the keys of jwt()", () => {
     clock.advance(10_000);
     expect((await askWith(subject, rotated)).subject).toBe("ada");
     expect(provider.requests.get("/jwks")).toBe(2);
-    // Invented tokens must not make the server call the provider for each.
+    // The server must not call the provider for each invented token.
     for (const kid of ["a", "b", "c"]) {
       await refusal(askWith(subject, await signed(provider, { header: { kid } })));
     }

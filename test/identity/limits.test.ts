@@ -5,7 +5,7 @@ import { bearer } from "@parley/a2a/auth";
 import { connect, serve, type Client, type ServeOptions, type Server } from "@parley/node";
 import { interfaces, type Interface } from "../behaviour/served.ts";
 
-/** The limits of callers, on every binding and version: 429 or RESOURCE_EXHAUSTED, with the time to wait. */
+/** Limits per caller, on every binding and version: 429 or RESOURCE_EXHAUSTED, with the time to wait. */
 
 const agent = defineAgent({
   name: "Slow",
@@ -35,12 +35,12 @@ async function start(options: ServeOptions): Promise<Server> {
   });
 }
 
-/** A client without retries, so the first answer is seen. */
+/** A client without retries, so that the test sees the first response. */
 function open(server: Server, at: Interface, name = "ada"): Promise<Client> {
   return connect(server.url, { ...at, headers: { Authorization: `Bearer ${name}-token` }, retry: false });
 }
 
-/** The error of a call; `undefined` where there was none. */
+/** The error of a call, or `undefined` on success. */
 async function errorOf(call: Promise<unknown>): Promise<A2AError | undefined> {
   try {
     await call;
@@ -51,7 +51,7 @@ async function errorOf(call: Promise<unknown>): Promise<A2AError | undefined> {
   }
 }
 
-/** Begins a stream, and waits for its first event. */
+/** Opens a stream, and waits for its first event. */
 async function begin(client: Client): Promise<void> {
   const stream = client.sendStreamingMessage("work")[Symbol.asyncIterator]();
   onTestFinished(async () => void (await stream.return?.()));
@@ -96,7 +96,7 @@ describe.each(interfaces)("over $binding $version", (at) => {
     expect(await errorOf(begin(ada))).toMatchObject({ code: "TooManyRequests", retryAfter: 5 });
     expect(await errorOf(begin(bob))).toBeUndefined();
     await first.return?.();
-    // The server learns that the reader has left a moment later.
+    // The server notices a moment later that the reader has left.
     while ((await errorOf(begin(ada)))?.code === "TooManyRequests") await new Promise(setImmediate);
   });
 
@@ -153,7 +153,7 @@ it("a limiter of rate-limiter-flexible fits the port by the adapter of docs/secu
       }
     },
   };
-  // Two servers share it, as two processes share a store.
+  // Two servers share the limiter, as two processes share a store.
   const servers = await Promise.all([1, 2].map(() => start({ limits: { rate: { principal: limiter } } })));
   onTestFinished(async () => void (await Promise.all(servers.map((server) => server.close({ grace: 0 })))));
   const list = async (at: number, token: string): Promise<readonly unknown[]> => {

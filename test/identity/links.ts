@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { browse } from "./logins.ts";
 
-/** Does what a person does who opens the link of an `oauth` request (A2A 1.0 §7.6): continues, logs in at the provider, and comes back. */
+/** Acts like a person who opens the link of an `oauth` request (A2A 1.0 §7.6): continues, logs in at the provider, and returns. */
 export async function logInAt(link: string): Promise<Response> {
   const request = new URL(link).searchParams.get("request") ?? "";
   const body = new URLSearchParams({ request, decision: "continue" });

@@ -3,9 +3,9 @@ import { keepSecret } from "../secrets.ts";
 import { providerSecret } from "./provider-clients.ts";
 import type { TestProvider } from "./provider.ts";
 
-/** How tests get tokens of the provider without the code that they test. */
+/** Gets tokens from the provider for tests, independently of the tested code. */
 
-/** What a request for a token says beside `grant_type`. */
+/** The parameters of a token request in addition to `grant_type`. */
 export interface TokenRequest {
   /** The client. Default `service`. */
   readonly client?: string;
@@ -16,14 +16,14 @@ export interface TokenRequest {
   readonly subject_token_type?: string;
 }
 
-/** The part of an answer that tests read. */
+/** The part of a token response that tests read. */
 export interface TokenAnswer {
   readonly access_token: string;
   readonly refresh_token?: string;
   readonly id_token?: string;
 }
 
-/** An access token of the client credentials grant, or of another one. `headers`: further headers, such as a proof. */
+/** An access token by the client credentials grant, or by another one. `headers`: additional headers, such as a proof. */
 export async function clientToken(
   { issuer }: Pick<TestProvider, "issuer">,
   { client = "service", grant_type = "client_credentials", ...rest }: TokenRequest,
@@ -34,7 +34,7 @@ export async function clientToken(
   return answer.access_token;
 }
 
-/** Posts a form to the token endpoint, and reads the answer. */
+/** Posts a form to the token endpoint, and reads the response. */
 export async function tokenOf(
   { issuer }: Pick<TestProvider, "issuer">,
   form: Readonly<Record<string, string>>,
@@ -48,10 +48,10 @@ export async function tokenOf(
 }
 
 /**
- * Does what a browser does with a URL: follows redirects and keeps cookies, until one leads to `end`. The provider logs the user in
- * on the way.
+ * Acts like a browser that opens a URL: follows redirects and keeps cookies, until a redirect leads to `end`. The provider logs the
+ * user in on the way.
  *
- * @returns The URL that begins with `end`, with what the provider has put into it.
+ * @returns The URL that starts with `end`, with the provider's parameters.
  */
 export async function browse(start: string, end: string): Promise<URL> {
   const cookies = new Map<string, string>();
@@ -72,7 +72,7 @@ export async function browse(start: string, end: string): Promise<URL> {
   throw new Error(`${start} redirects without an end`);
 }
 
-/** The tokens of a user who logs in at the client `native`. */
+/** The tokens of a user who logs in to the client `native`. */
 export async function userToken(
   { issuer }: Pick<TestProvider, "issuer">,
   { resource, scope, user = "ada" }: { readonly resource: string; readonly scope: string; readonly user?: string },

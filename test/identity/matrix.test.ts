@@ -5,7 +5,7 @@ import { movedClock, schemeCases, type Providers, type SchemeCase } from "./sche
 import { startProvider } from "./provider.ts";
 import { bindings, read, send, versions, type Binding, type Version } from "./wire-call.ts";
 
-/* Every scheme over every binding in both versions, with no credentials, wrong, expired, insufficient and right ones. */
+/* Every scheme over every binding in both versions, with missing, wrong, expired, insufficient and right credentials. */
 
 const agent = defineAgent({
   name: "Mirror",
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([providers.jwts.close(), providers.opaque.close()]));
 
-/** Serves while the tests of the current block run. */
+/** Serves during the tests of the current block. */
 function serving(scheme: SchemeCase, clock: Clock): () => string {
   let server: Server | undefined;
   beforeAll(async () => {
@@ -51,7 +51,7 @@ describe.each(Object.entries(schemeCases))("%s", (_, scheme) => {
     scheme.hasMetadata ? [`resource_metadata="${url()}/.well-known/oauth-protected-resource"`] : [];
   const reaches = ([binding]: readonly [Binding, Version]): boolean => scheme.without?.includes(binding) !== true;
 
-  /** Whether a challenge is that of the scheme, and has these parts too. */
+  /** Matches a challenge of the scheme that has these parts. */
   const challengeWith = (...parts: readonly string[]): unknown =>
     expect.toSatisfy(
       (challenge) =>

@@ -45,7 +45,7 @@ const agent = defineAgent({
   onMessage: (turn) => Promise.resolve(turn.reply(turn.principal.subject)),
 });
 
-/** Serves an agent over TLS that trusts both authorities. Returns its URL. */
+/** Serves an agent over TLS, with trust in both authorities. Returns its URL. */
 async function served(authenticator: Authenticator, publicUrl?: string): Promise<string> {
   const server = await serve(agent, {
     port: 0,

@@ -1,12 +1,12 @@
 import { generateKeyPairSync, type JsonWebKey } from "node:crypto";
 import type { ClientMetadata } from "oidc-provider";
 
-/** The clients that the provider of the tests knows, and keys. */
+/** The clients of the tests' provider, and keys. */
 
-/** The secret of the clients that have one. Marked, so a search of logs finds it. */
+/** The secret of the clients that have one. Its distinctive text lets tests search logs for it. */
 export const providerSecret = "secret-of-a-test-client-0123456789";
 
-/** Algorithm of the signatures of a provider. */
+/** A provider's signature algorithm. */
 export type ProviderAlgorithm = "ES256" | "EdDSA" | "RS256";
 
 const refreshes = ["authorization_code", "refresh_token"];
@@ -55,7 +55,7 @@ export function providerClients(): readonly ClientMetadata[] {
       client_id: "native",
       application_type: "native",
       token_endpoint_auth_method: "none",
-      // Any port counts, because it is a loopback address (RFC 8252 §7.3).
+      // Any port matches, because this is a loopback address (RFC 8252 §7.3).
       redirect_uris: ["http://127.0.0.1/callback", "http://[::1]/callback"],
       grant_types: [...refreshes, deviceGrant],
       response_types: ["code"],

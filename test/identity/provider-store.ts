@@ -1,8 +1,8 @@
 import type { Adapter, AdapterFactory, AdapterPayload } from "oidc-provider";
 
 /**
- * Where a provider of a test keeps its sessions, grants and tokens: in memory, and no longer than the provider. The adapter of the
- * library has one store for all providers of a process, and warns about it.
+ * The sessions, grants and tokens of a test's provider, in memory, for the provider's lifetime. The library's own adapter shares one store
+ * between all providers of a process, and warns about this.
  */
 export function providerStore(): AdapterFactory {
   const rows = new Map<string, AdapterPayload>();

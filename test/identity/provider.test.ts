@@ -5,7 +5,7 @@ import { browse, clientToken, tokenOf, userToken } from "./logins.ts";
 import { signerKey } from "./provider-clients.ts";
 import { startProvider, type TestProvider } from "./provider.ts";
 
-/** The provider that other tests of identity use: that it issues what they rely on. */
+/** Checks that the provider of the identity tests issues what they rely on. */
 
 const resource = "https://agents.example.com/weather";
 

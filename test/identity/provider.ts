@@ -13,45 +13,45 @@ import { exchangeGrant, keyFor, providerClients, type ProviderAlgorithm } from "
 import { providerStore } from "./provider-store.ts";
 
 /**
- * A real OpenID provider for tests: `oidc-provider` on a port of its own. Its users log in and agree without a page: the provider's
- * redirects only have to be followed, as `browse()` does.
+ * A real OpenID provider for tests: `oidc-provider` on its own port. Its users log in and consent without a page: a test only has to follow
+ * the provider's redirects, as `browse()` does.
  */
 
-/** How a provider differs from the usual one. */
+/** Options that change a provider from the default one. */
 export interface ProviderOptions {
-  /** Scopes that tokens for agents may have. Default `["chat", "admin"]`. */
+  /** The scopes that tokens for agents may have. Default `["chat", "admin"]`. */
   readonly scopes?: readonly string[];
-  /** What its access tokens are. Default `jwt` (RFC 9068). */
+  /** The format of access tokens. Default `jwt` (RFC 9068). */
   readonly accessTokens?: "jwt" | "opaque";
-  /** Lifetime of access tokens in seconds. Default 600. */
+  /** The lifetime of access tokens in seconds. Default 600. */
   readonly lifetime?: number;
-  /** Algorithm of its signatures. Default `ES256`. */
+  /** The signature algorithm. Default `ES256`. */
   readonly algorithm?: ProviderAlgorithm;
-  /** Whether DPoP proofs must have a nonce of the provider. Default false. */
+  /** Whether DPoP proofs must have a nonce from the provider. Default false. */
   readonly dpopNonce?: boolean;
-  /** Serves TLS, and asks clients for certificates. Default: plain HTTP. */
+  /** Serves TLS, and requests client certificates. Default: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Whether every login must be requested beforehand (PAR, RFC 9126). Default false. */
+  /** Whether clients must push the parameters of every login beforehand (PAR, RFC 9126). Default false. */
   readonly pushedRequests?: boolean;
-  /** Further clients. */
+  /** Additional clients. */
   readonly clients?: readonly ClientMetadata[];
-  /** Claims of the scopes `profile` and `email`, which the provider then knows, for its ID tokens. Default: it tells the id of the user alone. */
+  /** Claims for the scopes `profile` and `email`, which the provider then supports in ID tokens. Default: only the user's id. */
   readonly claims?: Readonly<Record<string, string>>;
-  /** Path of the issuer, such as `/realm`. Default: none. */
+  /** The issuer's path, such as `/realm`. Default: none. */
   readonly path?: string;
 }
 
-/** A provider that runs. */
+/** A running provider. */
 export interface TestProvider {
-  /** Its issuer, without a slash at the end. */
+  /** Its issuer, without a trailing slash. */
   readonly issuer: string;
-  /** How often each path was asked for, such as `/jwks`, below the path of the issuer. */
+  /** The number of requests to each path, such as `/jwks`, relative to the issuer's path. */
   readonly requests: ReadonlyMap<string, number>;
-  /** Its signing keys, the newest one first, with their private parts. */
+  /** Its signing keys with their private parts, newest first. */
   readonly keys: readonly JsonWebKey[];
-  /** Signs with a new key from now on. `keep`: the keys before stay in its key set. Default true. */
+  /** Signs with a new key from now on. `keep`: keeps the earlier keys in the key set. Default true. */
   rotate(keep?: boolean): void;
-  /** Answers every request with this status from now on, as a provider that is broken. `undefined`: works again. */
+  /** Answers every request with this status from now on, like a broken provider. `undefined`: works again. */
   break(status: number | undefined): void;
   /** Stops the provider. */
   close(): Promise<void>;
@@ -146,7 +146,7 @@ function configurationOf(options: ProviderOptions, keys: readonly JsonWebKey[]):
     issueRefreshToken: (_context, client) => Promise.resolve(client.grantTypeAllowed("refresh_token")),
     extraTokenClaims: (_context, token) => ({
       organization: "acme",
-      // Who acts for the subject (RFC 8693 §4.1).
+      // The actor for the subject (RFC 8693 §4.1).
       ...("gty" in token && token.gty === "token_exchange" && { act: { sub: token.clientId } }),
     }),
     features: {
@@ -160,7 +160,7 @@ function configurationOf(options: ProviderOptions, keys: readonly JsonWebKey[]):
       revocation: { enabled: true, allowedPolicy: () => true },
       deviceFlow: {
         enabled: true,
-        // The pages only have to be found and sent by a program.
+        // A program finds and sends these pages, so they need no more than the form.
         userCodeInputSource: (context, form) => void (context.body = form),
         userCodeConfirmSource: (context, form) => void (context.body = form),
         successSource: (context) => void (context.body = "You are signed in."),
@@ -187,7 +187,7 @@ function configurationOf(options: ProviderOptions, keys: readonly JsonWebKey[]):
 
 const usualScopes = ["chat", "admin"];
 
-/** What the provider knows of an agent: every URL is one. */
+/** The provider's entry for an agent. Every URL counts as an agent. */
 function resourceOf(options: ProviderOptions, audience: string): ResourceServer {
   const { scopes = usualScopes, accessTokens = "jwt", lifetime = 600, algorithm = "ES256" } = options;
   return {
@@ -204,7 +204,7 @@ function pemOf(socket: Socket): string | undefined {
   return (socket as TLSSocket).getPeerX509Certificate()?.toString();
 }
 
-/** Answers for a provider, with its page for logins: it logs in the user of `login_hint` (`ada`), who agrees to everything. */
+/** The request handler of a provider, with its login page, which logs in the user of `login_hint` (default `ada`) with full consent. */
 function answersOf(
   provider: Provider,
   options: ProviderOptions,
@@ -223,7 +223,7 @@ function answersOf(
       logIn(provider, request, response).catch(() => response.writeHead(500).end());
       return;
     }
-    // As a framework does that has removed the path of a mount.
+    // Like a framework that has removed the path of a mount.
     if (path !== "") Object.assign(request, { originalUrl: request.url, url: strip === "" ? "/" : strip });
     void callback(request, response);
   };
@@ -250,7 +250,7 @@ async function logIn(provider: Provider, request: IncomingMessage, response: Ser
   return provider.interactionFinished(request, response, { consent }, { mergeWithLastSubmission: true });
 }
 
-/** Token exchange (RFC 8693): the subject of one token, as a token for another resource that names who acts for it. */
+/** Token exchange (RFC 8693): a token for another resource, with the subject of the given token and the actor. */
 async function exchange(
   provider: Provider,
   options: ProviderOptions,
@@ -282,7 +282,7 @@ interface ExchangeParameters {
   readonly scope?: string;
 }
 
-/** The subject of a JWT. The provider of a test trusts the tokens that it is given. */
+/** The subject of a JWT. The test provider does not verify the given tokens. */
 function subjectOf(token: string): string | undefined {
   try {
     const payload: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());

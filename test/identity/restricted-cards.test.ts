@@ -9,7 +9,7 @@ import { connect, serve } from "@parley/node";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { started } from "./credentials.ts";
 
-/** Cards that only authenticated callers may read (A2A 1.0 §7.4, §8.6.1): on Node's host and on that of the Fetch API. */
+/** Cards that only authenticated callers may read (A2A 1.0 §7.4, §8.6.1), with the Node host and with the Fetch host. */
 
 const adaToken = "secret-of-ada-0123456789";
 const bobToken = "secret-of-bob-0123456789";
@@ -93,7 +93,7 @@ describe.each([
     const read = await site.get(path, { ...headers, ...as(adaToken) });
     expect(read.status).toBe(200);
     expect(await read.text()).toContain("Weather");
-    // Only its reader may keep it, and must revalidate each time.
+    // Only its reader may cache it, and must revalidate each time.
     expect(read.headers.get("cache-control")).toBe("private, no-cache");
     expect(read.headers.get("vary")).toContain("Authorization");
     const tag = read.headers.get("etag") ?? "";
@@ -113,7 +113,7 @@ describe.each([
     const stranger = await site.get(card);
     expect(stranger.status).toBe(401);
     expect(stranger.headers.get("www-authenticate")).toContain("Bearer");
-    // The other agent is for everyone, and so is the list, without this one.
+    // Everyone may read the other agent's card, and the list without this agent.
     expect((await site.get("/weather/.well-known/agent-card.json")).status).toBe(200);
     const list = async (headers: Record<string, string>) => (await site.get("/", { ...html, ...headers })).text();
     expect(await list({})).not.toContain("Payroll");

@@ -22,9 +22,9 @@ import type { TestProvider } from "./provider.ts";
 import { generate } from "selfsigned";
 import type { Binding, Sent } from "./wire-call.ts";
 
-/** The schemes of the matrix: how each is switched on, and what its callers send. Every one needs the scope `chat`. */
+/** The schemes of the matrix: their configuration, and their callers' requests. Every scheme requires the scope `chat`. */
 
-/** Providers of tokens that a scheme may use. */
+/** The token providers that a scheme may use. */
 export interface Providers {
   /** Its access tokens are JWTs. */
   readonly jwts: TestProvider;
@@ -32,24 +32,24 @@ export interface Providers {
   readonly opaque: TestProvider;
 }
 
-/** What the callers of a scheme send. `server` is the URL of the server. */
+/** The requests of a scheme's callers. `server` is the URL of the server. */
 export interface Callers {
   wrong(server: string): Promise<Sent> | Sent;
-  /** What was good until the clock was moved. */
+  /** Credentials that were valid until the clock moved. */
   expired(server: string): Promise<Sent> | Sent;
-  /** Without the scope. */
+  /** Credentials without the scope. */
   insufficient(server: string): Promise<Sent> | Sent;
   right(server: string): Promise<Sent> | Sent;
 }
 
 export interface SchemeCase {
-  /** Name of the scheme on the card. */
+  /** The scheme's name on the card. */
   readonly name: string;
   /** The first words of its challenge. */
   readonly challenge: string;
-  /** The member of its entry on a card of 1.0, and the `type` of that on a card of 0.3. */
+  /** The member of its entry on a 1.0 card, and the `type` of its entry on a 0.3 card. */
   readonly onCards: readonly [string, string];
-  /** Whether its tokens are of a known issuer, so that challenges name the metadata of the resource (RFC 9728). */
+  /** Whether its tokens have a known issuer, so that challenges name the resource metadata (RFC 9728). */
   readonly hasMetadata: boolean;
   /** The accepted caller. */
   readonly subject: string;
@@ -61,7 +61,7 @@ export interface SchemeCase {
   callers(providers: Providers): Callers;
 }
 
-/** A clock that can be moved, and continues. */
+/** A running clock that tests can move. */
 export function movedClock(): Clock & { move(ms: number): void } {
   let moved = 0;
   return {
@@ -76,12 +76,12 @@ const ada: Principal = { subject: "ada", scopes: ["chat"] };
 const guest: Principal = { subject: "guest", scopes: ["read"] };
 const scopes = ["chat"];
 
-/** Secrets that an operator keeps with a time after which they are no longer good. */
+/** A secret that an operator accepts until it expires. */
 function until<T>(clock: Clock, end: number, owner: T | undefined): T | undefined {
   return clock.now() < end ? owner : undefined;
 }
 
-/** Marked, so a search of logs finds them. */
+/** Distinctive texts, so that tests can search logs for them. */
 const secrets = {
   right: "secret-of-ada-0123456789",
   weak: "secret-of-a-guest-0123456789",
@@ -111,7 +111,7 @@ const asSecret = (sent: (secret: string) => Sent): Callers => ({
 
 const bearerOf = (token: string): Sent => ({ headers: { authorization: `Bearer ${token}` } });
 
-/** Tokens of a real provider, each asked for once. A token for another resource is a wrong one. */
+/** Tokens from a real provider, each requested once. A token for another resource is a wrong one. */
 const asToken = (provider: (providers: Providers) => TestProvider) => {
   const known = new Map<string, Promise<string>>();
   return (providers: Providers): Callers => {
@@ -144,7 +144,7 @@ interface Certificate {
   readonly key: string;
 }
 
-/** A certificate that is good for `minutes`. */
+/** A certificate that is valid for `minutes`. */
 async function certificate(minutes: number): Promise<Certificate> {
   const notAfterDate = new Date(Date.now() + minutes * 60_000);
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
@@ -155,7 +155,7 @@ async function certificate(minutes: number): Promise<Certificate> {
   return { cert, key };
 }
 
-/** The certificates of the tests, each made once. */
+/** The tests' certificates, each created once. */
 function certificates(): (name: string) => Promise<Certificate> {
   const made = new Map<string, Promise<Certificate>>();
   return (name) => {
@@ -202,7 +202,7 @@ export const schemeCases: Readonly<Record<string, SchemeCase>> = {
         ada: { password: await hash(secrets.right), scopes },
         guest: { password: await hash(secrets.weak) },
       };
-      // A list of users has no times, so the user whose time is over is known to a function.
+      // A list of users has no expiry, so a function handles the user who expires.
       const old = basic(
         (name, password) => until(clock, end, name === "old" && password === secrets.old ? ada : undefined),
         {
@@ -284,7 +284,7 @@ export const schemeCases: Readonly<Record<string, SchemeCase>> = {
     onCards: ["mtlsSecurityScheme", "mutualTLS"],
     hasMetadata: false,
     subject: "ada",
-    // Certificates are requested and not required: without one the answer says what is missing.
+    // The server requests certificates but does not require them: without one, the response says what is missing.
     options: async () => ({
       tls: { ...(await certificateOf("server")), requestCert: true, rejectUnauthorized: false },
     }),
@@ -317,7 +317,7 @@ export const schemeCases: Readonly<Record<string, SchemeCase>> = {
         };
       };
       return {
-        // The proof of another key: what a thief of the token could make.
+        // A proof with another key, as a thief of the token could make.
         wrong: (server) => proved(server, "chat", true),
         expired: (server) => proved(server, "chat"),
         insufficient: (server) => proved(server, "admin"),
@@ -331,7 +331,7 @@ function asBasic(name: string, password: string): Sent {
   return { headers: { authorization: `Basic ${btoa(`${name}:${password}`)}` } };
 }
 
-/** Makes proofs of one new key (RFC 9449 §4.2). */
+/** Makes proofs with a new key (RFC 9449 §4.2). */
 async function proofsOfOne(): Promise<{ make(url: string, token?: string): Promise<string> }> {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
   const jwk = await exportJWK(publicKey);

@@ -5,7 +5,7 @@ import type { ConnectOptions } from "@parley/a2a";
 import { connect, serve, type ServeOptions, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 
-/** A server that signs its cards, and clients that take no others: every binding, both versions, real connections (A2A 1.0 §8.4). */
+/** A server that signs its cards, and clients that accept only signed ones: every binding, both versions, real connections (A2A 1.0 §8.4). */
 
 const agent = defineAgent({
   name: "Métro \u{1f687}",
@@ -18,7 +18,7 @@ const agent = defineAgent({
 const people = bearer({ "ada-token": { subject: "ada", scopes: ["ops"] }, "bob-token": { subject: "bob" } });
 const as = (name: string): ConnectOptions => ({ headers: { authorization: `Bearer ${name}-token` }, retry: false });
 
-/** Ada operates the agent, and sees a skill that others do not. */
+/** Ada, who operates the agent, sees a skill that others do not see. */
 const extendedCard: NonNullable<AgentMount["extendedCard"]> = async (card, { subject, scopes }) => ({
   ...card,
   description: `For ${subject}`,
@@ -141,7 +141,7 @@ describe("keys", () => {
     try {
       const keySet = `${rotated.url}/.well-known/card-keys.json`;
       await connect(rotated.url, { trust: trustCards({ keys: [{ keySet }] }) });
-      // A card of yesterday, out of a cache.
+      // Yesterday's card, from a cache.
       const old: unknown = await (await fetch(`${url}/.well-known/agent-card.json`)).json();
       expect((await verifyCard(old as object, { keys: [{ keySet }] })).trusted).toBe(true);
     } finally {

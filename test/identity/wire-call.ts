@@ -5,21 +5,21 @@ import { request as requestHttps } from "node:https";
 import { FrameWriter } from "../../packages/grpc/src/server/framing.ts";
 import { serviceV03, serviceV1 } from "../../packages/grpc/src/services.ts";
 
-/** Sends one message as each binding writes it, without the client of this project, and reads what its caller is told. */
+/** Sends one message in the wire format of each binding, without this project's client, and reads the response. */
 
-/** The bindings. `GRPC-Web` is the same as gRPC over HTTP/1.1. */
+/** The bindings. `GRPC-Web` is gRPC-Web over HTTP/1.1. */
 export const bindings = ["JSONRPC", "HTTP+JSON", "GRPC", "GRPC-Web"] as const;
 export type Binding = (typeof bindings)[number];
 
 export const versions = ["1.0", "0.3"] as const;
 export type Version = (typeof versions)[number];
 
-/** What a request has beside its message. */
+/** The content of a request in addition to its message. */
 export interface Sent {
-  /** Headers, or a function that makes them for the address of the request, as proofs need. */
+  /** Headers, or a function that creates them for the request's URL, as proofs require. */
   readonly headers?: Headers | ((url: string) => Promise<Headers>);
   readonly query?: Headers;
-  /** The certificate of the client, in PEM. */
+  /** The client's certificate, in PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Members of the message, such as `metadata`. */
   readonly message?: Readonly<Record<string, unknown>>;
@@ -27,13 +27,13 @@ export interface Sent {
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What the caller gets: the text of the answer, or a rejection with its challenge. */
+/** The text of the response, or a rejection with its challenge. */
 export type Told =
   | { readonly text: string }
   | { readonly refused: "Unauthenticated" | "PermissionDenied"; readonly challenge: string | undefined }
   | { readonly failed: string };
 
-/** Sends a message to the agent at the root of a server. */
+/** Sends a message to the agent at the server's root. */
 export async function send(server: string, binding: Binding, version: Version, sent: Sent = {}): Promise<Told> {
   const { path, type, body } = written(binding, version, sent.message ?? {});
   const url = server + path;
@@ -82,7 +82,7 @@ interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** Reads a JSON document, such as a card, in a version of the protocol. */
+/** Reads a JSON document, such as a card, in a protocol version. */
 export async function read(url: string, version: Version): Promise<unknown> {
   const { body } = await ask("GET", url, { "a2a-version": version });
   return JSON.parse(body.toString());
@@ -112,7 +112,7 @@ function ofHttp({ status, challenge, body }: HttpAnswer): Told {
   return status === 200 ? ofText(text) : { failed: `${status} ${text}` };
 }
 
-/** The agent answers with a sentence, which every binding writes as it is. */
+/** Parses the agent's response, a sentence that every binding transmits unchanged. */
 function ofText(text: string): Told {
   const said = /You are [^".]*/.exec(text)?.[0];
   return said === undefined ? { failed: text } : { text: said };
@@ -137,7 +137,7 @@ function overGrpc(server: string, headers: Headers, body: Uint8Array, tls: Sent[
   }).finally(() => session.close());
 }
 
-/** The trailers in a body of gRPC-Web: the last frame, whose flag has its highest bit set. */
+/** The trailers in a gRPC-Web body: the last frame, whose flag has its highest bit set. */
 function trailersIn(body: Buffer): Headers {
   let at = 0;
   while (at < body.length && ((body[at] ?? 0) & 0x80) === 0) at += 5 + body.readUInt32BE(at + 1);

@@ -5,7 +5,7 @@ import { blocksOf } from "../docs/pages.ts";
 import { reservePort } from "../ports.ts";
 import { openPublished, type Published } from "./published.ts";
 
-/** The extension that docs/extensions.md writes and publishes, from an empty folder with the tarballs, line by line. */
+/** Writes and publishes the extension of docs/extensions.md, line by line, from an empty folder with the tarballs. */
 
 let published: Published;
 beforeAll(async () => {
@@ -42,7 +42,7 @@ test("an extension is written, tested, published, and switched on by others, as 
   await mkdir(user);
   const use = codeOf("use");
   expect(use).toContain(" a2a-confidence\n");
-  // The registry of the test has the scope of Parley alone, so this package is named by its tarball.
+  // The test registry serves only Parley's scope, so this package is installed by its tarball.
   const { tarball } = sent["dist"] as { readonly tarball: string };
   await shell(use.replace(" a2a-confidence", ` ${tarball}`), user);
   const app = join(user, "translator");

@@ -8,9 +8,9 @@ import { inject } from "vitest";
 
 const exec = promisify(execFile);
 
-/** The registry of setup.ts, which has all packages, and a shell that installs from there. */
+/** The registry of setup.ts, which has all packages, and a shell that installs from it. */
 export interface Published {
-  /** Address of the registry. */
+  /** The URL of the registry. */
   readonly url: string;
   /** The published manifest of a version. Empty if it was not published. */
   manifest(name: string, version: string): Promise<Readonly<Record<string, unknown>>>;

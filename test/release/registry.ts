@@ -6,25 +6,25 @@ import type { AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What npm sends when it publishes, as far as it is looked at here. */
+/** The used part of npm's request when it publishes. */
 interface Published {
   readonly name: string;
   readonly versions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly _attachments: Readonly<Record<string, { readonly data: string }>>;
 }
 
-/** A registry of npm packages in memory, on a port of its own. */
+/** An in-memory registry of npm packages, on its own port. */
 export interface Registry {
   readonly url: string;
-  /** `name@version` of what was published, in that order. */
+  /** `name@version` of the published packages, in order. */
   readonly published: readonly string[];
-  /** Manifests as they were published. */
+  /** The published manifest of a package. */
   manifest(id: string): Readonly<Record<string, unknown>>;
-  /** Answers 500 when this package is published, until it is called without a name. */
+  /** Answers 500 when this package is published, until the next call without a name. */
   breakAt(name?: string): void;
-  /** Rejects all connections. `env` still points here, and to no other registry. */
+  /** An environment for npm that uses this registry, and no other one for Parley's packages. */
   readonly env: NodeJS.ProcessEnv;
-  /** Stops answering. `env` still leads here, and to no other registry. */
+  /** Stops answering. `env` still points here, and to no other registry. */
   stop(): Promise<void>;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The npmrc of the user who runs the tests, with the packages of `@parley` from elsewhere. A shell would drop variables of such names. */
+/** The user's npmrc, plus the registry for `@parley`. A file, because a shell would drop variables with such names. */
 function configFor(url: string): string {
   const folder = mkdtempSync(join(tmpdir(), "parley-npmrc-"));
   const theirs = process.env["npm_config_userconfig"] ?? join(homedir(), ".npmrc");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startRegistry, type Registry } from "./registry.ts";
 
-/** The script of a release, in a small workspace with a repository of its own, against a registry. */
+/** Tests the release script in a small workspace with its own repository, against a registry. */
 
 const root = join(import.meta.dirname, "../..");
 const remote = "git@github.com:parley-a2a/parley.git";
@@ -34,7 +34,7 @@ beforeEach(async () => {
   await write("package-lock.json", {});
   await write(".gitignore", "node_modules\nnode_modules/\n");
   await write(".changeset/config.json", { access: "public", baseBranch: "main" });
-  // Its name comes first, and it needs both others.
+  // Alphabetically first, but it depends on the two others.
   await addPackage("all", { dependencies: { "@parley/host": "0.1.0" }, peerDependencies: { "@parley/core": "0.1.0" } });
   await addPackage("core");
   await addPackage("host", { dependencies: { "@parley/core": "0.1.0" } });
@@ -61,7 +61,7 @@ async function addPackage(name: string, more: object = {}): Promise<void> {
     license: "Apache-2.0",
     type: "module",
     repository: { ...repository, directory: `packages/${name}` },
-    // npm creates provenance in the hosted CI only.
+    // npm can create provenance only in the hosted CI.
     publishConfig: { access: "public", provenance: false },
     engines: { node: ">=20.19" },
     files: ["dist"],

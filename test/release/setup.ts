@@ -7,16 +7,16 @@ import { startRegistry } from "./registry.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The registry that has the packages, and what a program needs in its environment to use it. */
+    /** The registry with the packages, and the environment that a program needs to use it. */
     readonly registry: { readonly url: string; readonly env: NodeJS.ProcessEnv };
   }
 }
 
-/** Publishes all packages to one registry for all files. All other packages come from the registry that this machine has. */
+/** Publishes all packages to one registry for all test files. All other packages come from this machine's registry. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const registry = await startRegistry();
   const workspaces = publishedPackages().flatMap(({ manifest }) => ["--workspace", manifest.name]);
-  // One process for all: npm takes longer to start than to publish.
+  // One process for all packages, because npm takes longer to start than to publish.
   const publish = ["publish", "--provenance=false", "--loglevel=error", ...workspaces];
   await promisify(execFile)("npm", publish, { cwd: root, env: { ...process.env, ...registry.env } });
   project.provide("registry", { url: registry.url, env: registry.env });

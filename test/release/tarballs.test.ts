@@ -12,7 +12,7 @@ import { blocksOf, root } from "../docs/pages.ts";
 import { reservePort } from "../ports.ts";
 import { openPublished, type Published } from "./published.ts";
 
-/** The tarballs, as their users have them: npm and pnpm install them into empty projects. */
+/** Tests the tarballs as users get them: npm and pnpm install them into empty projects. */
 
 const exec = promisify(execFile);
 const compilers = {
@@ -32,7 +32,7 @@ const shell = (line: string, cwd: string): Promise<string> => published.shell(li
 const program = async (role: string): Promise<string> =>
   (await blocksOf("README.md")).find((block) => block.role === role)?.code ?? "";
 
-/** Compiles files of a project, and returns what the compiler says. */
+/** Compiles files of a project, and returns the compiler's output. */
 async function compile(
   compiler: keyof typeof compilers,
   project: string,
@@ -52,7 +52,7 @@ async function compile(
   );
 }
 
-/** Every entry point of the packages that the project has. */
+/** Every entry point of the project's packages. */
 function entries(): readonly string[] {
   return publishedPackages()
     .filter(({ manifest }) => ["node", "sql", ...others].some((name) => manifest.name === `@parley/${name}`))
@@ -62,10 +62,10 @@ function entries(): readonly string[] {
     .filter((entry) => !/\/(express|fastify)$/.test(entry));
 }
 
-/** Packages beside those of the README. */
+/** Packages in addition to those of the README. */
 const others = ["a2a", "server", "extensions", "testing", "sql"];
 
-/** An agent and its client in one program: prints what the client is told. */
+/** An agent and its client in one program, which prints the client's result. */
 const selfTest = (load: (name: string) => string): string => `
   const { defineAgent, memoryStore, createHandler } = ${load("@parley/server")};
   const { connect } = ${load("@parley/a2a")};
@@ -87,7 +87,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     await mkdir(join(published.home, "bin"), { recursive: true });
     if (manager === "pnpm")
       await symlink(join(root, "node_modules/pnpm/bin/pnpm.cjs"), join(published.home, "bin/pnpm"));
-    // The README's lines, in an empty folder. pnpm has other words for two of them.
+    // The README's lines, in an empty folder. For pnpm, two of them use other commands.
     const lines = await program("install");
     const own = lines.replaceAll("npm install --save-dev", "pnpm add --save-dev").replaceAll("npm install", "pnpm add");
     await shell(manager === "npm" ? lines : own, project);
@@ -120,8 +120,8 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     await shell(manager === "npm" ? `npm install ${names}` : `pnpm add ${names}`, project);
   });
 
-  // The newest compiler meets each resolution, and the oldest, which takes ten times as long, the folders of pnpm: test/types compiles
-  // with it, and with more versions, in those of npm.
+  // The newest compiler runs with each module resolution. The oldest one takes ten times as long, so it only runs with pnpm's folders: test/types
+  // compiles with it, and with more versions, in npm's folders.
   const pairs: readonly (readonly [keyof typeof compilers, "nodenext" | "bundler"])[] =
     manager === "npm"
       ? [["newest", "bundler"]]
@@ -163,7 +163,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
         const links = [...text.matchAll(/\]\(([^)\s:#]+)[^):]*\)/g)].map(([, link = ""]) => link);
         for (const link of links) expect(await readFile(join(installed, dirname(page), link), "utf8")).toMatch(/^# /);
       }
-      // Nothing else of the sources is in it.
+      // The package has no other sources.
       expect((await readdir(join(installed, folder))).sort()).toEqual([...names].sort());
     }
     expect(await readdir(join(project, "node_modules/@parley/a2a/src"))).toEqual(["extensions"]);
@@ -197,7 +197,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     const port = String(await reservePort());
     const bundle = async (role: string, platform: "node" | "browser"): Promise<string> => {
       const code = (await program(role)).replaceAll("4000", port);
-      // In a browser the client is that of `@parley/a2a`.
+      // In a browser, `@parley/a2a` provides the client.
       const own = platform === "browser" ? code.replace("@parley/node", "@parley/a2a") : code;
       await writeFile(join(project, `${role}.ts`), own);
       const outfile = join(project, `${role}.bundle.mjs`);

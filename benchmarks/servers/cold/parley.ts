@@ -10,7 +10,7 @@ const agent = defineAgent({
   skills: [],
   onMessage: (turn) => turn.reply("hello"),
 });
-// Loaded only if it is used, as `serve` does it.
+// Loaded only if it is used, as in `serve`.
 const store =
   file === undefined ? memoryStore() : await (await import("@parley/sql/sqlite")).sqliteStore({ path: file });
 const { url } = await serve(agent, { port: 0, store });

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, inject, test } from "vitest";
 
-/** The case `cluster` with small numbers, as a command. Measurements on a busy machine mean nothing: it counts what arrives. */
+/** The case `cluster` with small numbers, run as a command. It counts arrivals, because measurements on a busy machine mean nothing. */
 
 const program = fileURLToPath(new URL("../../../scripts/run.mjs", import.meta.url));
 

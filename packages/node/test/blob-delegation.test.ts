@@ -36,7 +36,7 @@ async function start(agent: Agent): Promise<Server> {
   return server;
 }
 
-/** Reports whether each file came as a link, and its size. */
+/** Reports whether each file arrived as a link, and its size. */
 const reader = agentOf(async (turn) => {
   const fetched = async (url: string): Promise<Response> => fetch(url);
   const said: string[] = [];

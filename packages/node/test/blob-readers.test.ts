@@ -25,7 +25,7 @@ it("a link that nobody reads is closed when others wait for memory of limits.ans
   const folder = await mkdtemp(join(tmpdir(), "blobs-"));
   const clock = fakeClock(Date.now());
   const blobs = { store: fileBlobs(folder) };
-  // Half of it is for one owner: one reader.
+  // One owner gets half of it, which suffices for one reader.
   const limits = { answerBytes: 256 << 10 };
   const server = await serve(agent, {
     port: 0,
@@ -45,7 +45,7 @@ it("a link that nobody reads is closed when others wait for memory of limits.ans
   const idle = await readingNothing(link);
   const closed = new Promise<void>((resolve) => idle.once("close", () => resolve()));
   const answers = async (): Promise<readonly [number, number]> => {
-    // The idle one may not be known as slow yet.
+    // Repeated, because the idle reader may not be recognized as slow yet.
     const late = setInterval(() => clock.advance(5_000), 50);
     const response = await fetch(link);
     const { byteLength } = await response.arrayBuffer();
@@ -58,7 +58,7 @@ it("a link that nobody reads is closed when others wait for memory of limits.ans
   expect(idle.bytesRead).toBeLessThan(size);
 });
 
-/** Reads the beginning of an answer, and then nothing. */
+/** Reads the start of a response, and then nothing more. */
 async function readingNothing({ hostname, port, pathname, search, host }: URL): Promise<Socket> {
   const socket = connectSocket(Number(port), hostname);
   socket.on("error", () => {});

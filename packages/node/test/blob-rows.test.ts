@@ -22,14 +22,14 @@ async function start(agent: Agent, options: Partial<ServeOptions>): Promise<Clie
   return connect(server.url);
 }
 
-/** Halts a call forever, and notifies the test. */
+/** A function that never returns, and a promise for its call. */
 function halted(): { readonly waits: Promise<void>; readonly halt: () => Promise<never> } {
   let arrived: () => void = () => {};
   const waits = new Promise<void>((resolve) => (arrived = resolve));
   return { waits, halt: () => (arrived(), new Promise<never>(() => {})) };
 }
 
-/** Bytes that differ by their letter. */
+/** A file that consists of one letter. */
 function file(letter: string, size = 300_000): Part {
   return { raw: Buffer.alloc(size, letter).toString("base64"), filename: letter };
 }
@@ -75,7 +75,7 @@ describe("the rows of files", () => {
       clock.advance(minute);
       return (await files.list({ prefix: "", limit: 10 })).blobs.map(({ key }) => key);
     };
-    // The collector has been there.
+    // Its deletion shows that the collector has run.
     await expect.poll(keys).not.toContain(left);
     const { history = [], artifacts = [] } = await client.getTask(task?.id ?? "");
     const parts = [...(history[0]?.parts ?? []), ...(artifacts[0]?.parts ?? [])];
@@ -90,7 +90,7 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   yield await Promise.resolve(new TextEncoder().encode(text));
 }
 
-/* Only in memory: there the test's clock reports a crash; on PostgreSQL it is the database's. */
+/* Only in memory, where the test's clock reveals a crash. On PostgreSQL, the database's clock would. */
 describe("a lost run", () => {
   it("has no second share of `blobs.taskBytes`: the next run reuses the stored files", async () => {
     const store = memoryStore();
@@ -146,7 +146,7 @@ describe("a lost run", () => {
   });
 });
 
-/** The answer to a rejected message. Our client would retry. */
+/** The error for a rejected message. Our client would retry. */
 async function refusalOf(message: object): Promise<string> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
   const headers = { "content-type": "application/json", "a2a-version": "1.0" };
@@ -226,7 +226,7 @@ describe("a message without a record", () => {
     const own = await keysOf(files);
     expect(own).toHaveLength(1);
     expect(await refusalOf({ ...message(file("b")), taskId, contextId: "another" })).toContain("contextId");
-    // It has no room for the text.
+    // The task has no space for the text.
     expect(await refusalOf({ ...message(file("c"), { text: "x".repeat(300_000) }), taskId })).toContain("full");
     await expect.poll(() => keysOf(files)).toEqual(own);
   });
@@ -258,7 +258,7 @@ describe("a file of another task", () => {
       const response = await fetch(url ?? "");
       expect([response.status, (await response.arrayBuffer()).byteLength]).toEqual([200, 300_000]);
     }
-    // One copy, although it was sent on more than once.
+    // There is one copy, although the file was forwarded more than once.
     expect(await keysOf(files)).toHaveLength(1);
   });
 });

@@ -31,7 +31,7 @@ const runner = { describe, it, expect };
 const pairs: readonly (readonly [string, () => ServerBinding, ClientBinding, BindingContractOptions["without"]])[] = [
   ["JSON-RPC", jsonRpcServer, jsonRpcClient(codecs), []],
   ["REST", restServer, restClient(codecs), []],
-  // Its messages have no field for the seq of an event, and browsers send none of its calls without a preflight request.
+  // gRPC messages have no field for an event's seq, and browsers send a preflight request before every gRPC call.
   ["gRPC", grpcServer, grpcClient(codecs), ["resume", "http"]],
   ["gRPC-Web", grpcServer, grpcWebBinding(codecs), ["resume", "http"]],
 ];

@@ -9,11 +9,10 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { connect } from "@parley/a2a";
 import { CannotMakeKey, developmentKey } from "../src/development-key.ts";
 
-/* A key for webhooks in development that outlives its process (docs/push.md). */
+/* A development key for webhooks, which persists between processes (docs/push.md). */
 
 const script = fileURLToPath(new URL("support/webhook-child.mjs", import.meta.url));
-/** A busy machine may take long. */
-/** Root can read a file of any mode, but the file can belong to someone else. */
+/** The owner of files that even root must reject: root can read a file of any mode, but the file belongs to someone else. */
 const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 
@@ -33,7 +32,7 @@ describe("the file of the key", () => {
     expect(await developmentKey(folder)).toBe(key);
     expect(await readdir(folder)).toEqual(["development-key"]);
     expect([await modeOf(folder), await modeOf(join(folder, "development-key"))]).toEqual(["700", "600"]);
-    // In the format of PARLEY_KEYS.
+    // In the same format as PARLEY_KEYS.
     expect(await readFile(join(folder, "development-key"), "utf8")).toBe(`${key}\n`);
   });
 
@@ -161,11 +160,11 @@ describe("links and folders of others", () => {
 interface Child {
   readonly child: ChildProcess;
   readonly log: () => string;
-  /** Its URL; rejects with its log if it ended. */
+  /** Its URL. Rejects with its log if the process ends. */
   readonly url: Promise<string>;
 }
 
-/** A server in a separate process, in this folder. */
+/** Starts a server in a separate process, in this folder. */
 function start(cwd: string, options: object = {}, env: Readonly<Record<string, string>> = {}): Child {
   const { NODE_ENV: _, PARLEY_KEYS: __, ...inherited } = process.env;
   const child = spawn(process.execPath, [script, JSON.stringify(options)], { cwd, env: { ...inherited, ...env } });

@@ -32,7 +32,7 @@ describe("the Node dialer", () => {
     const asked: string[] = [];
     const resolve: Dialer["resolve"] = async (name) => {
       asked.push(name);
-      // The second answer would be an attacker's.
+      // A second lookup would get an attacker's address.
       if (asked.length > 1) throw new Error("was resolved again");
       return toHere(name);
     };

@@ -17,7 +17,7 @@ import { echoAgent } from "./support/agents.ts";
 import { certificateFor, type Certificate } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** Facts about a client that are not in its request, and authenticators that read them. */
+/** Facts about a client that are not part of its request, and authenticators that use them. */
 
 function listen(server: Server): Promise<number> {
   onTestFinished(() => void server.close());
@@ -60,7 +60,7 @@ function shown(certificate: Certificate, authorized: boolean, ...names: readonly
     subject: { CN: names[0] },
     names: names.map((name) => `DNS:${name}`),
     expires: Date.parse(validTo),
-    // Self-signed.
+    // The certificate is self-signed, so it has no chain.
     ...(authorized && { authorities: [] }),
   };
 }

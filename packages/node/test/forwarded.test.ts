@@ -10,7 +10,7 @@ import {
   Proxies,
 } from "../src/http/proxies.ts";
 
-/** The forwarding headers of proxies, read from their end. */
+/** Proxies' forwarding headers, read from the end. */
 
 function hops(headers: ForwardedHeaders, values: Readonly<Record<string, string>>): readonly Hop[] {
   return [...hopsOf(headers, (name) => values[name])];
@@ -105,7 +105,7 @@ describe("Forwarded (RFC 7239 §4)", () => {
   });
 
   it("takes linear time", () => {
-    // A backtracking pattern would take minutes for one of these.
+    // A pattern with backtracking would take minutes for one of these.
     const size = 60_000;
     for (const value of [
       `a=b${" ".repeat(size)}x`,

@@ -20,7 +20,7 @@ import { plainRule, underRule } from "../src/http/tls.ts";
 import { Proxies } from "../src/http/proxies.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 
-/* Answers to probes of orchestrators and load balancers. */
+/* Responses to probes from orchestrators and load balancers. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -40,7 +40,7 @@ async function start(options: ServeOptions = {}, agent = echoAgent()): Promise<S
   return server;
 }
 
-/** Status and body of a probe, with any headers, `Host` among them. */
+/** The status and body of a probe with arbitrary headers, including `Host`. */
 function probe(
   { port }: Pick<Server, "port">,
   path: string,
@@ -63,7 +63,7 @@ const ready = [200, '{"status":"ready"}'];
 const stopping = [503, '{"status":"closing"}'];
 const unavailable = [503, '{"status":"unavailable"}'];
 
-/** "connected", or why not. */
+/** "connected", or the error. */
 function connectTo(port: number): Promise<unknown> {
   return new Promise((resolve) => {
     const socket = netConnect(port, "127.0.0.1");
@@ -254,11 +254,11 @@ describe("readiness", () => {
     clock.advance(1_001);
     const waiting = Promise.all([probe(server, "/readyz"), probe(server, "/readyz")]);
     await expect.poll(() => reads).toBe(2);
-    // Every probe waits by its own timer, so each is advanced past it: for less than a second.
+    // Each probe has its own timer. Advances the clock past it, by less than a second each time.
     let done = false;
     void waiting.then(() => (done = true));
     await expect.poll(() => (clock.advance(900), done)).toBe(true);
-    // A store may take a few seconds. Then it counts as broken, and probes no longer wait for it.
+    // A store may take a few seconds. After that it counts as broken, and probes no longer wait for it.
     clock.advance(5_000);
     expect(await many()).toEqual(Array(50).fill(unavailable));
     expect(reads).toBe(2);

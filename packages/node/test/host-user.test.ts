@@ -29,9 +29,9 @@ import { fastifyMount } from "../src/fastify.ts";
 import { nodeListener } from "../src/http/listener.ts";
 import { serve } from "../src/serve.ts";
 
-/* The users of frameworks as callers (A2A 1.0 §7.4): real frameworks, with their own sessions and tokens. */
+/* Users of web frameworks as callers (A2A 1.0 §7.4): real frameworks, with their own sessions and tokens. */
 
-/** As applications declare their users. */
+/** Declared like in an application. */
 declare module "express-session" {
   interface SessionData {
     user: { readonly id: number; readonly org: string };
@@ -88,7 +88,7 @@ const rpc = (id: string): string =>
     params: { message: { messageId: id, role: "ROLE_USER", parts: [{ text: "Who am I?" }] } },
   });
 
-/** The caller's name as the agent sees it, or the status and challenge of a rejection. */
+/** The name of the caller as the agent sees it, or the status and challenge of a rejection. */
 async function ask(url: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const own = { "content-type": "application/json", "a2a-version": "1.0", ...headers };
   const answer = await fetch(`${url}/agent`, { method: "POST", body: rpc(crypto.randomUUID()), headers: own });
@@ -102,7 +102,7 @@ async function ask(url: string, headers: Readonly<Record<string, string>> = {}):
 
 const cookieOf = (answer: Response): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
-/** Headers with which a client tries to impersonate someone. */
+/** Headers with which a client tries to impersonate someone else. */
 const forged = {
   user: "ada",
   "x-user": "ada",
@@ -114,7 +114,7 @@ const forged = {
 };
 
 describe("the user of Express", () => {
-  /** An application with logins in sessions. */
+  /** An application with session logins. */
   async function application(handler: Handler): Promise<string> {
     const app = express();
     app.use(session({ secret: "MARK-of-the-session-0815", resave: false, saveUninitialized: false }));
@@ -197,7 +197,7 @@ describe("the user of Express", () => {
     for (const principal of failing) {
       const mount = expressMount(handlerOf({ scheme: "bearer" }), { principal });
       const url = await listen(createServer(express().use(mount) as RequestListener));
-      // Nothing of the cause, and no result (A2A 1.0 §9.5).
+      // The response has neither the cause nor a result (A2A 1.0 §9.5).
       expect(await ask(url)).toMatchObject({ code: -32603, message: "Internal error" });
     }
   });

@@ -12,7 +12,7 @@ import { certificateFor } from "./support/certificate.ts";
 
 const here: ResolvedAddress = { address: "127.0.0.1", family: 4 };
 
-/** Listens, and knows its connections. */
+/** Starts a server that tracks its connections. */
 async function listen<T extends Server | ReturnType<typeof createTcpServer>>(server: T, host = "127.0.0.1") {
   const open = new Set<Socket>();
   let accepted = 0;
@@ -31,11 +31,11 @@ async function listen<T extends Server | ReturnType<typeof createTcpServer>>(ser
 }
 
 const answering: RequestListener = (request, response) => {
-  // With its length: Node closes the connection after an answer to HEAD without one.
+  // With a content length, because Node otherwise closes the connection after a response to HEAD.
   request.resume().on("end", () => response.writeHead(200, { "content-length": 2 }).end("{}"));
 };
 
-/** Calls with a dialer that resolves every name to `addresses`. */
+/** Calls through a dialer that resolves every name to `addresses`. */
 function calling(addresses: readonly ResolvedAddress[] = [here], options: DialerOptions = {}) {
   const resolve: Dialer["resolve"] = async () => addresses;
   const fetch = guardedFetch({ allowPrivate: true }, nodeDialer({ resolve, idleTimeout: 60_000, ...options }));
@@ -72,7 +72,7 @@ describe("a connection of the Node dialer", () => {
     );
     const reached: string[] = [];
     while (sets.length > 0) reached.push(await (await fetch(`http://a.example:${server.port}/`)).text());
-    // The order of a set does not matter.
+    // The order of the addresses does not matter.
     expect([reached.slice(0, 3), server.accepted()]).toEqual([["127.0.0.1", "127.0.0.2", "127.0.0.1"], 3]);
   });
 
@@ -157,7 +157,7 @@ describe("a connection of the Node dialer", () => {
 });
 
 describe("a server that closes a kept connection when the next request arrives", () => {
-  /** Answers the first request of each connection. Returns the methods that it got. */
+  /** Answers the first request of each connection, and passes the next one to `last`. Returns the received methods. */
   async function closing(last: (socket: Socket) => unknown) {
     const got: string[] = [];
     const seen = new WeakSet<Socket>();
@@ -193,7 +193,7 @@ describe("a server that closes a kept connection when the next request arrives",
     await call(url, { method: "POST", body: "{}" });
     expect(await codeOf(call(url, { method: "POST", body: "{}" }))).toBe("ConnectionFailed");
     expect(server.got).toEqual(["POST", "POST"]);
-    // If the caller sends it again, it gets a new connection.
+    // If the caller repeats the request, it gets a new connection.
     expect(await call(url, { method: "POST", body: "{}" })).toBe("200 {}");
   });
 

@@ -34,7 +34,7 @@ async function ask(version: string, path: string, call?: object): Promise<Answer
   return { length: answer.headers.get("content-length"), body: await answer.json() };
 }
 
-/** Large answers are written in pieces and not joined into one text. */
+/** Large responses are written in pieces, which are not joined into one text. */
 describe("an answer with a large task", () => {
   it("is sent in pieces over each binding, with the same content on all of them", async () => {
     const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "Go" }] };
@@ -49,10 +49,10 @@ describe("an answer with a large task", () => {
     const listed = await ask("1.0", "/tasks?includeArtifacts=true");
     expect((listed.body as ListTasksResponse).tasks).toEqual([{ ...task }]);
     expect((listed.body as ListTasksResponse).totalSize).toBe(1);
-    // The bytes were not counted beforehand.
+    // Without a content length, because the bytes were not counted in advance.
     expect([sent, got, rest, listed].map(({ length }) => length)).toEqual([null, null, null, null]);
 
-    // Versions that convert the text send it as a whole.
+    // Protocol versions that convert the text send it as a whole.
     const draft = await ask("1.1", "/", { method: "GetTask", params: { id: task.id } });
     const own = { generation: expect.any(String) as string, timeline: expect.any(Array) as unknown[] };
     expect((draft.body as { result: object }).result).toEqual({ ...task, ...own });

@@ -11,8 +11,8 @@ import type { ServeOptions, Server } from "../src/index.ts";
 import { folderOfTest, keysOf, serversOfTests, storeOfTest } from "./support/files.ts";
 
 /*
- * Messages whose large files are stored while the body of the request comes (docs/files.md). A body is large here from 100,000 bytes on, so
- * that the tests are fast.
+ * Messages whose large files are stored while the request body arrives (docs/files.md). For speed, bodies count as large from 100,000 bytes
+ * here.
  */
 
 const { serveOne } = serversOfTests();
@@ -21,7 +21,7 @@ const base64 = large.toString("base64");
 const digest = createHash("sha256").update(large).digest("hex");
 const known = `large.bin 300000 ${digest}`;
 
-/** Reports its files. A text "ask" makes it ask for more. */
+/** Reports its files. With the text "ask", it asks for more. */
 const about = {
   name: "Digests",
   description: "Says what it got",
@@ -86,7 +86,7 @@ async function post(server: Server, body: string | ReadableStream, ask: Post = {
   return [response.status, await response.text()];
 }
 
-/** A request whose body is written by the test. */
+/** A request whose body the test writes. */
 function open(server: Server, length: number): ClientRequest {
   const headers = { "a2a-version": "1.0", "content-type": "application/json", "content-length": length };
   const sent = request(`${server.url}/message:send`, { method: "POST", headers });
@@ -98,7 +98,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   await expect.poll(condition, { interval: 10 }).toBe(true);
 }
 
-/** Files that are stored, and those that are being written. */
+/** Whether there are no stored or unfinished files. */
 async function isEmpty(files: BlobStore): Promise<boolean> {
   return (await keysOf(files)).length === 0;
 }
@@ -129,7 +129,7 @@ describe("a message with a large file", () => {
       }
     }
     expect(tasks.size).toBe(1);
-    // Two for each new message, and one for the repeated message: files of repetitions are deleted.
+    // Two files for each new message, and one for the repeated message: the files of repetitions are deleted.
     await expect.poll(async () => (await keysOf(files)).length).toBe(6 * 2 + 1);
   });
 
@@ -159,7 +159,7 @@ describe("a message with a large file", () => {
       if (event.artifactUpdate) expect(event.artifactUpdate.artifact.parts[0]?.text).toBe(known);
     }
     const keys = await keysOf(files);
-    // Each file belongs to its task, and the follow-up's to the first task.
+    // Each file belongs to its task. The follow-up's file belongs to the first task.
     expect(keys.filter((key) => key.includes(`/${task.id}/`))).toHaveLength(2);
     expect(keys).toHaveLength(3);
   });
@@ -243,12 +243,12 @@ describe("files of rejected messages", () => {
     for (const end of [200_000, body.length - 5]) {
       const sent = open(server, body.length);
       sent.write(body.slice(0, end));
-      // The first file has begun, or is complete.
+      // Waits until the first file is unfinished or complete.
       if (end > base64.length) await until(async () => !(await isEmpty(files)));
       sent.destroy();
       await until(() => isEmpty(files));
     }
-    // The server has forgotten both.
+    // The server has kept nothing of the two messages, so this one is new.
     expect((await post(server, body))[1]).toContain(digest);
   });
 

@@ -12,7 +12,7 @@ import {
 } from "@parley/node";
 import { connect } from "@parley/a2a";
 
-/** A logger, and the text that it wrote. */
+/** A logger, and the text that it has written. */
 function recorded(options: StandardLoggerOptions & { readonly isTTY?: boolean } = {}): {
   readonly logger: ReturnType<typeof standardLogger>;
   readonly lines: () => readonly string[];
@@ -186,7 +186,7 @@ describe("the standard logger", () => {
     for (let i = 0; i < 20; i++) standardLogger({ stream });
     expect(stream.listenerCount("error")).toBe(1);
     stream.end();
-    // An error event without a listener would fail this test run.
+    // An error event without a listener would make this test run fail.
     standardLogger({ stream }).error("too late");
     await new Promise((done) => stream.once("close", done).resume());
   });
@@ -221,7 +221,7 @@ describe("serve()", () => {
     },
   });
 
-  /** The answer of the client, and the text on standard error. */
+  /** The client's response, and the text on standard error. */
   async function said(words: string, options: ServeOptions = {}): Promise<{ client: string; stderr: string }> {
     let stderr = "";
     vi.spyOn(process.stderr, "write").mockImplementation((chunk) => {
@@ -259,7 +259,7 @@ describe("serve()", () => {
     expect(cause.message).toMatch(/turn\.append\("x"\).*artifact "x" is closed: open it with/);
   });
 
-  /** The same with a standard error that is a terminal. */
+  /** The same, if standard error is a terminal. */
   async function saidOnTerminal(words: string, options?: ServeOptions): Promise<string> {
     const before = Object.getOwnPropertyDescriptor(process.stderr, "isTTY");
     Object.defineProperty(process.stderr, "isTTY", { value: true, configurable: true });

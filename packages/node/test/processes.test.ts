@@ -8,9 +8,9 @@ import { wake, type Child } from "../src/processes/calls.ts";
 import { Spread } from "../src/processes/spread.ts";
 import { anyText, channelWakeup, wakingStore, type WakeupChannel } from "../src/processes/wakeup.ts";
 
-/** The parts of `processes`. The processes themselves: test/cluster/processes.test.ts. */
+/** The parts of `processes`. Real processes are in test/cluster/processes.test.ts. */
 
-/** Passes texts on to all others, like the process that starts them. */
+/** Forwards texts to all others, like the process that starts them. */
 function hub(): () => WakeupChannel {
   const channels = new Map<object, (text: string) => void>();
   return () => {
@@ -53,7 +53,7 @@ describe("the store of several processes", () => {
     expect(made?.ok).toBe(true);
     await expect.poll(() => told).toEqual(["t"]);
     const fence = made?.ok === true && "fence" in made ? made.fence : 0;
-    // A rejected append notifies nobody.
+    // A rejected append causes no notification.
     await store.append([{ task: { ...task, taskId: "no" }, records: [], effects: [run] }]);
     await store.append([{ task, fence, records: [], effects: [{ effect: "lease", op: "release" }] }]);
     await expect.poll(() => told).toEqual(["t", "t", freeRuns]);
@@ -104,7 +104,7 @@ describe("a process that does not read", () => {
   });
 });
 
-/** A process that takes connections. */
+/** A process that accepts connections. */
 class Taker {
   readonly sent: Socket[] = [];
   send(_port: number, socket: Socket): void {
@@ -113,7 +113,7 @@ class Taker {
 }
 
 describe("the connections of several processes", () => {
-  /** Connections that were accepted, with their other ends. */
+  /** Accepted connections, with their other ends. */
   async function connections(count: number): Promise<{ accepted: Socket[]; clients: Socket[]; close(): void }> {
     const accepted: Socket[] = [];
     const server = createServer({ pauseOnConnect: true }, (socket) => accepted.push(socket)).listen(0, "127.0.0.1");
@@ -144,16 +144,16 @@ describe("the connections of several processes", () => {
     expect(one.sent).toEqual([a]);
     spread.give(0, b);
     spread.give(0, c);
-    // Neither has confirmed the first.
+    // Neither process has confirmed its first connection.
     expect([one.sent, two.sent]).toEqual([[a], [b]]);
     spread.taken(two);
     expect(two.sent).toEqual([b, c]);
-    // Another process gets the connections that an ended process has not taken.
+    // If a process ends, another one gets the connections that it has not taken.
     spread.ended(one);
     spread.taken(two);
     expect(two.sent).toEqual([b, c, a]);
     expect(a.destroyed).toBe(false);
-    // A removed process takes the connections already sent to it, and gets no more.
+    // A removed process keeps the connections that were already sent to it, but gets no more.
     spread.remove(two);
     spread.give(0, d);
     spread.taken(two);

@@ -20,7 +20,7 @@ import { Http2Client } from "./support/http2.ts";
 
 /** Servers behind trusted and untrusted proxies. */
 
-/** The facts that a server has about a client, for a request from `peer` with these headers. */
+/** The facts that a server derives about a client, for a request from `peer` with these headers. */
 async function factsOf(
   trustProxy: TrustProxy | undefined,
   headers: Readonly<Record<string, string>>,
@@ -35,7 +35,7 @@ async function factsOf(
   return seen;
 }
 
-/** Answers one request of a socket whose address is `peer`. */
+/** The status of a request over a socket with the address `peer`. */
 async function statusOf(
   handle: UniversalHandler,
   headers: Readonly<Record<string, string>>,
@@ -43,7 +43,7 @@ async function statusOf(
   trustProxy?: TrustProxy,
 ): Promise<number> {
   const server = createServer(nodeListener(handle, trustProxy === undefined ? {} : { trustProxy }));
-  // The machine of a test has no other addresses.
+  // Simulated, because a test machine has no other addresses.
   server.on("connection", (socket) => Object.defineProperty(socket, "remoteAddress", { value: peer }));
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -74,7 +74,7 @@ describe("the facts of a request", () => {
     expect(await factsOf(["127.0.0.1"], headers)).toEqual({ remoteAddress: "192.0.2.1", secure: true });
     const forwarded = { addresses: ["loopback"], headers: "forwarded" } as const;
     expect(await factsOf(forwarded, headers)).toEqual({ remoteAddress: "198.51.100.1", secure: true });
-    // The proxy writes the other header, and passes on the client's.
+    // This proxy writes the other header, and forwards this one unchanged from the client.
     expect(await factsOf(forwarded, { "x-forwarded-for": "192.0.2.1" })).toMatchObject({ remoteAddress: "127.0.0.1" });
     expect(await factsOf(["loopback"], { forwarded: "for=198.51.100.1" })).toMatchObject({
       remoteAddress: "127.0.0.1",
@@ -208,7 +208,7 @@ describe("plain HTTP for other machines", () => {
     for (const peer of ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "11.0.0.1"]) {
       expect(await status(peer), peer).toBe(403);
     }
-    // Once a minute, or callers could fill the log.
+    // At most once a minute, because callers could otherwise fill the log.
     expect(lines).toEqual([expect.stringContaining("its sender is not in `trustProxy` 192.0.2.1")]);
   });
 
@@ -241,7 +241,7 @@ it("a named proxy changes nothing on a card: publicUrl decides (A2A 1.0 §8)", a
 describe("limits behind a proxy", () => {
   it("stop a client that guesses, and no other client of that proxy", async () => {
     const authenticator = bearer({ "a-token": { subject: "ada" } });
-    // The clock stands still, so no guess expires.
+    // The clock is stopped, so no failed attempt expires.
     const server = await start({ authenticator, trustProxy: ["loopback"], clock: fakeClock() });
     const list = async (client: string, token: string): Promise<number> => {
       const headers = { authorization: `Bearer ${token}`, "x-forwarded-for": client };
@@ -254,7 +254,7 @@ describe("limits behind a proxy", () => {
     expect(guesses.slice(0, 100)).toEqual(Array.from({ length: 100 }, () => 401));
     expect(guesses.at(-1)).toBe(429);
     expect([await list("192.0.2.1", "a-token"), await list("192.0.2.2", "a-token")]).toEqual([429, 200]);
-    // A client that writes the header itself only adds to it before its proxy does.
+    // If a client writes the header itself, its proxy still appends the real address.
     expect(await list("192.0.2.77, 192.0.2.1", "a-token")).toBe(429);
   });
 });

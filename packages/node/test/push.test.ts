@@ -13,7 +13,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { connect, nodeDialer, serve, type ServeOptions, type Server } from "../src/index.ts";
 import { certificateFor } from "./support/certificate.ts";
 
-/** Webhooks of a real server over every binding and version: they are registered and called. */
+/** A real server's webhooks over every binding and version, from registration to delivery. */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -27,10 +27,9 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** A busy machine may take long. */
 const key = Buffer.alloc(32, 1).toString("base64");
 
-/** Asks back first, and ends with the second message. */
+/** Asks a question first, and ends with the second message. */
 function asking(capabilities: Agent["capabilities"] = {}): Agent {
   return defineAgent({
     name: "Asking",
@@ -68,7 +67,7 @@ function recordingLogger(): { readonly logger: Logger; readonly lines: readonly 
 
 interface Hook {
   readonly url: string;
-  /** The authorization and the token of each request, in their order. */
+  /** The authorization and the token of each request, in order. */
   readonly seen: readonly string[];
 }
 
@@ -146,7 +145,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
   it.each(faces)("%s: are rejected if the server has no push, also within a message (§3.3.4)", async (face) => {
     const server = await start();
     const client = await clientOf(server, face);
-    // The client would reject it by the card.
+    // Otherwise the client would reject the call because of the card.
     Object.assign(client.card.capabilities, { pushNotifications: true });
     const config = { taskId: "t", url: "https://hooks.example.org/" };
     const code = { code: "PushNotificationNotSupported" };

@@ -4,7 +4,7 @@ import { bearer } from "@parley/a2a/auth";
 import { fakeClock } from "@parley/testing";
 import { host, RawClient } from "./support/host.ts";
 
-/* The id of a request whose caller is rejected, read from a socket within its bounds (JSON-RPC 2.0 §5). */
+/* The request id of a rejected caller, which the server reads from a socket within limits (JSON-RPC 2.0 §5). */
 
 async function refusing() {
   const clock = fakeClock();

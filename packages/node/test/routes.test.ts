@@ -119,7 +119,7 @@ describe("an application's routes", () => {
   });
 });
 
-/** The status of a request with any `Host`. */
+/** The status of a request with an arbitrary `Host` header. */
 const withHost = (server: Server, host: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> =>
   new Promise((resolve, reject) => {
     httpRequest({ port: server.port, host: "127.0.0.1", path: "/own", headers: { host, ...headers } }, (answer) => {
@@ -192,7 +192,7 @@ describe("the server's rules hold for an application's routes", () => {
     const { host } = new URL(server.url);
     client.socket.write(`POST /own HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(20)}`);
     await client.until((text) => text.includes("413"));
-    // The server discards the rest until it closes the connection. A failure there ends the process.
+    // The server discards the rest until it closes the connection. An error there would end the process.
     client.socket.write(`${piece}0\r\n\r\n`);
     await expect.poll(() => client.closed).toBe(true);
     expect((await fetch(`${server.url}/own`, { method: "POST", body: "x" })).status).toBe(413);

@@ -3,13 +3,13 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { frontOf, Spread, type Taker } from "../src/processes/spread.ts";
 
-/* Connections and the processes that take them, simulated. test/cluster/processes.test.ts has real ones. */
+/* Simulated connections, and processes that accept them. test/cluster/processes.test.ts has real ones. */
 
 interface Member extends Taker {
   readonly name: string;
 }
 
-/** A port whose connections go to members. A member answers with its name, or is stopped. */
+/** A port whose connections are distributed to members. A member answers with its name, unless it is stopped. */
 async function spreading(isStopped: (name: string) => boolean) {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -18,7 +18,7 @@ async function spreading(isStopped: (name: string) => boolean) {
   const spread = new Spread<Member>({
     onStuck(member) {
       stuck.push(member.name);
-      // As the end of its process is noticed.
+      // Simulates that the end of its process is noticed.
       members.delete(member.name);
       spread.ended(member);
     },

@@ -13,7 +13,7 @@ import { echoAgent } from "./support/agents.ts";
 import { certificateFor, type Certificate } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** TLS of `serve()`: versions, certificates that change, certificates of clients, and the header for browsers. */
+/** TLS in `serve()`: versions, certificates that change, client certificates, and the header for browsers. */
 
 async function start(options: ServeOptions): Promise<Server> {
   const server = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore(), logger: false, ...options });
@@ -30,7 +30,7 @@ async function folder(): Promise<string> {
 interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** SHA-256 of the server's certificate. */
+  /** The SHA-256 of the server's certificate. */
   readonly certificate: string;
 }
 
@@ -48,14 +48,14 @@ function ask(server: Server, options: RequestOptions = {}, look?: (socket: TLSSo
 
 const fingerprint = ({ cert }: Certificate): string => new X509Certificate(cert).fingerprint256;
 
-/** Waits until a new connection gets a certificate. */
+/** Waits until new connections get this certificate. */
 async function untilServed(server: Server, certificate: Certificate): Promise<void> {
   while ((await ask(server)).certificate !== fingerprint(certificate)) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
 
-/** Replaces a file at once, so no reader sees half of it. */
+/** Replaces a file atomically, so that no reader sees a partial file. */
 async function replace(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text);
   await rename(`${path}.new`, path);
@@ -95,7 +95,7 @@ describe("a certificate in files", () => {
       const said = (): number => lines.filter((line) => line.includes("Failed to load TLS certificate")).length;
       while (said() < count) await new Promise((resolve) => setTimeout(resolve, 5));
     };
-    // The key of another certificate.
+    // The new certificate does not match the key.
     await replace(certFile, second.cert);
     await until(1);
     expect((await ask(server)).certificate).toBe(fingerprint(first));
@@ -290,10 +290,10 @@ describe("Strict-Transport-Security (RFC 6797)", () => {
     const url = `${plain.url}/.well-known/agent-card.json`;
     expect((await fetch(url)).headers.get(header)).toBeNull();
     expect((await fetch(url, { headers: { "x-forwarded-proto": "http" } })).headers.get(header)).toBeNull();
-    // The proxy declares that its client has an encrypted connection.
+    // The proxy declares that its client's connection is encrypted.
     const behind = { "x-forwarded-for": "192.0.2.1", "x-forwarded-proto": "https" };
     expect((await fetch(url, { headers: behind })).headers.get(header)).toBe("max-age=31536000");
-    // Nobody else can declare that.
+    // Other peers cannot declare this.
     const unnamed = await start({ publicUrl });
     const answer = await fetch(`${unnamed.url}/.well-known/agent-card.json`, { headers: behind });
     expect(answer.headers.get(header)).toBeNull();

@@ -13,7 +13,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close({ grace: 0 })));
 });
 
-/** A binding whose protocol answers in capitals. */
+/** A binding with a protocol that answers in capitals. */
 function shouting(upgrade?: (connection: UpgradedConnection) => void, close = (): void => {}): UpgradeBinding {
   const take = ({ socket, head }: UpgradedConnection): void => {
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\n");

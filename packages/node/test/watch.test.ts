@@ -5,9 +5,9 @@ import { watchContract, type WatchUnderTest } from "@parley/testing";
 import { describe, expect, it } from "vitest";
 import { serve } from "../src/index.ts";
 
-/** Watched tasks over real sockets, which break. */
+/** Watched tasks over real sockets that break. */
 
-/** A proxy whose connections can be broken. */
+/** A proxy whose connections a test can break. */
 async function proxyTo(port: number) {
   const sockets = new Set<Socket>();
   let isCut = false;
@@ -76,7 +76,7 @@ function scripted(script: Script) {
   });
 }
 
-/** Counts the event streams that a client has open. */
+/** Counts a client's open event streams. */
 function counting() {
   let open = 0;
   const counted: ConnectOptions["fetch"] = async (url, init) => {

@@ -12,10 +12,10 @@ import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
 import { nodeListener } from "../src/http/listener.ts";
 
-/** The receiver behind each host, called by the library of Standard Webhooks over a socket. */
+/** The receiver on each host, called by the Standard Webhooks library over a socket. */
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
-/** Written in a way that no parser writes again: a space, an escape, a number with an exponent. */
+/** A spelling that no serializer would reproduce: a space, an escape, a number with an exponent. */
 const body =
   '{"statusUpdate": {"taskId":"t1","contextId":"c1","status":{"state":"TASK_STATE_WORKING"},"metadata":{"\\u00e9":1e0}}}';
 const seen: string[] = [];
@@ -45,7 +45,7 @@ const onNode = (listener: RequestListener): Promise<string> => listen(createServ
 
 let count = 0;
 
-/** Sends the body as a sender does that uses the library. */
+/** Sends the body like a sender that uses the library. */
 async function post(base: string, contentType = "application/a2a+json", path = "/hooks"): Promise<number> {
   const id = `msg_${(count += 1)}x`;
   const now = new Date();
@@ -78,7 +78,7 @@ const hosts: Readonly<Record<string, (given: WebhookReceiver) => Promise<string>
   Hono: (given) =>
     new Promise((resolve) => {
       const app = new Hono().post("/hooks", (context) => given.fetch(context.req.raw));
-      // Other tests of this process need the `Response` of Node.
+      // Other tests in this process need Node's `Response`.
       const own = { overrideGlobalObjects: false, port: 0, hostname: "127.0.0.1" };
       const server = serve({ fetch: app.fetch, ...own }, ({ port }) => {
         resolve(`http://127.0.0.1:${port}`);

@@ -1,15 +1,15 @@
 import type { Part } from "@parley/server";
 
-/* Large requests that are built with one copy. */
+/* Large requests, built with a single copy. */
 
 export const mebi = 2 ** 20;
 
 export interface Sent {
   /** The command for the agent. */
   readonly words: string;
-  /** Length of a file in the message, in characters of its base64. */
+  /** Size of a file in the message, in base64 characters. */
   readonly file?: number;
-  /** One more part of the message. */
+  /** An additional part of the message. */
   readonly part?: Part;
   readonly taskId?: string;
   readonly returnImmediately?: boolean;
@@ -23,7 +23,7 @@ export function sendBody({ words, file = 0, part, taskId, returnImmediately = fa
   const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", ...(taskId !== undefined && { taskId }), parts };
   const [head = "", tail] = JSON.stringify({
     message,
-    // The answer need not contain the message.
+    // The response need not contain the message.
     configuration: { returnImmediately, historyLength: 0 },
   }).split("@");
   if (tail === undefined) return Buffer.from(head);
@@ -32,7 +32,7 @@ export function sendBody({ words, file = 0, part, taskId, returnImmediately = fa
 
 const json = { "content-type": "application/json", "a2a-version": "1.0" };
 
-/** Sends a message over REST. Returns the status and the body of the answer. */
+/** Sends a message over REST. Returns the status and body of the response. */
 export async function send(url: string, sent: Sent): Promise<Answer> {
   const response = await fetch(`${url}/message:send`, { method: "POST", headers: json, body: sendBody(sent) });
   return { status: response.status, body: (await response.json()) as Answer["body"] };
@@ -47,7 +47,7 @@ export interface Answer {
   };
 }
 
-/** Makes a task. Returns its id. */
+/** Creates a task. Returns its id. */
 export async function newTask(url: string, sent: Sent): Promise<string> {
   const { status, body } = await send(url, sent);
   if (body.task === undefined) throw new Error(`No task was made: ${status} ${JSON.stringify(body).slice(0, 500)}`);

@@ -65,17 +65,17 @@ export class Child {
     return reply;
   }
 
-  /** How many bytes of memory it holds. */
+  /** Its current memory in bytes. */
   async held(): Promise<number> {
     return Number(await this.ask("held"));
   }
 
-  /** Sets its wall clock, if it has its own. */
+  /** Makes its wall clock jump, if it was started with its own clock. */
   jump(ms: number): void {
     this.#tell({ jump: ms });
   }
 
-  /** The most memory that it had since `forgetPeak`, in MiB. */
+  /** Its peak memory since `forgetPeak`, in MiB. */
   get peak(): number {
     const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
     return Math.round((Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / mebi);
@@ -96,7 +96,7 @@ export class Child {
   }
 
   #tell(message: Question | { readonly jump: number }): void {
-    // A process that has just ended gets nothing. Its end rejects the calls that wait.
+    // A process that has just ended gets no message. Its end rejects the pending calls.
     if (this.#process.connected) this.#process.send(message, () => {});
   }
 

@@ -9,7 +9,7 @@ import { keepAsking } from "./witness.ts";
 export interface AttackedClient {
   call(what: "send" | "stream" | "dawdle", url: string, settings?: CallSettings): Promise<CallOutcome>;
   leave(): Promise<void>;
-  /** Expects that it stays alive, that its other calls are answered meanwhile, and that it holds no more memory in the end. */
+  /** Expects that it stays alive, that its other calls are answered during the attack, and that it holds no more memory afterwards. */
   withstands(attack: Attack): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ const friendly = defineAgent({
   onMessage: (turn) => turn.reply("Hello"),
 });
 
-/** Starts a client for each test, and a server for their other calls. */
+/** Starts a client for each test, and a server for the clients' other calls. */
 export function clients(): () => Promise<AttackedClient> {
   let server: Server;
   const children: Child[] = [];

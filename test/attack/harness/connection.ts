@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 
-/** A TCP connection that sends any bytes, and reads the answer. */
+/** A TCP connection that sends arbitrary bytes, and reads the response. */
 export class Connection {
   readonly socket: Socket;
-  /** Whether it has ended. The other side may end it. */
+  /** Whether it has ended. Either side may end it. */
   over = false;
   readonly #changed = new Set<() => void>();
 
@@ -30,7 +30,7 @@ export class Connection {
     await this.until(() => !this.socket.writableNeedDrain);
   }
 
-  /** Resolves when `wake` is called, or when the connection has ended. */
+  /** Waits until the condition holds, or until the connection has ended. */
   until(done: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const look = (): void => {

@@ -9,13 +9,13 @@ import { afterEach } from "vitest";
 export interface Hostile {
   /** An HTTP server. */
   http(answer: RequestListener): Promise<string>;
-  /** A TCP server that sends any bytes. */
+  /** A TCP server that sends arbitrary bytes. */
   raw(talk: (socket: Socket) => void): Promise<string>;
-  /** An HTTP/2 server, for gRPC. */
+  /** An HTTP/2 server for gRPC. */
   http2(answer: (stream: ServerHttp2Stream) => void): Promise<string>;
 }
 
-/** The servers are closed after each test. */
+/** Returns functions that start servers, which are closed after each test. */
 export function hostile(): Hostile {
   const stops: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -61,7 +61,7 @@ export function cardAt(url: string, binding: "JSONRPC" | "GRPC" = "JSONRPC"): Ag
   };
 }
 
-/** Serves a card, and answers other requests by `answer`. */
+/** Serves a card, and passes other requests to `answer`. */
 export function behindCard(answer: RequestListener): RequestListener {
   return (request, response) => {
     if (request.url?.endsWith("/agent-card.json") !== true) {
@@ -73,12 +73,12 @@ export function behindCard(answer: RequestListener): RequestListener {
   };
 }
 
-/** An answer with this status line. */
+/** A response with this status line. */
 function statusLine(line: string, rest = "Content-Length: 2\r\n\r\nhi"): (socket: Socket) => void {
   return (socket) => void socket.once("data", () => socket.write(`HTTP/1.1 ${line}\r\n${rest}`));
 }
 
-/** Statuses and headers that HTTP parsers accept and `Response` does not. */
+/** Statuses and headers that HTTP parsers accept but `Response` rejects. */
 export const oddHeads: readonly (readonly [string, (socket: Socket) => void])[] = [
   ["status 999", statusLine("999 Odd")],
   ["status 600", statusLine("600 Odd")],

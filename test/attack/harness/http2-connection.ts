@@ -1,6 +1,6 @@
 import { Connection } from "./connection.ts";
 
-/** HTTP/2 frame by frame (RFC 9113), so each byte of a body can be a separate frame. */
+/** Writes HTTP/2 frames directly (RFC 9113), so that each byte of a body can be a separate frame. */
 
 const frame = { data: 0, headers: 1, settings: 4, ping: 6, windowUpdate: 8 };
 const endStream = 1;
@@ -39,7 +39,7 @@ export class Http2Connection {
     return this.#connection.over;
   }
 
-  /** Begins a `POST`. Returns the number of its stream. */
+  /** Starts a `POST`. Returns the number of its stream. */
   async open(path: string, headers: Readonly<Record<string, string>>): Promise<number> {
     const stream = this.#next;
     this.#next += 2;
@@ -50,7 +50,7 @@ export class Http2Connection {
     return stream;
   }
 
-  /** Sends bytes of a body, one in each frame, as far as the window allows. Returns how many were sent. */
+  /** Sends bytes of a body, one in each frame, as far as the window allows. Returns how many it sent. */
   async pieces(stream: number, count: number, first: Uint8Array = Buffer.alloc(0)): Promise<number> {
     if (first.length > 0) {
       this.#take(stream, first.length);
@@ -129,7 +129,7 @@ function frameOf(type: number, flags: number, stream: number, payload: Uint8Arra
   return Buffer.concat([head, payload]);
 }
 
-/** A header that is not added to the table (RFC 7541 §6.2.2). Names and values must be shorter than 127 bytes. */
+/** A header that does not enter the dynamic table (RFC 7541 §6.2.2). Names and values must be shorter than 127 bytes. */
 function literal(name: string, value: string): Buffer {
   return Buffer.concat([
     Buffer.from([0, name.length]),

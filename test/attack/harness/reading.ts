@@ -1,6 +1,6 @@
 const headers = { "a2a-version": "1.0" };
 
-/** How an answer ended, and how long it was, without keeping it. */
+/** The status and length of a response, which is read without keeping it. */
 export async function textLength(url: string): Promise<{ readonly status: number; readonly length: number }> {
   const response = await fetch(url, { headers });
   let length = 0;
@@ -11,11 +11,11 @@ export async function textLength(url: string): Promise<{ readonly status: number
 export interface Listed {
   readonly ids: ReadonlySet<string>;
   readonly pages: number;
-  /** Bytes of the longest page. */
+  /** The size of the longest page in bytes. */
   readonly longest: number;
 }
 
-/** Follows a list over REST to its end. */
+/** Reads all pages of a list over REST. */
 export async function pagesOf(url: string): Promise<Listed> {
   const ids = new Set<string>();
   let longest = 0;

@@ -20,7 +20,7 @@ export interface Attackable {
   folder(): Promise<string>;
 }
 
-/** Starts servers for a test. They are ended, and their files removed, after it. */
+/** Starts servers for a test. Ends them and removes their files after it. */
 export function servers(store: "SQLite" | "memory" = "SQLite"): Attackable {
   let folder: Promise<string> | undefined;
   const children: Child[] = [];

@@ -6,15 +6,15 @@ import { mebi } from "./bodies.ts";
 import { grpcCall } from "./grpc.ts";
 import { mebibytes } from "../processes/agents.ts";
 
-/* Messages with one large file, which are written while they are made. */
+/* Messages with one large file, which are generated while they are sent. */
 
-/** A message that is sent. */
+/** A message to send. */
 export interface Upload {
   /** Size of the file in MiB. */
   readonly size: number;
   /** Text of the message. */
   readonly text?: string;
-  /** Called with how much of the file was written, in MiB. It may wait, or throw to break the request off. */
+  /** Called with the size of the file's written part, in MiB. It may wait, or throw to abort the request. */
   readonly onWritten?: (written: number) => Promise<void> | void;
 }
 
@@ -22,7 +22,7 @@ async function write(to: Writable, bytes: string | Uint8Array): Promise<void> {
   if (!to.write(bytes)) await once(to, "drain");
 }
 
-/** Three MiB at a time are whole groups of base64. */
+/** Yields three MiB at a time, because these are whole groups of base64. */
 async function* base64(size: number, onWritten: Upload["onWritten"]): AsyncGenerator<string> {
   let group: Uint8Array[] = [];
   let at = 0;
@@ -42,7 +42,7 @@ function messageOf(text = "Look"): { messageId: string; role: "ROLE_USER"; parts
   return { messageId: `upload${ids}`, role: "ROLE_USER", parts: [{ text }] };
 }
 
-/** Sends a message over JSON-RPC or REST. Resolves to the text of the answer. */
+/** Sends a message over JSON-RPC or REST. Resolves to the text of the response. */
 export async function upload(url: string, binding: "JSONRPC" | "HTTP+JSON", options: Upload): Promise<string> {
   const { size, text, onWritten } = options;
   const message = { ...messageOf(text), parts: [{ text: text ?? "Look" }, { raw: "@", filename: "large.bin" }] };
@@ -71,7 +71,7 @@ export async function upload(url: string, binding: "JSONRPC" | "HTTP+JSON", opti
   return answer;
 }
 
-/** A field of protobuf with a length, before its content. */
+/** The start of a length-delimited protobuf field, before its content. */
 function field(number: number, length: number): Buffer {
   const bytes: number[] = [(number << 3) | 2];
   let left = length;
@@ -79,14 +79,14 @@ function field(number: number, length: number): Buffer {
   return Buffer.from([...bytes, left]);
 }
 
-/** Sends a message over gRPC to the agent of a tenant. Resolves to the bytes of the answer as text. */
+/** Sends a message over gRPC to a tenant's agent. Resolves to the bytes of the response as text. */
 export async function uploadByGrpc(url: string, tenant: string, { size, text, onWritten }: Upload): Promise<string> {
   const { path, body } = grpcCall("SendMessage", { tenant, message: messageOf(text) });
   const name = Buffer.from("large.bin");
   const raw = field(2, size * mebi);
   const named = Buffer.concat([field(6, name.length), name, raw]);
   const part = Buffer.concat([field(5, named.length + size * mebi), named]);
-  // A field that comes twice is merged, and its lists are joined.
+  // Protobuf merges a field that occurs twice, and joins its lists.
   const message = Buffer.concat([body.subarray(5), field(2, part.length + size * mebi), part]);
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length + size * mebi, 1);

@@ -3,22 +3,22 @@ import type { Child } from "./child.ts";
 import type { Attacked } from "./servers.ts";
 import { witness, type Witness } from "./witness.ts";
 
-/** How much memory an attacked process may use, in MiB: three times its heap. */
+/** The maximum memory of an attacked process, in MiB: three times its heap. */
 const maxMemory = 768;
 
-/** How many answers another caller must get after an attack. */
+/** How many responses another caller must get after an attack. */
 const answers = 5;
 
 export type Attack = (other: Witness) => Promise<void>;
 
 export interface Allowance {
-  /** Bytes that a store in memory may keep, because the attack created tasks. */
+  /** How many bytes a store in memory may keep, because the attack created tasks. */
   readonly keeps?: number;
 }
 
 /**
- * Expects of a server under attack that it stays alive, answers other callers meanwhile, never uses more than `maxMemory`, and
- * in the end holds at most a fifth more memory than at the start.
+ * Expects that a server under attack stays alive, keeps answering other callers, and never uses more than `maxMemory`. Afterwards it
+ * must hold at most a fifth more memory than at the start.
  */
 export async function withstands(server: Attacked, attack: Attack, options?: Allowance): Promise<void> {
   const other = await witness(server.url);
@@ -29,14 +29,14 @@ export async function withstands(server: Attacked, attack: Attack, options?: All
   }
 }
 
-/** The same for any process, with another witness. */
+/** The same check for any process, with another witness. */
 export async function staysSmall(
   child: Child,
   other: Witness,
   attack: Attack,
   { keeps = 0 }: Allowance = {},
 ): Promise<void> {
-  // The first calls allocate memory that is kept, so they come before the first measurement.
+  // The first calls allocate memory that the process keeps, so they come before the first measurement.
   await other.answers(10);
   const before = await child.held();
   child.forgetPeak();
@@ -44,7 +44,7 @@ export async function staysSmall(
   await other.answers(answers);
   const { peak } = child;
   expect(peak, "peak of memory, in MiB").toBeLessThan(maxMemory);
-  // Memory is released some time after the attack: connections close, and pending batches are written.
+  // The process releases memory some time after the attack, when connections close and pending batches are written.
   await vi.waitFor(async () => expect(await child.held(), `held, from ${before}`).toBeLessThan(1.2 * before + keeps), {
     timeout: 30_000,
     interval: 200,

@@ -14,7 +14,7 @@ function actor(): Agent {
     ...described,
     name: "Actor",
     async *onMessage(turn) {
-      // The other parts may be large.
+      // The other parts of the message may be large.
       const [what, ...numbers] = (turn.message.parts[0]?.text ?? "").split(" ");
       const [count = 0, bytes = 0] = numbers.map(Number);
       if (what === "hello") return turn.reply("Hello");
@@ -34,7 +34,7 @@ function actor(): Agent {
   });
 }
 
-/** Ends its process at once, even when it is resumed. */
+/** Kills its process immediately, even when it is resumed. */
 function poisoned(): Agent {
   return defineAgent({
     ...described,
@@ -49,7 +49,7 @@ function poisoned(): Agent {
   });
 }
 
-/** Resumes after its checkpoint each time, until it is told to end. */
+/** Resumes from its checkpoint each time, until it is told to end. */
 function patient(): Agent {
   return defineAgent({
     ...described,
@@ -84,7 +84,7 @@ async function analyst(): Promise<Agent> {
   return createDataAnalyst({ fetch: guardedFetch({ allowPrivate: true, timeout: 2_000 }, nodeDialer()) });
 }
 
-/** Sends a file of the requested MiB. */
+/** Sends a file of the requested size in MiB. */
 function files(): Agent {
   return defineAgent({
     ...described,
@@ -96,7 +96,7 @@ function files(): Agent {
   });
 }
 
-/** Reports the digests of the files that it gets, and sends the first one back. */
+/** Reports the digests of the files that it receives, and sends the first one back. */
 function digests(): Agent {
   return defineAgent({
     ...described,

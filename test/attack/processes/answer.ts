@@ -1,4 +1,4 @@
-/** The calls that a test can make to a process that it started, by name. */
+/** The functions that a test can call in a process that it started, by name. */
 export type Questions = Readonly<Record<string, (...input: never[]) => unknown>>;
 
 export interface Question {
@@ -7,14 +7,14 @@ export interface Question {
   readonly input: readonly unknown[];
 }
 
-/** An answer. `id` 0: the process reports that it is ready. */
+/** A reply. `id` 0: the process reports that it is ready. */
 export interface Reply {
   readonly id: number;
   readonly value?: unknown;
   readonly failure?: string;
 }
 
-/** How many bytes of memory a process holds after a garbage collection. */
+/** The memory that a process holds after a garbage collection, in bytes. */
 function held(): number {
   const collect = (globalThis as { gc?: () => void }).gc;
   if (collect === undefined) throw new Error("Start this process with --expose-gc");
@@ -29,7 +29,7 @@ export function answer(questions: Questions, ready: unknown): void {
   const reply = (said: Reply): void => void process.send?.(said);
   const all: Questions = { ...questions, held };
   process.on("message", ({ id, name, input }: Question) => {
-    // In a promise, so an error that is thrown synchronously is sent too.
+    // Starts with a promise, so that synchronous errors are sent too.
     Promise.resolve()
       .then(() => all[name]?.(...(input as never[])))
       .then(

@@ -2,15 +2,15 @@ import { A2AError, type ConnectOptions, type EventStream } from "@parley/a2a";
 import { connect } from "@parley/node";
 import { answer } from "./answer.ts";
 
-/* The process of a client that is attacked. It calls the given address. */
+/* The process of an attacked client. It calls the given URL. */
 
 export interface CallSettings extends Pick<ConnectOptions, "binding" | "timeout" | "idleTimeout" | "headers"> {}
 
-/** The result of a call: a text, or an error of the protocol. */
+/** The result of a call: a text, or a protocol error. */
 export type CallOutcome =
   | { readonly result: string }
   | { readonly error: string; readonly message: string }
-  /** An error that is not one of the protocol. */
+  /** Any other error. */
   | { readonly thrown: string };
 
 const once = { retry: false, reconnect: false } as const;
@@ -34,7 +34,7 @@ answer(
         const reply = await client.sendMessage("hello");
         return "message" in reply ? (reply.message.parts[0]?.text ?? "") : reply.task.status.state;
       }),
-    /** How many events a stream had. */
+    /** The number of events of a stream. */
     stream: (url: string, settings: CallSettings = {}) =>
       outcomeOf(async () => {
         const client = await connect(url, { ...once, ...settings });
@@ -42,7 +42,7 @@ answer(
         for await (const event of client.sendStreamingMessage("hello")) events.push(event);
         return String(events.length);
       }),
-    /** Reads one event, and no more until `leave` is called. */
+    /** Reads one event, and then stops reading until `leave` is called. */
     dawdle: (url: string, settings: CallSettings = {}) =>
       outcomeOf(async () => {
         const client = await connect(url, { ...once, ...settings });

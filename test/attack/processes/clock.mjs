@@ -1,6 +1,6 @@
 import { isMainThread } from "node:worker_threads";
 
-// Loaded before anything else: a wall clock that can jump, as with an administrator or NTP.
+// Loaded before anything else: a wall clock that can jump, as if an administrator or NTP had set it.
 
 let offset = 0;
 const SystemDate = Date;

@@ -5,12 +5,12 @@ import { answer } from "./answer.ts";
 import { slowBucket } from "./slow-bucket.ts";
 import { agents, speak, type AgentName } from "./agents.ts";
 
-/* The process of a server that is attacked: server.ts SETTINGS, which are JSON. */
+/* The process of an attacked server: server.ts SETTINGS. The settings are JSON. */
 
 export interface ServerSettings {
-  /** A file, or `memory`. */
+  /** A file path, or `memory`. */
   readonly store: string;
-  /** A folder for large files, or `bucket`: one that is slow. Default: they are in the store. */
+  /** A folder for large files, or `bucket` for a slow bucket. Default: the store keeps them. */
   readonly blobs?: string;
   /** Default: only the actor, at the root. */
   readonly mounts?: readonly { readonly agent: AgentName; readonly path?: string; readonly id?: string }[];
@@ -45,7 +45,7 @@ const server = await serve(
 );
 answer({ speak, exported }, server.url);
 
-/** How long an export of all that there is is, and its last line. */
+/** The length of an export of all data, and its last line. */
 async function exported(): Promise<{ readonly length: number; readonly end: string }> {
   let length = 0;
   let end = "";

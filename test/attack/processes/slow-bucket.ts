@@ -1,11 +1,11 @@
 import { s3Blobs, type BlobStore, type S3Like } from "@parley/server/store";
 
-/** Parts that are sent at a time, as by the client of S3. */
+/** How many parts are sent in parallel, as by the S3 client. */
 const partsAtOnce = 4;
-/** Milliseconds for a part. */
+/** The duration of a part in milliseconds. */
 const partTime = 40;
 
-/** A slow bucket that stores only sizes. Each upload holds as many parts as one of the S3 client. */
+/** A slow bucket that stores only sizes. Each upload holds as many parts in memory as one of the S3 client. */
 export function slowBucket(): BlobStore {
   const sizes = new Map<string, number>();
   const client: Pick<S3Like, "putObject" | "presignedGetObject" | "listObjectsGrouped" | "deleteObject"> = {

@@ -17,7 +17,7 @@ import { GrpcTransportFactory } from "@a2a-js/sdk-0.3/client/grpc";
 import { beforeAll, describe, expect, it } from "vitest";
 import { asAda, counting, fetchAsAda } from "./counter.ts";
 
-/** Every operation of A2A 0.3, called by the official client of that version over real connections. */
+/** Every operation of A2A 0.3, called by the official client for that version over real connections. */
 
 const servers = counting();
 
@@ -35,7 +35,7 @@ function params(words: string, more: Partial<Message> = {}): MessageSendParams {
   };
 }
 
-/** Reads a stream that fails. Over JSON-RPC that client wraps what it read. */
+/** Reads a stream that fails. Over JSON-RPC the official client wraps the error. */
 async function read(stream: AsyncIterable<Event>): Promise<void> {
   try {
     await all(stream);
@@ -67,7 +67,7 @@ const bindings = {
 };
 
 describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of 0.3 over %s", (binding) => {
-  /** On gRPC that client has classes only for some errors; the others come with their status. */
+  /** On gRPC the official client has classes only for some errors; for the others it reports the status. */
   const told =
     binding === "GRPC"
       ? {
@@ -167,7 +167,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
   });
 
   it("parts of every kind arrive as they were sent", async () => {
-    // ProtoJSON of 0.3 has no place for the name of a file.
+    // 0.3 ProtoJSON has no field for a file's name.
     const name = binding === "JSONRPC" ? { name: "a.txt" } : {};
     const parts: Message["parts"] = [
       { kind: "text", text: "2" },

@@ -19,7 +19,7 @@ import {
 import { beforeAll, describe, expect, it } from "vitest";
 import { asAda, counting, fetchAsAda } from "./counter.ts";
 
-/** Every operation of A2A 1.0 §3.1, called by the official client over real connections. Our own client is not involved. */
+/** Every operation of A2A 1.0 §3.1, called by the official client over real connections, without our own client. */
 
 const servers = counting();
 const olderServers = counting(["0.3"]);
@@ -71,7 +71,7 @@ function wordsOf({ artifacts }: Task): string[] {
   return artifacts.flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === "text" ? content.value : "")));
 }
 
-/** The error of a stream. Over JSON-RPC that client wraps what it read. */
+/** The error of a stream. Over JSON-RPC the official client wraps it. */
 async function failure(stream: AsyncIterable<StreamResponse>): Promise<unknown> {
   const error = await all(stream).then(
     () => undefined,

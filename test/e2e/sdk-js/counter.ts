@@ -9,7 +9,7 @@ import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, expect } from "vitest";
 
-/** The servers that the official clients call. Each is at the root, since gRPC of 0.3 knows neither paths nor tenants. */
+/** The servers that the official clients call. Each agent is at the root, because 0.3 gRPC supports neither paths nor tenants. */
 
 const agent = defineAgent({
   name: "Counter",
@@ -27,7 +27,7 @@ const agent = defineAgent({
   },
 });
 
-/** Breaks a stream off after its first event, if a message asks for it. */
+/** Breaks a stream after its first event, if a message asks for it. */
 const breaking: ServerInterceptor = (next) => ({
   call: (operation, request, context) => next.call(operation, request, context),
   stream: async (operation, request, context) => {
@@ -46,14 +46,14 @@ const breaking: ServerInterceptor = (next) => ({
 
 const authorization = "Bearer ada-token";
 
-/** The fetch of a client that is known here. */
+/** A `fetch` with Ada's credentials. */
 export const fetchAsAda: typeof fetch = (input, init) => {
   const headers = new Headers(init?.headers);
   headers.set("Authorization", authorization);
   return fetch(input, { ...init, headers });
 };
 
-/** Has every call of grpc-js carry the same. */
+/** Adds the same credentials to every call of grpc-js. */
 export const asAda: Interceptor = (options, next) =>
   new InterceptingCall(next(options), {
     start(metadata, listener, begin) {
@@ -68,7 +68,7 @@ export interface Counting {
   readonly extendedUrl: string;
 }
 
-/** Serves while the tests of a file run. */
+/** Serves during the tests of a file. */
 export function counting(versions?: readonly ProtocolVersion[]): () => Counting {
   const stops: (() => Promise<void>)[] = [];
   const open = async (mount: AgentMount): Promise<string> => {

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientToken } from "../../identity/logins.ts";
 import { startProvider, type TestProvider } from "../../identity/provider.ts";
 
-/** The official client logs in to our server: it is rejected, follows the challenge to the issuer, and returns with a token. */
+/** The official client logs in to our server: the server rejects it, and it follows the challenge to the issuer and returns with a token. */
 
 const agent = defineAgent({
   name: "Mirror",
@@ -58,7 +58,7 @@ afterAll(async () => {
   await provider.close();
 });
 
-/** What the metadata that a challenge names says about the resource, as oauth4webapi reads it (RFC 9728 §3.3). */
+/** The resource metadata that a challenge names, as oauth4webapi reads it (RFC 9728 §3.3). */
 async function resourceOf(
   challenge: string,
   called: string,

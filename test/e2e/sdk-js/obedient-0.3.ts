@@ -8,9 +8,9 @@ import express from "express";
 import { onTestFinished } from "vitest";
 import { listen } from "../../../packages/a2a/test/client/support.ts";
 
-/** An agent on the server of the official SDK 0.3: what a peer of that version is most likely to be. */
+/** An agent on the server of the official SDK 0.3, the most likely peer of that version. */
 
-/** Does what the text of a message says; `gate` opens when a test lets it. */
+/** Does what a message says. A test opens the `gate`. */
 class Obedient03 implements AgentExecutor {
   readonly gates = new Map<string, () => void>();
   readonly #contexts = new Map<string, string>();
@@ -68,9 +68,9 @@ class Obedient03 implements AgentExecutor {
 export interface SdkAgent03 {
   readonly url: string;
   readonly card: AgentCard;
-  /** Headers of the requests that came, newest last. */
+  /** The headers of the received requests, newest last. */
   readonly headers: Readonly<Record<string, unknown>>[];
-  /** Lets a task that was told to wait continue; resolves once it does wait. */
+  /** Waits until the task waits, and lets it continue. */
   release(taskId: string): Promise<void>;
 }
 

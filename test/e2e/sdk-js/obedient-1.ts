@@ -14,7 +14,7 @@ import express from "express";
 import { onTestFinished } from "vitest";
 import { listen } from "../../../packages/a2a/test/client/support.ts";
 
-/** An agent on the official SDK's server: what a peer of ours is most likely to be. */
+/** An agent on the official SDK's server, our most likely peer. */
 
 function part(text: string) {
   return {
@@ -25,7 +25,7 @@ function part(text: string) {
   };
 }
 
-/** Does what the text of a message says; `gate` opens when a test lets it. */
+/** Does what a message says. A test opens the `gate`. */
 class Obedient implements AgentExecutor {
   readonly gates = new Map<string, () => void>();
 
@@ -99,11 +99,11 @@ class Obedient implements AgentExecutor {
 
 export interface SdkAgent {
   readonly url: string;
-  /** Lets a task that was told to wait continue; resolves once it does wait. */
+  /** Waits until the task waits, and lets it continue. */
   release(taskId: string): Promise<void>;
 }
 
-/** Ends the calls of unknown callers before the SDK sees them. */
+/** Rejects the calls of unknown callers before the SDK gets them. */
 const grpcGuard: ServerInterceptor = (_method, call) =>
   new ServerInterceptingCall(call, {
     start: (next) =>
@@ -115,7 +115,7 @@ const grpcGuard: ServerInterceptor = (_method, call) =>
       }),
   });
 
-/** What a guarded agent requires of a request: both schemes of its card. */
+/** Whether a request has what a guarded agent requires: both schemes of its card. */
 function isKnown(header: (name: string) => unknown): boolean {
   return header("authorization") === "Bearer token-of-a-peer" && header("x-api-key") === "key-of-a-peer";
 }

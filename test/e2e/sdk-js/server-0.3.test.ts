@@ -12,7 +12,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 
   let client: Client;
 
   beforeEach(async () => {
-    // It logs every error answer to the console.
+    // The SDK logs every error response to the console.
     for (const method of ["error", "warn", "log"] as const)
       vi.spyOn(console, method).mockImplementation(() => undefined);
     agent = await sdkAgent03();
@@ -55,13 +55,13 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 
       { text: "more", metadata: { a: 1 } },
       { raw: "aGk=", mediaType: "text/plain", filename: "a.txt" },
       { url: "https://files.example/f", mediaType: "text/plain" },
-      // Over gRPC that server reads null as 0.
+      // Over gRPC the SDK reads null as 0.
       { data: { a: [1, binding === "GRPC" ? "" : null] } },
       { data: [1, "two"] },
     ];
     const { task } = await client.sendMessage([{ text: "parts" }, ...parts]);
     const [artifact] = task?.artifacts ?? [];
-    // Its proto has neither the names of files nor the metadata of parts.
+    // The 0.3 proto has neither the names of files nor the metadata of parts.
     const lost = (part: object): object => ({ ...part, filename: undefined, metadata: undefined });
     const kept = (part: object): object => (binding === "JSONRPC" ? part : JSON.parse(JSON.stringify(lost(part))));
     expect(artifact?.parts.slice(0, 4)).toEqual(parts.slice(0, 4).map(kept));
@@ -122,7 +122,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 
     await expect(client.sendMessage({ parts: [{ text: "x" }], taskId: "none" })).rejects.toMatchObject({
       code: "TaskNotFound",
     });
-    // Over REST that server loses what is wrong with a stream and says 500.
+    // Over REST the SDK loses the cause of a stream's failure, and answers 500.
     const streams = (code: string): object => ({ code: binding === "HTTP+JSON" ? "InternalError" : code });
     await expect(glances(client.subscribeToTask("none"))).rejects.toMatchObject(streams("TaskNotFound"));
     const { task } = await client.sendMessage("go");

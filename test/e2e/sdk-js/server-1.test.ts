@@ -10,12 +10,12 @@ const all = ["1.0", "0.3"].flatMap((version) =>
   ["JSONRPC", "HTTP+JSON", "GRPC"].map((binding) => ({ binding, version })),
 );
 
-/** An agent for each test, our client, and what the cases share. */
+/** The setup of each test: an agent, our client, and helpers. */
 function meeting({ binding, version }: { readonly binding: string; readonly version: string }) {
   const met = {} as { agent: SdkAgent; client: Client };
 
   beforeEach(async () => {
-    // It logs every error answer to the console.
+    // The SDK logs every error response to the console.
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     met.agent = await sdkAgent();
     met.client = await connect(met.agent.url, { binding, version, bindings });

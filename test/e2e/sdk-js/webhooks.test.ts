@@ -4,11 +4,11 @@ import { grpcBinding } from "@parley/grpc/client";
 import { listenForWebhooks, type Listening } from "../webhook-listener.ts";
 import { sdkAgent } from "./obedient-1.ts";
 
-/* Webhooks that the official SDK of JavaScript sends, at our receiver. It sends the token, or Authorization in its place. */
+/* The official JavaScript SDK sends webhooks to our receiver, with either the token or Authorization. */
 
 let listening: Listening;
 beforeEach(() => {
-  // It logs every webhook to the console.
+  // The SDK logs every webhook to the console.
   for (const method of ["error", "info", "warn"] as const)
     vi.spyOn(console, method).mockImplementation(() => undefined);
 });

@@ -149,7 +149,7 @@ class ConverterExecutor implements AgentExecutor {
         if (pending !== undefined) {
           publishChunk(Buffer.from(pending), begun, false);
           begun = true;
-          // Events are published without waiting: other requests need a turn of the event loop.
+          // Publishing events does not wait, so other requests need a turn of the event loop.
           await new Promise(setImmediate);
         }
         pending = piece;
@@ -167,7 +167,7 @@ class ConverterExecutor implements AgentExecutor {
 const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new ConverterExecutor());
 const app = express();
 app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler }));
-// The handler itself takes bodies of 100 kB.
+// By default the handler accepts bodies up to 100 kB.
 app.use(express.json({ limit: "10mb" }));
 app.use(jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
 app.listen(port, "127.0.0.1", () => console.log(`Table converter at http://127.0.0.1:${port}`));

@@ -134,7 +134,7 @@ class PrimeCounterExecutor implements AgentExecutor {
         count += countPrimes(next, end);
         next = end;
         publishState(TaskState.TASK_STATE_WORKING, `${count} primes below ${next}`);
-        // Events are published without waiting: other requests need a turn of the event loop.
+        // Publishing events does not wait, so other requests need a turn of the event loop.
         await new Promise(setImmediate);
       }
       bus.publish(

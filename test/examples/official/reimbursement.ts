@@ -64,7 +64,7 @@ function dataPart(value: unknown): Part {
 }
 
 class ReimbursementExecutor implements AgentExecutor {
-  /** Expenses that wait for an approver, by the ids of their tasks. */
+  /** Expenses that wait for an approver, by task id. */
   readonly #waiting = new Map<string, Expense>();
 
   async cancelTask(taskId: string, bus: ExecutionEventBus): Promise<void> {

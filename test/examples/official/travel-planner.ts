@@ -74,7 +74,7 @@ function textOf(parts: readonly Part[] = []): string {
   return parts.flatMap(({ content }) => (content?.$case === "text" ? [content.value] : [])).join("\n");
 }
 
-/** How far an agent that the planner has called has come. */
+/** The progress of an agent that the planner has called. */
 interface Delegated {
   readonly client: Client;
   taskId: string;
@@ -84,7 +84,7 @@ interface Delegated {
   data: unknown;
 }
 
-/** A trip: the planner, and the others once there is a plan. */
+/** A trip: the planner's progress, and that of the experts once there is a plan. */
 interface Trip {
   readonly planner: Delegated;
   readonly experts: readonly Delegated[];
@@ -96,7 +96,7 @@ function isOption(value: unknown): value is { readonly what: string; readonly pr
 }
 
 class PlannerExecutor implements AgentExecutor {
-  /** What each task waits for. */
+  /** The trip of each task. */
   readonly #trips = new Map<string, Trip>();
   readonly #canceled = new Set<string>();
   readonly #factory = new ClientFactory();
@@ -164,7 +164,7 @@ class PlannerExecutor implements AgentExecutor {
         },
       ),
     );
-    /** Sends a message to another agent, and passes on what it says until it is done or asks a question. */
+    /** Sends a message to another agent, and forwards its output until it finishes or asks a question. */
     const delegate = async (to: Delegated, part: Part, shows = true): Promise<void> => {
       const stream = to.client.sendMessageStream({
         tenant: "",
@@ -204,7 +204,7 @@ class PlannerExecutor implements AgentExecutor {
       let trip = this.#trips.get(taskId);
       if (trip === undefined) {
         const clients = await Promise.all(
-          // The path of the card is resolved against the URL, so the last slash belongs to it.
+          // The card's path is resolved against the URL, so the trailing slash matters.
           ["planner", "flights", "hotels", "cars"].map((name) =>
             this.#factory.createFromUrl(`${expertsAt}/${name}/`, AGENT_CARD_PATH),
           ),

@@ -15,7 +15,7 @@ describe("a bounded map", () => {
       expect(map.get(name)).toBe(value);
       const held = heldOf(map, names);
       expect(held.length * memoryOf(name, value)).toBeLessThanOrEqual(200_000 + 1000);
-      // The newest entries are kept.
+      // The map keeps the newest entries.
       expect(held).toEqual(names.slice(Number(name) + 1 - held.length, Number(name) + 1));
     }
     map.clear();

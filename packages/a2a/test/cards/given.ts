@@ -1,6 +1,6 @@
 import type { AgentCard } from "../../src/model/index.ts";
 
-/** A card with a value in every member that has one, beyond ASCII too. */
+/** A card with a value for every member, including non-ASCII text. */
 export const fullCard: AgentCard = {
   name: "Météo \u{1f326}",
   description: "Says whether it will rain.",
@@ -31,21 +31,21 @@ export const fullCard: AgentCard = {
   skills: [{ id: "rain", name: "Rain", description: "Rain here", tags: ["weather"] }],
 };
 
-/** The same as a caller of an API key sees it: its requirement has no scopes. */
+/** The same card for a caller with an API key: its requirement has no scopes. */
 export const keyCard: AgentCard = {
   ...fullCard,
   securitySchemes: { key: { apiKeySecurityScheme: { location: "header", name: "x-api-key" } } },
   securityRequirements: [{ schemes: { key: { list: [] } } }],
 };
 
-/** The same with required members that are empty. */
+/** The same card with empty required members. */
 export const emptyCard: AgentCard = {
   ...fullCard,
   description: "",
   skills: [{ id: "rain", name: "Rain", description: "Rain here", tags: [] }],
 };
 
-/** Each of its members as JSON, so a test can change it. */
+/** A copy of the card, which a test can change. */
 export function copyOf<Card extends object>(card: Card): Card & Record<string, unknown> {
   return structuredClone(card) as Card & Record<string, unknown>;
 }

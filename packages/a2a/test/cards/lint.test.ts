@@ -2,7 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import { lintCard, makeCardKey, signCard } from "../../src/cards/index.ts";
 import { fullCard, keyCard } from "./given.ts";
 
-/** A card of 0.3. */
+/** A 0.3 card. */
 const oldCard = {
   protocolVersion: "0.3.0",
   name: "Old",
@@ -23,7 +23,7 @@ const said = (card: unknown): readonly string[] =>
   lintCard(card).map(({ level, field, message }) => `${level} ${field}: ${message}`);
 const fieldsOf = (card: unknown): readonly string[] => lintCard(card).map(({ field }) => field);
 
-/** Each member and element of a value, by its path, with a function that replaces it. */
+/** Each member and element of a value, with its path and a function that replaces it. */
 function membersOf(root: object): readonly { readonly path: string; put(value: unknown): object }[] {
   const paths: (string | number)[][] = [];
   const walk = (value: unknown, path: (string | number)[]): void => {
@@ -40,7 +40,7 @@ function membersOf(root: object): readonly { readonly path: string; put(value: u
       let at = copy as Record<string | number, unknown>;
       for (const step of path.slice(0, -1)) at = at[step] as Record<string | number, unknown>;
       const last = path.at(-1) ?? "";
-      // A value that fits no member.
+      // Without a value, the member is removed.
       if (value === undefined) delete at[last];
       else at[last] = typeof value === "symbol" ? (typeof at[last] === "object" ? 7 : { no: "member" }) : value;
       return copy;

@@ -99,14 +99,14 @@ function withInterfaces(versions: readonly string[]): fc.Arbitrary<AgentCard> {
   ]) as unknown as fc.Arbitrary<AgentCard>;
 }
 
-/** Valid cards of 1.0, of 0.3, and of both at once, as a server publishes them. */
+/** Valid cards of 1.0, of 0.3, and of both versions, as a server publishes them. */
 export const cards: Readonly<Record<"1.0" | "0.3" | "both", fc.Arbitrary<object>>> = {
   "1.0": withInterfaces(["1.0"]),
   "0.3": withInterfaces(["0.3"]).map((card) => codecV03.encodeCard(card)),
   both: withInterfaces(["1.0", "0.3"]).map((card) => merged(card, codecV03.encodeCard(card)) as object),
 };
 
-/** The cards of single versions in a card of both. */
+/** The single-version cards in a card of both versions. */
 export function partsOf(card: object): readonly object[] {
   return [
     [cardV1, cardV03],
@@ -114,7 +114,7 @@ export function partsOf(card: object): readonly object[] {
   ].map(([own = {}, other = {}]) => only(card, own, other) as object);
 }
 
-/** A value without the members of the other version. */
+/** A value without the other version's members. */
 function only(value: unknown, own: Members, other: Members): unknown {
   if (!isObject(value)) return value;
   const members = Object.entries(value).flatMap(([name, member]) => {
@@ -137,7 +137,7 @@ function merged(one: unknown, other: unknown): unknown {
   return { ...one, ...(Object.fromEntries(added) as object) };
 }
 
-/** JSON whose objects may have a member twice. */
+/** JSON in which objects may have duplicate members. */
 type Tree = { members: [string, Tree][] } | { items: Tree[] } | { value: unknown };
 
 function treeOf(value: unknown): Tree {
@@ -159,14 +159,14 @@ function objectsIn(tree: Tree): { members: [string, Tree][] }[] {
   return [tree, ...tree.members.flatMap(([name, member]) => (name === "signatures" ? [] : objectsIn(member)))];
 }
 
-/** Every name that a reader of any version knows. */
+/** Every name that is known in any version. */
 const names = [...new Set([...namesIn(cardV1), ...namesIn(cardV03), "location", "supportsExtendedAgentCard"])];
 
 function namesIn(members: Members): readonly string[] {
   return Object.entries(members).flatMap(([name, [, shape]]) => [name, ...namesIn(membersIn(shape) ?? {})]);
 }
 
-/** Other spellings of a name. */
+/** Alternative spellings of a name. */
 export function respellings(name: string): readonly string[] {
   const snake = name.replace(/[A-Z]|(?<=\D)\d/g, (found) => `_${found.toLowerCase()}`);
   return [
@@ -265,17 +265,17 @@ export function mutated(card: object, mutation: Mutation): string {
   return textOf(root);
 }
 
-/** Objects whose members are named by the agent. An empty value is still an entry. */
+/** Objects with member names that the agent chooses. An empty value still counts as an entry. */
 const maps = new Set(["schemes", "securitySchemes", "scopes"]);
 
-/** The card as a client reads it: without its signatures, and without members that mean the same when absent. */
+/** The card as a client reads it: without its signatures, and without members whose absence means the same. */
 export function meaning(card: unknown, holder = ""): unknown {
   if (holder === "params") return card;
   if (Array.isArray(card)) return card.map((item: unknown) => meaning(item));
   if (!isObject(card)) return card;
   const members = Object.entries(card).flatMap(([member, own]) => {
     if (holder === "" && member === "signatures") return [];
-    // Absent means JSONRPC (A2A 0.3 §5.5).
+    // An absent value means JSONRPC (A2A 0.3 §5.5).
     if (holder === "" && member === "preferredTransport" && own === "JSONRPC") return [];
     const inner = meaning(own, member);
     if (maps.has(holder)) return [[member, inner] as const];

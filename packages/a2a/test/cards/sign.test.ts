@@ -23,7 +23,7 @@ const headerOf = (signature: AgentCardSignature | undefined): unknown =>
 
 describe("the canonical form (A2A 1.0 §8.4.1)", () => {
   it("equals the example of the specification", () => {
-    // Its other required members are not in the example, so they are added here on both sides.
+    // The example lacks some required members, so both sides add them.
     const card = {
       name: "Example Agent",
       description: "",
@@ -131,7 +131,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     change(signed);
     const { trusted, signatures } = await verifyCard(signed, await trustIn(key()));
     expect(trusted).toBe(false);
-    // "unsupported": some SDKs leave an empty requirement out of their signatures.
+    // "unsupported": some SDKs omit an empty requirement from their signatures.
     expect(signatures[0]?.outcome).toBe(what.endsWith("needs nothing") ? "unsupported" : "invalid");
   });
 
@@ -152,7 +152,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     const both = await signCard(keyCard, key());
     expect(both.signatures.map(headerOf)).toMatchObject([{ alg: "ES256" }, { alg: "ES256", reduced: true }]);
     expect((await verifyCard(both, trust)).trusted).toBe(true);
-    // An attacker removes the requirement. Today's SDKs still accept this card.
+    // An attacker removes the requirement. Current SDKs still accept such a card.
     const { securityRequirements: _, ...downgraded } = both;
     const verdict = await verifyCard(downgraded, trust);
     expect(verdict.trusted).toBe(false);
@@ -176,7 +176,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     for (const each of ["ES256", "RS256"] as const) {
       expect((await verifyCard(again, await trustIn(key(each)))).trusted).toBe(true);
     }
-    // The older signature was of the older version.
+    // The older signature covers the older version of the card.
     expect((await verifyCard(twice, await trustIn(key("ES256")))).signatures.map(({ outcome }) => outcome)).toEqual([
       "invalid",
       "unknown-key",
@@ -221,7 +221,7 @@ describe("a card of both versions", () => {
     expect((await verifyCard(only03, trust)).signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "valid"]);
     const { security: _, ...downgraded } = only03;
     expect((await verifyCard(downgraded, trust)).trusted).toBe(false);
-    // Readers of 0.3 know the schemes of 1.0 as well, so a 0.3 signature does not cover a card that has them.
+    // Readers of 0.3 also interpret the schemes of 1.0, so a 0.3 signature does not cover a card that has them.
     expect((await verifyCard({ ...only03, securitySchemes: schemes }, trust)).trusted).toBe(false);
   });
 });

@@ -33,7 +33,7 @@ async function agent(
   return { server, client: await connect(card, { ...soon, ...options }) };
 }
 
-/** The same answer as a client of either binding sees it. */
+/** Clients of both bindings for the same server. */
 async function bothClients(listener: Listener, options: ConnectOptions = {}): Promise<Client[]> {
   const url = await listen(listener);
   const once = { retry: false as const, ...options };
@@ -405,7 +405,7 @@ describe("retries", () => {
       call.answer(taskOf("TASK_STATE_WORKING"));
     });
     for (let count = 0; count < 20; count++) await client.getTask("t1");
-    // Node's fetch may have a second one in progress before the first is free.
+    // Node's fetch may open a second connection before the first one is free.
     expect(sockets.size).toBeLessThanOrEqual(2);
   });
 
@@ -650,7 +650,7 @@ describe("interceptors", () => {
     ]);
   });
 
-  /** An interceptor that answers with these functions. */
+  /** An interceptor that answers by these functions. */
   function answering(call: () => unknown, stream: () => unknown): Interceptor {
     return function broken() {
       return { call: async () => call(), stream: async () => stream() } as unknown as AgentService;

@@ -5,7 +5,7 @@ import { cardOf, chunkEvent, glances, jsonRpcAt, rpcServer, statusEvent, taskEve
 
 const ids = { parts: expect.anything(), messageId: expect.anything(), role: "ROLE_USER" };
 
-/** An agent whose task goes through states, and its requests. */
+/** An agent whose task passes through these states, and its requests. */
 async function agent(...states: (TaskState | Message)[]) {
   const server = await rpcServer((call) => {
     const state = states[server.calls.length - 1] as TaskState | Message;

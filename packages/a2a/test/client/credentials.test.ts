@@ -18,7 +18,7 @@ import {
 
 const headers = { Authorization: "Bearer secret", cookie: "session=1" };
 
-/** An agent whose card and interface are at different origins. */
+/** An agent whose card and interface have different origins. */
 async function apart(script: (call: RpcCall) => void = (call) => call.answer(taskOf("TASK_STATE_WORKING"))) {
   const elsewhere = await rpcServer(script);
   const asked: (string | undefined)[] = [];

@@ -12,7 +12,7 @@ interface Site {
   readonly headers: Record<string, string | string[] | undefined>[];
 }
 
-/** Serves documents by path; a function sees the headers. */
+/** Serves documents by path. `head` sets the status and headers, depending on the request's headers. */
 async function site(
   pages: (base: string) => Record<string, unknown>,
   head: (headers: Record<string, unknown>) => { status?: number; headers?: Record<string, string> } = () => ({}),

@@ -5,7 +5,7 @@ import { defineExtension } from "../../src/extensions/index.ts";
 import { type Interceptor, mapItems, TextPayload } from "../../src/protocol/index.ts";
 import { agentOf, serving } from "../../../server/test/delegate/support.ts";
 
-/** Extensions of a client stay on, however it is used. */
+/** A client's extensions stay active in all of its uses. */
 
 const stamp = defineExtension({
   uri: "https://example.com/extensions/stamp/v1",
@@ -18,7 +18,7 @@ const stamping = agentOf(
   async function* (turn) {
     yield turn.artifact({
       parts: [{ text: turn.extensions.join() }],
-      // The type of `turn` does not know the extension.
+      // The type of `turn` does not include the extension.
       metadata: turn.extensions.includes(stamp.uri) ? { [`${stamp.uri}/at`]: "noon" } : {},
     });
   },

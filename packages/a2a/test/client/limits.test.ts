@@ -17,7 +17,7 @@ import {
   until,
 } from "./support.ts";
 
-/** A peer's data is limited in bytes and depth, and a call in time. */
+/** The client limits a peer's data in bytes and depth, and calls in time. */
 
 const json = { "content-type": "application/json" };
 
@@ -42,7 +42,7 @@ describe("an error page", () => {
     const before = process.cpuUsage();
     expect(await errorOf(client.getTask("t1"))).toMatchObject({ code: "InvalidResponse" });
     const { user, system } = process.cpuUsage(before);
-    // CPU time, not wall time: a quadratic pattern takes half an hour of it.
+    // CPU time instead of wall time: a quadratic pattern would take half an hour of it.
     expect((user + system) / 1e6).toBeLessThan(5);
   });
 });

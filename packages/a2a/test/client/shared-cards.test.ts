@@ -7,7 +7,7 @@ import { codecV1 } from "../../src/wire/v1/index.ts";
 import { restBinding } from "../../src/transport/rest/client.ts";
 import { cardOf, jsonRpcAt, listen } from "./support.ts";
 
-/** The cache of cards that clients share by default (A2A 1.0 §8.6.2), over real HTTP. */
+/** The card cache that clients share by default (A2A 1.0 §8.6.2), over real HTTP. */
 
 const origin = "https://agents.example.com";
 const once = { retry: false } as const;
@@ -16,11 +16,11 @@ interface Server {
   readonly url: string;
   /** The headers of each request for the card. */
   readonly asked: Record<string, string | string[] | undefined>[];
-  /** Sends the requests for `origin` to the server, so its address is not loopback. */
+  /** Sends the requests for `origin` to the server, so that its address is not loopback. */
   readonly fetch: FetchLike;
   card: object;
   headers: Record<string, string>;
-  /** The status for a request; the card is sent with 200. */
+  /** The status for a request. With 200, the server sends the card. */
   status(headers: Record<string, string | string[] | undefined>): number;
 }
 
@@ -50,7 +50,7 @@ describe("clients of the same fetch", () => {
     const second = await connect(origin, options);
     expect(server.asked).toHaveLength(1);
     expect(second.card).toEqual(first.card);
-    // Changing one client's card changes no other client's.
+    // A change to one client's card does not affect other clients.
     expect(second.card).not.toBe(first.card);
     clock.advance(60_000);
     await connect(origin, options);
@@ -178,7 +178,7 @@ describe("with `trust`", () => {
     const options = { ...once, fetch: server.fetch };
     await connect(origin, options);
     expect(server.asked).toHaveLength(1);
-    // The cached card is still current, but it is not trusted.
+    // The cached card is still fresh, but not trusted.
     await expect(connect(origin, { ...options, trust })).rejects.toMatchObject({ code: "InvalidResponse" });
     expect(server.asked).toHaveLength(2);
     expect(server.asked[1]?.["if-none-match"]).toBeUndefined();

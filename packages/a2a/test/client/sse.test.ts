@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { liveMemory } from "../../../../test/heap.ts";
 import { SseParser, type ServerSentEvent } from "../../src/transport/client/events.ts";
 
-/** HTML Living Standard §9.2.6, literally and slowly: the whole stream at once. */
+/** A literal, slow implementation of the HTML Living Standard §9.2.6 for a whole stream. */
 function reference(bytes: Uint8Array): ServerSentEvent[] {
   const text = new TextDecoder().decode(bytes);
   const lines = text.split(/\r\n|\n|\r/);
-  // The last piece has no line end.
+  // The last piece has no line ending.
   lines.pop();
   const events: ServerSentEvent[] = [];
   let data = "";
@@ -149,7 +149,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
       expect(parser.push("\n\n")).toHaveLength(1);
       return after - before;
     };
-    // Either event has a million characters. A node of a rope for each would be 32 MB.
+    // Either event has a million characters. As a rope with a node for each, it would take 32 MB.
     const lines = "data:\n".repeat(1_000);
     const piece = "x";
     expect(
@@ -169,7 +169,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     const parser = new SseParser();
     const piece = "x".repeat(1024);
     expect(parser.push("data: ")).toEqual([]);
-    // Eight times 2 ** 20 characters: searching again for each piece would take minutes.
+    // Eight times 2 ** 20 characters: a new search for each piece would take minutes.
     for (let count = 0; count < 8 * 1024; count++) parser.push(piece);
     const [event] = parser.push("\n\n");
     expect(event?.data.length).toBe(8 * 2 ** 20);

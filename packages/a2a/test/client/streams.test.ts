@@ -335,7 +335,7 @@ test("a stream whose connections bring only the task restarts its budget if the 
   const attempts: number[] = [];
   const { client } = await agent(
     ({ number, events }) => {
-      // The task grows twice, then it stays as it is.
+      // The task grows twice, then it remains the same.
       const artifacts = [1, 2, 3].slice(0, number).map((at) => ({ artifactId: `a${at}`, parts: [{ text: "x" }] }));
       events.send({ task: { ...taskOf(number === 6 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"), artifacts } });
       events.drop();

@@ -5,11 +5,11 @@ import type { Clock } from "../../src/base/index.ts";
 import type { AgentCard, AgentInterface, StreamResponse, Task, TaskState } from "../../src/model/index.ts";
 import type { ConnectOptions } from "../../src/client/index.ts";
 
-/** Misbehaving servers of third parties. */
+/** Misbehaving third-party servers. */
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Serves on a free port until the test is over; gives the base URL. */
+/** Serves on a free port until the test is over. Returns the base URL. */
 export async function listen(listener: Listener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -54,13 +54,13 @@ export function restAt(url: string, more: Partial<AgentInterface> = {}): AgentIn
 export const replayExtensions = { extensions: [{ uri: "urn:parley:extension:stream-resume:v1" }] };
 export const resendExtensions = { extensions: [{ uri: "urn:parley:extension:idempotent-send:v1" }] };
 
-/** Retries soon, so a test with the system's clock need not wait. */
+/** Retries quickly, so that a test with the system clock need not wait. */
 export const soon: ConnectOptions = {
   retry: { budget: 200, minDelay: 1, maxDelay: 2 },
   reconnect: { budget: 200, minDelay: 1, maxDelay: 2 },
 };
 
-/** The same without a budget, for servers that answer eventually: a slow machine could exceed a budget. */
+/** The same without a budget, for servers that answer eventually, because a slow machine could exceed a budget. */
 export const endless: ConnectOptions = {
   retry: { budget: Infinity, minDelay: 1, maxDelay: 2 },
   reconnect: { budget: Infinity, minDelay: 1, maxDelay: 2 },
@@ -76,16 +76,16 @@ export function bodyOf(request: IncomingMessage): Promise<string> {
   });
 }
 
-/** The events of one answer of a JSON-RPC server. */
+/** The event stream of one response from a JSON-RPC server. */
 export interface Wire {
   /** Sends only the head. */
   open(): void;
-  /** With an id if one is given. */
+  /** Sends an event, with an id if one is given. */
   send(event: StreamResponse, id?: number | string): void;
   raw(text: string): void;
-  /** Ends the answer as HTTP requires. */
+  /** Ends the response as HTTP requires. */
   end(): void;
-  /** Breaks the connection off. */
+  /** Breaks the connection. */
   drop(): void;
 }
 
@@ -93,7 +93,7 @@ export interface RpcCall {
   readonly method: string;
   readonly params: Record<string, unknown>;
   readonly headers: IncomingHttpHeaders;
-  /** Which call of this method, from 1. */
+  /** The number of this call to the method, from 1. */
   readonly number: number;
   readonly response: ServerResponse;
   readonly events: Wire;
@@ -109,7 +109,7 @@ export interface RpcServer {
   methods(): string[];
 }
 
-/** A JSON-RPC server whose behaviour the test sets for each call. */
+/** A JSON-RPC server whose behaviour the test defines for each call. */
 export async function rpcServer(script: (call: RpcCall) => void | Promise<void>): Promise<RpcServer> {
   const calls: RpcCall[] = [];
   const url = await listen((request, response) => {
@@ -183,7 +183,7 @@ export function chunkEvent(text: string, append = true): StreamResponse {
   };
 }
 
-/** What a reader saw, short enough to compare. */
+/** An event as its reader saw it, in a short form for comparison. */
 export function glance(event: StreamResponse): string {
   if (event.message !== undefined) return "message";
   if (event.artifactUpdate !== undefined) return String(event.artifactUpdate.artifact.parts[0]?.text);
@@ -212,12 +212,12 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
-/** A clock that the test moves. */
+/** A clock that the test advances. */
 export class HandClock implements Clock {
   #now = Date.UTC(2026, 0, 1);
   readonly #timers = new Set<{ readonly at: number; readonly ms: number; readonly run: () => void }>();
 
-  /** How many timers there have been. */
+  /** How many timers have been set so far. */
   rearmed = 0;
 
   now(): number {
@@ -235,7 +235,7 @@ export class HandClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Waits until something waits for that long. */
+  /** Waits until a timer of this duration is pending. */
   async armed(ms: number): Promise<void> {
     await until(() => [...this.#timers].some((timer) => timer.ms === ms));
   }

@@ -12,7 +12,7 @@ import { connect, type CachedCard, type ConnectOptions } from "../../src/client/
 import { fakeClock } from "@parley/testing";
 import { cardOf, jsonRpcAt, listen } from "./support.ts";
 
-/** Signed cards at a client (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */
+/** Clients that require signed cards (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */
 
 let key: PrivateCardKey;
 let stranger: PrivateCardKey;
@@ -26,13 +26,13 @@ const wellKnown = "/.well-known/agent-card.json";
 
 interface Site {
   readonly url: string;
-  /** Method and path of each request. */
+  /** The method and path of each request. */
   readonly asked: readonly string[];
   /** Serves a value at a path. */
   serve(path: string, value: unknown): void;
 }
 
-/** A server of documents; it answers a POST with the result at `POST`. */
+/** A server of documents, which answers a POST with the document at `POST`. */
 async function site(): Promise<Site> {
   const asked: string[] = [];
   const documents = new Map<string, unknown>();
@@ -171,7 +171,7 @@ describe("key sets", () => {
     await connect(await signCard(card, key), { trust });
     expect(keys.asked).toHaveLength(1);
 
-    // A new key. A key set is asked for at most once in 30 seconds.
+    // A new key. A client requests a key set at most once in 30 seconds.
     keys.serve("/keys", await cardKeySet([next]));
     clock.advance(30_000);
     await connect(await signCard(card, next), { trust });

@@ -81,7 +81,7 @@ describe("waiting for a task that streams", () => {
     const { client } = await agent(
       (call) => {
         if (call.method === "SubscribeToTask") call.fail(code, "no stream of this one");
-        // The first rejection is looked up.
+        // After the first rejection, the client reads the task.
         else call.answer(taskOf(call.number < 3 ? "TASK_STATE_WORKING" : "TASK_STATE_COMPLETED"));
       },
       true,

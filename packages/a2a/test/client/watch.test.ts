@@ -22,7 +22,7 @@ import {
   until,
 } from "./support.ts";
 
-/* Beyond the contract suite, which runs over a real server in packages/node/test/watch.test.ts. */
+/* Tests in addition to the contract suite, which runs over a real server in packages/node/test/watch.test.ts. */
 
 async function agent(
   script: (call: RpcCall) => void | Promise<void>,
@@ -127,7 +127,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     const seen: unknown[] = [];
     watched.subscribe(() => seen.push(watched.getSnapshot().task?.metadata));
     await until(() => watched.getSnapshot().ended);
-    // The task at the start of the stream changes nothing, so only its end is reported.
+    // The task at the start of the stream is unchanged, so only its end is reported.
     expect(seen).toEqual([given.metadata]);
     expect(seen[0]).toBe(first.task?.metadata);
     expect(client.watch(taskOf("TASK_STATE_FAILED")).getSnapshot().ended).toBe(true);

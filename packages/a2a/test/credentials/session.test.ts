@@ -10,7 +10,7 @@ import type { AgentCard } from "../../src/model/index.ts";
 import { cardOf, jsonRpcAt, listen, restAt } from "../client/support.ts";
 import { agentWith, errorOf, refuse } from "./support.ts";
 
-/** Where credentials are sent, and how rejected ones are handled (A2A 1.0 §7.3). */
+/** The targets to which credentials are sent, and the handling of rejected ones (A2A 1.0 §7.3). */
 
 const secret = "secret-of-a-test-0123456789";
 const bearerScheme = { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } };
@@ -142,7 +142,7 @@ describe("a rejection", () => {
     let current = "one";
     const agent = await agentWith(bearerScheme, (request, response) => {
       if (request.headers.authorization === "Bearer two") return false;
-      // Another process puts another token into the vault just now.
+      // Simulates that another process has just stored a new token in the vault.
       current = "two";
       return refuse(response, "Bearer");
     });

@@ -5,7 +5,7 @@ import { waitingClock } from "../../src/client/connect.ts";
 import { authorizationCode, clientCredentials, deviceCode, type OAuthOptions } from "../../src/credentials/index.ts";
 import { agentWith, authorizationServer, clientFlow, errorOf, refuse } from "./support.ts";
 
-/** Logins by a browser, at untrusted servers. */
+/** Browser logins at untrusted servers. */
 
 const secret = "secret-of-a-test-0123456789";
 const token = "token-of-a-test-0123456789";
@@ -86,7 +86,7 @@ describe("the user of a login (onUser)", () => {
   const now = Date.parse("2026-01-01T00:00:00Z");
   const good = { sub: "ada", aud: "app", exp: now / 1000 + 60, name: "Ada\nLovelace" };
 
-  /** Logs in at an OpenID server that answers with this ID token; returns the reported user, and the scopes of the page. */
+  /** Logs in at an OpenID server that answers with this ID token. Returns the reported user, and the scopes in the login URL. */
   async function logIn(idToken: (issuer: string) => unknown, scopesSupported: unknown = ["openid", "email"]) {
     const server = await authorizationServer((path, _form, issuer) =>
       path === "/token"

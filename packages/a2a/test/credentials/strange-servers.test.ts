@@ -16,13 +16,13 @@ import {
 import { fakeClock } from "@parley/testing";
 import { agentWith, authorizationServer, clientFlow, errorOf, refuse } from "./support.ts";
 
-/** Authorization servers that answer wrongly, and cards that name the wrong ones. */
+/** Authorization servers with wrong responses, and cards that name wrong servers. */
 
 const secret = "secret-of-a-test-0123456789";
 const token = "token-of-a-test-0123456789";
 const client: OAuthOptions = { clientId: "app", clientSecret: secret };
 
-/** Calls an agent. Returns the error. */
+/** Calls an agent that must fail. Returns the error. */
 async function failure(url: string, credentials: readonly CredentialProvider[]) {
   const connected = await connect(url, { credentials });
   return errorOf(connected.getTask("t1"));
@@ -97,7 +97,7 @@ describe("an answer of a token endpoint", () => {
     await expect.poll(() => server.asked.length).toBe(1);
     leaving.abort();
     expect(await left).toMatchObject({ code: "Aborted" });
-    // The other call still waits for the same request.
+    // The second call still waits for the same request.
     clock.advance(60_000);
     expect(await waiting).toMatchObject({ code: "Timeout" });
     expect(server.asked).toHaveLength(1);
@@ -220,7 +220,7 @@ describe("a card", () => {
     await expect
       .poll(() => shown)
       .toMatchObject([{ verificationUri: page, userCode: expect.not.stringContaining("\u001b") as string }]);
-    // Without a pause it would have asked by now.
+    // Without the pause, the client would have polled by now.
     await connected.getTask("t1", { timeout: 50 }).catch(() => undefined);
     expect(server.asked.filter((one) => one.startsWith("/token"))).toEqual([]);
     leaving.abort();

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { A2AError, AgentCard, SecurityScheme } from "../../src/model/index.ts";
 import { bodyOf, cardOf, errorOf as thrownBy, jsonRpcAt, listen, taskOf } from "../client/support.ts";
 
-/* Misbehaving agents and authorization servers of third parties. */
+/* Misbehaving third-party agents and authorization servers. */
 
-/** An agent that answers with `answer`, else by default. */
+/** An agent that answers by `answer`, or by default. */
 export interface StrangeAgent {
   readonly url: string;
   readonly card: AgentCard;
@@ -48,7 +48,7 @@ export function refuse(response: ServerResponse, challenge: string, status = 401
   return true;
 }
 
-/** An authorization server that answers as a test says. `asked`: the path and the form of each request. */
+/** An authorization server whose responses the test defines. `asked`: the path and the form of each request. */
 export async function authorizationServer(
   answer: (path: string, form: URLSearchParams, issuer: string) => unknown,
 ): Promise<{ readonly issuer: string; readonly asked: string[] }> {

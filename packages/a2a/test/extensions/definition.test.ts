@@ -10,7 +10,7 @@ import type { AnyExtension } from "../../src/protocol/index.ts";
 const uri = "https://example.com/extensions/toy/v1";
 const schema = z.string();
 
-/** A valid method, except for this change. */
+/** A method that is valid except for this change. */
 function method(change: object = {}): object {
   return { request: schema, response: schema, rest: { method: "POST", path: "/a:b" }, grpc: "/a.b/C", ...change };
 }

@@ -5,12 +5,12 @@ import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, messageOf } from "../../../server/test/engine/support.ts";
 
-/* A data extension fails no task (A2A, topic "Extensions"), even if the task's run is lost in a crash and resumed. */
+/* A data extension does not fail a task (A2A, topic "Extensions"), even if the task's run is lost in a crash and resumed. */
 
 const uri = "urn:example:notes";
 const pieces = 6;
 
-/** Adds this much to each artifact. */
+/** Adds a long note to each artifact. */
 const notes: Extension = {
   uri,
   kind: "data",
@@ -59,7 +59,7 @@ test("a resumed run recognizes repeated events whose additions did not fit into 
   expect([task.status.state, task.artifacts?.length]).toEqual(["TASK_STATE_COMPLETED", pieces]);
   const page = await shared.read({ agent: "agent" }, id, { after: 0, limit: 100, kinds: ["artifactUpdate"] });
   expect(page?.records).toHaveLength(pieces);
-  // The task has had room for some of them, and not for all.
+  // The task had space for some of the notes, but not for all.
   const noted = page?.records.map(({ json }) => json.includes("nnn"));
   expect(new Set(noted)).toEqual(new Set([true, false]));
 });

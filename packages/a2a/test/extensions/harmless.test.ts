@@ -11,7 +11,7 @@ function extended(onMessage: OnMessage, extension: Partial<Extension>, limits = 
   return harness(onMessage, { extensions: [{ uri, kind: "data", ...extension }], limits });
 }
 
-/** An event with this in its metadata. */
+/** An event with this value in its metadata. */
 function adding(event: AppendedEvent, value: unknown): AppendedEvent {
   const metadata = { added: value };
   if (event.kind === "delegated") return event;
@@ -209,7 +209,7 @@ describe("a data extension that fails at each event", () => {
     metadata: { artifact: { k: { key: "k", schema: schema(validate) } } },
   });
 
-  /** It is asynchronous only for some values, so `defineExtension()` cannot know. */
+  /** Asynchronous only for some values, so `defineExtension()` cannot detect it. */
   const later = (value: unknown): never => (value === 1 ? Promise.reject(new Error("late")) : { issues: [] }) as never;
 
   test.each<[string, Partial<Extension>]>([

@@ -5,7 +5,7 @@ import type { AnyExtension, ExtensionKind, ExtensionTurn } from "../../src/proto
 import { fakeClock } from "@parley/testing";
 import { eventually, harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
-/* Hooks that return promises have a time limit (`limits.hookTimeout`): an extension that hangs blocks no call and no task. */
+/* Hooks that return promises have a time limit (`limits.hookTimeout`), so an extension that hangs does not block calls or tasks. */
 
 const uri = "urn:example:slow";
 const active = { extensions: [uri] };
@@ -35,7 +35,7 @@ function hanging(kind: ExtensionKind, hook: Partial<AnyExtension> & object, limi
   return { ...made, clock, timers: () => timers };
 }
 
-/** Lets the time of the hook pass, once it is measured. */
+/** Lets the hook's time limit pass, once its timer is set. */
 async function pass({ clock, timers }: { readonly clock: { advance(ms: number): void }; timers(): number }) {
   await eventually(() => timers() === 1);
   clock.advance(limit);
@@ -114,7 +114,7 @@ describe("a promise of onTurnStart that never settles", () => {
     const task = await sent;
     expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "without"]);
     expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onTurnStart" }]);
-    // onTurnEnd is still called, so the extension can clean up.
+    // onTurnEnd is still called, so that the extension can clean up.
     expect(ended).toEqual(["end"]);
   });
 
@@ -160,7 +160,7 @@ test("the timer of a hook ends with it", async () => {
 });
 
 describe("promises of other libraries", () => {
-  /** It is not an instance of `Promise`. */
+  /** Not an instance of this realm's `Promise`. */
   const foreign = runInNewContext("Promise") as PromiseConstructor;
 
   test("onAccept: its later result is used", async () => {

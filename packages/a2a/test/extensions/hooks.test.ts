@@ -26,7 +26,7 @@ async function* echo(turn: Parameters<OnMessage>[0]) {
 
 const texts = (parts: Message["parts"] = []): readonly unknown[] => parts.map(({ text }) => text);
 
-/** The toy: numbers become handles before anything is stored, artifacts are stamped, and readers are greeted. */
+/** A toy extension: it stores numbers as handles only, stamps artifacts, and greets readers. */
 function toy(vault: Map<string, string> = new Map()): Extension {
   return {
     uri,
@@ -251,7 +251,7 @@ describe("onAppend", () => {
 });
 
 describe("onDeliver", () => {
-  /** Counts its calls by their argument. */
+  /** An extension that records its calls with their argument. */
   function counting(): { readonly extension: Extension; readonly seen: string[] } {
     const seen: string[] = [];
     const onDeliver = (event: StreamResponse): StreamResponse => {

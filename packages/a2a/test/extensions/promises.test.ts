@@ -4,8 +4,8 @@ import { agentOf, serving } from "../../../server/test/delegate/support.ts";
 import { eventually, harness, type Harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
 /*
- * A hook that is an async function by mistake returns a promise where none is allowed. Its rejection is logged: an unhandled
- * rejection would end the process, and with it the tasks of all others.
+ * A hook that is an async function by mistake returns a promise where none is allowed. The rejection of the promise is logged: an unhandled
+ * rejection would end the process, and with it all other tasks.
  */
 
 const uri = "urn:example:promises";

@@ -41,7 +41,7 @@ describe("onTurnStart and onTurnEnd", () => {
     }, extension);
     const { id } = await made.send("one", active);
     await made.send("two", { ...active, message: { taskId: id } });
-    // Without activation nothing of it runs.
+    // Without activation, no part of the extension runs.
     await expect(made.send("three", { message: { taskId: id } })).resolves.toMatchObject({
       status: { state: "TASK_STATE_FAILED" },
     });
@@ -106,7 +106,7 @@ describe("onTurnStart and onTurnEnd", () => {
     const taskId = payload.value.statusUpdate?.taskId ?? "";
     const second = made.send("two", { ...active, message: { taskId } });
     const third = made.send("three", { message: { taskId } });
-    // The task, its status, and both messages.
+    // Waits for the task, its status, and both messages.
     const scope = { agent: "agent", owner: '[null,"anonymous"]' };
     await eventually(async () => ((await made.store.head(scope, taskId))?.seq ?? 0) >= 4);
     release();
@@ -417,7 +417,7 @@ describe("metadata and data that do not match their schemas", () => {
       "message.parts[1].data.amount",
     ]);
     expect(JSON.stringify(refused)).not.toContain("yesterday");
-    // Nobody requested the extension, so the values are ignored.
+    // No caller requested the extension, so the values are ignored.
     const plain = harness(
       async function* (turn) {
         yield turn.completed("ok");
@@ -473,7 +473,7 @@ describe("metadata and data that do not match their schemas", () => {
   });
 
   test("with an async schema: the call is rejected, and the log says whose mistake it is", async () => {
-    // It is asynchronous only for some values, so `defineExtension()` cannot know.
+    // Asynchronous only for some values, so `defineExtension()` cannot detect it.
     const validate = (value: unknown) =>
       value === "noon" ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const late = { "~standard": { version: 1 as const, vendor: "x", validate } };

@@ -88,7 +88,7 @@ test("text parts are joined by line breaks in a message, and without a separator
   expect(textOf({ messageId: "m", parts: [{ data: 1 }] })).toBe("");
 });
 
-/** `toEqual` takes seconds for so many bytes. */
+/** Compares bytes faster than `toEqual`, which takes seconds for this many. */
 function isSame(one: Uint8Array | undefined, other: Uint8Array): boolean {
   return one instanceof Uint8Array && Buffer.compare(one, other) === 0;
 }

@@ -14,7 +14,7 @@ import {
 } from "../../src/model/index.ts";
 import { assemble, assembleLog, compact, type TaskPieces } from "@parley/server/internal/store/assemble";
 
-/** Adjacent texts of an artifact are merged when a task is read. The log and its events stay unchanged. */
+/** When a task is read, adjacent texts of an artifact are merged. The log and its events remain unchanged. */
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 const numRuns = 400;
@@ -46,7 +46,7 @@ type Update = typeof update extends fc.Arbitrary<infer T> ? T : never;
 
 const base = { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } as const;
 
-/** Updates as an agent may yield them: the first of an artifact appends to nothing. */
+/** Updates as an agent may yield them: an artifact's first update does not append. */
 function eventsOf(updates: readonly Update[]): readonly TaskArtifactUpdateEvent[] {
   const begun = new Set<string>();
   return updates.map(({ artifactId, parts, append, name }) => {
@@ -68,7 +68,7 @@ function logOf(events: readonly TaskArtifactUpdateEvent[]): readonly NewRecord[]
 const read = (log: readonly NewRecord[], mergeTextParts: boolean): Task =>
   JSON.parse(assembleLog(log, { artifacts: true, mergeTextParts }).json ?? "") as Task;
 
-/** The key of a text with at most a media type: `undefined` for every other part. */
+/** The merge key of a text with at most a media type. `undefined` for every other part. */
 const plainType = (each: Part): string | undefined =>
   each.text !== undefined && Object.keys(each).every((name) => name === "text" || name === "mediaType")
     ? `type ${each.mediaType ?? ""}`

@@ -1,9 +1,9 @@
 import type * as model from "../../src/model/index.ts";
 
 /**
- * The messages of `specification/a2a.proto` (A2A 1.0), copied from it by hand: field names as JSON spells them, types as
- * the proto names them. `!` is REQUIRED, `?` is the keyword `optional`, `[]` is repeated, `{T}` a map from string to T.
- * `of` names the members of a oneof. Types, schemas and codecs are compared with this table.
+ * The messages of `specification/a2a.proto` (A2A 1.0), copied from it by hand: field names in their JSON spelling, types with
+ * the names in the proto. `!` is REQUIRED, `?` is the keyword `optional`, `[]` is repeated, `{T}` is a map from string to T.
+ * `of` names the members of a oneof. Tests compare types, schemas and codecs with this table.
  */
 const proto = {
   SendMessageConfiguration: {
@@ -176,7 +176,7 @@ const proto = {
 export type Proto = typeof proto;
 export type MessageName = keyof Proto;
 
-/** The members of each oneof. The official codec keeps them under the name on the right. */
+/** The members of each oneof. On the right is the official codec's name for the oneof. */
 const oneOfs = {
   Part: { of: ["text", "raw", "url", "data"], sdk: "content" },
   SecurityScheme: { of: Object.keys(proto.SecurityScheme), sdk: "scheme" },
@@ -195,7 +195,7 @@ export function oneOfOf(name: MessageName): { of: readonly string[]; sdk: string
 export interface FieldKind {
   readonly base: string;
   readonly required: boolean;
-  /** Whether it has the keyword `optional`: a set default then differs from absence. */
+  /** Whether it has the keyword `optional`: a default that is set then differs from absence. */
   readonly explicit: boolean;
   readonly shape: "one" | "list" | "map";
 }
@@ -217,7 +217,7 @@ export function isMessageName(name: string): name is MessageName {
   return Object.hasOwn(proto, name);
 }
 
-/** The types of the model by the names of the proto. */
+/** The model types by their proto names. */
 export type Models = { [Name in MessageName]: Name extends keyof Exported ? Exported[Name] : never };
 
 interface Exported {

@@ -26,7 +26,7 @@ describe.each(messageNames)("%s and the official codec", (name) => {
   test("know the same fields", () => {
     const choice = oneOfOf(name);
     const known = Object.keys(official(name).fromJSON({}));
-    // Fields with the keyword `optional` are left out of an empty message.
+    // An empty message omits fields with the keyword `optional`.
     const explicit = fieldsOf(name).flatMap(([field, kind]) => (kind.explicit ? [field] : []));
     const mine = fieldsOf(name)
       .map(([field]) => field)

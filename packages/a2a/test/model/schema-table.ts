@@ -2,7 +2,7 @@ import * as model from "../../src/model/index.ts";
 import type { Schema } from "../../src/model/index.ts";
 import type { MessageName, Models } from "./proto.ts";
 
-/** The schema of each message of the proto. */
+/** The schema of each proto message. */
 export const schemas: { readonly [Name in MessageName]: Schema<Models[Name]> } = {
   SendMessageConfiguration: model.sendMessageConfigurationSchema,
   Task: model.taskSchema,

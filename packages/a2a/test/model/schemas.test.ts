@@ -25,7 +25,7 @@ function verdict(name: MessageName, value: unknown, mode: CheckMode = "request")
 const noText = [0, -1.5, true, {}, [], ["a"]];
 const noObject = [0, "text", true, []];
 
-/** Values that are wrong for a type of the table. */
+/** Invalid values for each type of the table. */
 const wrong: Readonly<Record<string, readonly unknown[]>> = {
   string: noText,
   filled: [...noText, ""],
@@ -74,7 +74,7 @@ function damages(field: string, kind: FieldKind): readonly (readonly [unknown, s
   }
 }
 
-/** A full message. Of a oneof it has only the given member. */
+/** A full message, with only the given member of a oneof. */
 function sampleOf(name: MessageName, field?: string): Record<string, unknown> {
   const choice = oneOfOf(name)?.of ?? [];
   const fits = (message: object): boolean => field === undefined || !choice.includes(field) || field in message;

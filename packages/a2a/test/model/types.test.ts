@@ -26,7 +26,7 @@ type TypeOf<Type> = Type extends `${infer Item}[]`
     : Base<Type>;
 type Flat<T> = { [Name in keyof T]: T[Name] };
 
-/** The interface that the proto describes: required if it says REQUIRED, optional otherwise. */
+/** The interface that the proto describes: members are required if they are REQUIRED, and optional otherwise. */
 type Described<Fields> = Flat<
   {
     readonly [Name in keyof Fields as Fields[Name] extends `${string}!` ? Name : never]: TypeOf<Bare<Fields[Name]>>;
@@ -41,7 +41,7 @@ type Loose = "AgentInterface";
 type Plain = Exclude<MessageName, Union | Loose>;
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
-/** Names of messages whose type differs from the proto. */
+/** The names of messages whose type differs from the proto. */
 type Different = {
   [Name in Plain]: Same<Flat<Models[Name]>, Described<Proto[Name]>> extends true ? never : Name;
 }[Plain];

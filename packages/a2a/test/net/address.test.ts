@@ -105,7 +105,7 @@ describe("addressKind", () => {
     expect(addressKind(text)).toBeUndefined();
   });
 
-  /** The verdict of `node:net` by the IANA special-purpose registries: whether anybody may call the address. */
+  /** The verdict of `node:net` with the IANA special-purpose registries: whether anyone may call the address. */
   function isPublic(address: string): boolean {
     if (isIPv4(address)) return !special.check(address, "ipv4");
     const embedded = embedding.check(address, "ipv6");
@@ -144,7 +144,7 @@ function list(ranges: readonly string[]): BlockList {
   return found;
 }
 
-/** Ranges that IANA lists as not globally reachable, deprecated ones, and one of a cloud. */
+/** Ranges that IANA lists as not globally reachable, deprecated ranges, and one of a cloud provider. */
 const special = list([
   "0.0.0.0/8",
   "10.0.0.0/8",

@@ -1,6 +1,6 @@
 /** Untrusted URLs of services that only the server can reach. */
 
-/** Addresses that are not for everyone (RFC 6890): of this machine, of its network, of the cloud that it runs in. */
+/** Special addresses (RFC 6890): of this machine, of its network, or of its cloud. */
 const inside = [
   "127.0.0.1",
   "127.255.255.254",
@@ -25,7 +25,7 @@ type Bytes = readonly [number, number, number, number];
 const hex = (value: number, width: number): string => value.toString(16).padStart(width, "0");
 const pair = ([a, b]: readonly number[]): string => hex((a ?? 0) * 256 + (b ?? 0), 1);
 
-/** Every spelling of an IPv4 address that `URL` reads, by its name. */
+/** Every spelling of an IPv4 address that `URL` parses, by name. */
 const spellings: Readonly<Record<string, (bytes: Bytes, text: string) => string>> = {
   "as usual": (_, text) => text,
   "as one number": ([a, b, c, d]) => String(((a * 256 + b) * 256 + c) * 256 + d),
@@ -60,7 +60,7 @@ const spellings: Readonly<Record<string, (bytes: Bytes, text: string) => string>
     `[2001:0:808:808:0:ffff:${pair([255 - a, 255 - b])}:${pair([255 - c, 255 - d])}]`,
 };
 
-/** IPv6's own special addresses, in other spellings too. */
+/** IPv6's own special addresses, also in other spellings. */
 const insideIPv6: readonly string[] = [
   "[::]",
   "[::1]",
@@ -89,7 +89,7 @@ const insideIPv6: readonly string[] = [
   "[::1%25lo]",
 ];
 
-/** Names that mean something only inside a machine or a network. */
+/** Names that resolve only inside a machine or a network. */
 const insideNames: readonly string[] = [
   "localhost",
   "LOCALHOST",
@@ -120,7 +120,7 @@ const insideNames: readonly string[] = [
   "vault.private",
 ];
 
-/** Whole URLs: other protocols, users, ports, and what parsers of URLs read in different ways. */
+/** Whole URLs: other protocols, users, ports, and input that URL parsers interpret differently. */
 const wholeUrls: readonly string[] = [
   "",
   " ",
@@ -203,7 +203,7 @@ export const hostileUrls: readonly (readonly [string, string])[] = [
   ]),
 ].map(([url, name]) => [name, url] as const);
 
-/** The same addresses, as a resolver writes them. */
+/** The same addresses in a resolver's format. */
 export const hostileAnswers: readonly string[] = [
   ...inside,
   ...inside.map((address) => `::ffff:${address}`),

@@ -14,7 +14,7 @@ const untouched: Dialer = {
   fetch: () => Promise.reject(new Error("was called")),
 };
 
-/** The error of a call; an invalid argument is another kind of error. */
+/** The `A2AError` of a call. An invalid argument causes a different kind of error. */
 async function refusalOf(work: Promise<unknown>): Promise<A2AError> {
   const error: unknown = await work.catch((thrown: unknown) => thrown);
   if (error instanceof A2AError) return error;
@@ -74,7 +74,7 @@ describe("an untrusted host name", () => {
           },
         );
         while (asked < answers.length) await fetch("https://rebind.example/").catch(() => undefined);
-        // One look-up a call, and only its addresses are called.
+        // One lookup per call, and calls go only to its addresses.
         expect(asked).toBe(answers.length);
         const allowed = answers.filter((each) => each.every((address) => addressKind(address) === "global"));
         expect(called).toEqual(allowed);

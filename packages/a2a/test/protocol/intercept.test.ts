@@ -27,7 +27,7 @@ import {
 const context = callContext();
 const none: Interceptor = (next) => next;
 
-/** An interceptor that answers calls and streams as configured, whatever the types say. */
+/** An interceptor whose answers to calls and streams `answer` defines, ignoring the types. */
 function answering(answer: (reply: object) => unknown): Interceptor {
   const change = async (reply: Promise<object>): Promise<never> => answer(await reply) as never;
   return function meddler(next) {
@@ -56,7 +56,7 @@ describe("an invalid interceptor is rejected when the handler is created", () =>
 
 const rejected = (): Promise<never> => Promise.reject(new Error("forgotten"));
 
-/** Invalid answers, and the causes in their errors. */
+/** Invalid answers, and the causes that their errors state. */
 const replies: readonly [name: string, answer: (reply: object) => unknown, told: string][] = [
   ["nothing", () => undefined, "returned undefined in place of a reply"],
   ["null", () => null, "returned null in place of a reply"],
@@ -70,7 +70,7 @@ const replies: readonly [name: string, answer: (reply: object) => unknown, told:
   ],
   ["a payload of nothing", () => ({ payload: new Payload(undefined) }), "whose payload is made of undefined"],
   ["a payload of a text", () => ({ payload: new Payload("fine") }), "whose payload is made of string"],
-  // From an async function. Nothing awaits it, so a rejection would end the process.
+  // From an async function. Its promise is not awaited, so a rejection would end the process.
   ["a payload of a promise", () => ({ payload: new Payload(rejected()) }), "whose payload is made of a promise"],
   ["extensions that are not a list", (reply) => ({ ...reply, extensions: "urn:x" }), "whose extensions are not a list"],
   ["generations that are not a map", (reply) => ({ ...reply, generations: [1] }), "whose generations are not a Map"],
@@ -156,7 +156,7 @@ describe("an interceptor that does not return a stream", () => {
     expect(service.feed.returned).toBe(1);
   });
 
-  /** Invalid batches, followed by the batches of the service. */
+  /** Yields the invalid batches, then ends the service's stream. */
   async function* wrong({ batches: inner }: { batches: Feed }, all: readonly unknown[]): AsyncGenerator<unknown> {
     try {
       yield* all;
@@ -238,7 +238,7 @@ describe("a stream that interceptors pass on", () => {
   });
 });
 
-/** An interceptor's changes to an answer reach only the caller. */
+/** An interceptor's changes to a response reach only the caller. */
 test("a direct answer is frozen: an interceptor that changes it fails, and a repeated send gets it unchanged", async () => {
   const { service } = harness((turn) => turn.reply("Hello"));
   const vandal: Interceptor = (next) => ({

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { deferred } from "../../src/base/index.ts";
 import { reasonOf, receive, secret, status, url } from "./support.ts";
 
-/* The forms of bodies, and requests that are not webhooks. */
+/* The formats of bodies, and requests that are not webhooks. */
 
 const event = status("TASK_STATE_WORKING");
 
@@ -73,7 +73,7 @@ describe("bodies whose sender is not verified yet", () => {
     const keySet = "https://agents.example.com/.well-known/jwks.json";
     const mebi = 1 << 20;
     const { send } = receive({ accept: { keySet }, fetch: () => promise, bodyBytes: mebi, pendingBytes: mebi });
-    // The large ones arrive in any order, because they are signed concurrently.
+    // The large ones arrive in any order, because they are signed in parallel.
     const answered: Response[] = [];
     const all = [large, large, event, large, large].map(async (body) => void answered.push(await send(body)));
     await vi.waitFor(() => expect(answered).toHaveLength(2));
@@ -84,7 +84,7 @@ describe("bodies whose sender is not verified yet", () => {
     await Promise.all(all);
     const [busy, unread] = ["Too many webhooks are pending", "The key set of the sender cannot be read"];
     expect(await Promise.all(answered.map(reasonOf))).toEqual([busy, busy, unread, unread, unread]);
-    // Their memory is free again.
+    // Their memory has been released.
     expect(await reasonOf(await send(large))).toBe(unread);
   });
 });
@@ -149,7 +149,7 @@ describe("subscriptions", () => {
     const headers = { "x-a2a-notification-token": token };
     expect((await send(event, { headers })).status).toBe(204);
     expect([seen, events]).toEqual([["t1"], []]);
-    // The token alone proves nothing.
+    // The token alone does not prove anything.
     expect((await send(event, { headers, key: undefined })).status).toBe(401);
     subscription.close();
     await expect.poll(async () => (await send(event, { headers })).status).toBe(410);

@@ -18,7 +18,7 @@ const stampedAt = `${stampUri}/at`;
 const stampOf = (kind: "data" | "profile" = "profile") =>
   defineExtension({ uri: stampUri, kind, metadata: { task: { at: z.string() } } });
 
-/** An agent whose task is in the current `state`, and the registered webhooks. */
+/** An agent whose task has the current `state`, and its registered webhooks. */
 async function agent<E extends string | AnyExtension = never>(
   extensions: readonly E[] = [],
   activated: readonly string[] = [],
@@ -50,7 +50,7 @@ async function agent<E extends string | AnyExtension = never>(
   return { own, client, methods: server.methods };
 }
 
-/** Reports a state with the token of a config. */
+/** Reports a state with a config's token. */
 async function report(
   { send }: Received,
   config: TaskPushNotificationConfig | undefined,
@@ -72,7 +72,7 @@ describe("waiting by webhook", () => {
     expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
     await expect.poll(methods).toContain("DeleteTaskPushNotificationConfig");
     expect(methods()).not.toContain("SubscribeToTask");
-    // It was only for this wait.
+    // The config was only for this wait.
     await expect.poll(() => report(received, own.configs[0], status("TASK_STATE_COMPLETED"))).toBe(410);
     expect(received.events).toEqual([]);
   });
@@ -163,7 +163,7 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
     const task = await waiting;
     expect(task.ext(stamp)?.task.at).toBe(at);
     expect(JSON.parse(JSON.stringify(task))).toEqual(brought.task);
-    // It is the delivered task: none was read after it.
+    // The result is the delivered task: the client has not read it again.
     expect(methods().filter((method) => method === "GetTask")).toHaveLength(1);
   });
 
@@ -210,7 +210,7 @@ describe("a conversation that is reported by webhook", () => {
     expect(await report(received, own.configs[0], status("TASK_STATE_INPUT_REQUIRED", "t1"))).toBe(204);
     expect(await report(received, own.configs[0], status("TASK_STATE_COMPLETED", "t1"))).toBe(204);
     expect(seen).toEqual(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]);
-    // The conversation knows from the webhook that the task is over.
+    // The conversation has learned from the webhook that the task has ended.
     await expect.poll(() => conversation.taskId).toBeUndefined();
     await conversation.send("two");
     expect(own.configs).toHaveLength(2);

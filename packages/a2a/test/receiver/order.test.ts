@@ -6,7 +6,7 @@ import type { WebhookMemory } from "../../src/receiver/port.ts";
 import { referenceKey } from "../../src/webhooks/index.ts";
 import { receive, status, textLogger } from "./support.ts";
 
-/* `onEvent` gets each event once and in order for each task, and loses none. */
+/* For each task, `onEvent` gets every event once and in order. */
 
 const working = status("TASK_STATE_WORKING");
 const completed = status("TASK_STATE_COMPLETED");
@@ -51,7 +51,7 @@ describe("order", () => {
     const { send } = receive({
       logger,
       onEvent(_event, { id = "", missed = 0 }) {
-        // Even a protocol error from the code is not the sender's fault.
+        // Even a protocol error that the code throws is not the sender's fault.
         if (failures-- > 0) throw new A2AError("InvalidParams", "The database is away");
         seen.push(`${id} ${missed}`);
       },
@@ -73,7 +73,7 @@ describe("order", () => {
         events.push(event);
       },
     });
-    // They are verified concurrently, so either may come first.
+    // They are verified in parallel, so either one may come first.
     const answers = await Promise.all([send(working), send(completed)]);
     expect(answers.map((response) => response.status)).toEqual([500, 204]);
     expect(events).toEqual([completed]);
@@ -100,7 +100,7 @@ describe("repetitions", () => {
       async onEvent(event) {
         events.push(event);
         await both.promise;
-        // The second one is with the first when all that is ready has run.
+        // By the next turn of the event loop, the second delivery waits for the first one.
         await new Promise((resolve) => setImmediate(resolve));
         throw new Error("no");
       },
@@ -140,7 +140,7 @@ describe("repetitions", () => {
       ),
     );
     const kept = seen.filter(Boolean).length;
-    // Each takes more than 200 bytes.
+    // Each entry takes more than 200 bytes.
     expect(kept).toBeLessThan((64 << 10) / 200);
     expect(kept).toBeGreaterThan(20);
     expect(seen.slice(-kept)).toEqual(Array.from({ length: kept }, () => true));
@@ -178,7 +178,7 @@ describe("missed events", () => {
     const reader = client();
     const { send, events } = receive({ client: reader });
     await send(working, { sequence: 1, seq: 2 });
-    // The sender died before it stored that it had an answer, and has sent all that has happened since.
+    // The sender died before it stored the response, and now sends everything that has happened since.
     await send(completed, { sequence: 1, seq: 3 });
     await send(completed, { sequence: 1, seq: 3 });
     expect(events).toEqual([working, completed]);
@@ -291,7 +291,7 @@ describe("bounds", () => {
       },
     });
     const running = send(working, { sequence: 1 });
-    // The signature is verified before the code is called.
+    // The receiver verifies the signature before it calls the code.
     await expect.poll(() => order).toEqual(["begun"]);
     const closed = receiver.close().then(() => order.push("closed"));
     expect((await send(completed, { sequence: 2 })).status).toBe(503);

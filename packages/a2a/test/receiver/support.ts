@@ -27,13 +27,13 @@ export interface Sent {
   readonly contentType?: string;
   readonly method?: string;
   readonly path?: string;
-  /** Sent in place of the signed body. */
+  /** Sent instead of the signed body. */
   readonly tampered?: string;
 }
 
 let ids = 0;
 
-/** The request of a sender that signs with a shared secret, or as `sent` says. */
+/** The request of a sender that signs with a shared secret, unless `sent` says otherwise. */
 async function requestOf(event: unknown, sent: Sent = {}): Promise<Request> {
   const { timestamp = Math.floor(Date.now() / 1000), sequence, stream = "config" } = sent;
   const id =
@@ -56,7 +56,7 @@ async function requestOf(event: unknown, sent: Sent = {}): Promise<Request> {
   });
 }
 
-/** A receiver, and the events that it passed on. */
+/** A receiver, and the events that it has passed on. */
 export interface Received {
   readonly receiver: WebhookReceiver;
   readonly events: StreamResponse[];
@@ -84,7 +84,7 @@ export function receive(options: Partial<WebhookReceiverOptions> = {}): Received
   };
 }
 
-/** The message of an error. */
+/** The error message in a response. */
 export async function reasonOf(response: Response): Promise<string> {
   const { error } = (await response.json()) as { readonly error: { readonly message: string } };
   return error.message;

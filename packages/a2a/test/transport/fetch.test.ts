@@ -7,7 +7,7 @@ import { rpc, ScriptedService, serveAlone, settled, status, task } from "./suppo
 const url = "https://agents.example/";
 const json = { "content-type": "application/json" };
 
-/** Passes the universal request of a `Request` to `use`. */
+/** Passes the universal form of a `Request` to `use`. */
 function seen(init: Request, use: (request: UniversalRequest) => unknown): Promise<Response> {
   return toFetch(async (request) => {
     await use(request);
@@ -144,7 +144,7 @@ describe("answers", () => {
     expect(head.headers.get("etag")).not.toBeNull();
   });
 
-  /** A stream, with the sink that the test writes to. */
+  /** A stream, and the sink to which the test writes. */
   async function openSink() {
     let give: (sink: Sink) => void;
     let end: (error?: Error) => void = () => undefined;

@@ -122,7 +122,7 @@ describe("createHandler", () => {
     const idsOf = (list: readonly string[]) => list.map((event) => event.split("\n")[0]);
     expect(idsOf(rest)).toEqual(idsOf(whole.slice(2)));
     expect(rest.length).toBeGreaterThan(0);
-    // Without Last-Event-ID a finished task has nothing to stream (§3.1.6).
+    // Without Last-Event-ID, a finished task has no stream (§3.1.6).
     const refused = await subscribe({});
     expect(await refused.text()).toContain("UNSUPPORTED_OPERATION");
   });
@@ -356,7 +356,7 @@ describe("createHandler", () => {
   });
 
   test("rejects an agent that declares webhooks, which are not supported", () => {
-    // @ts-expect-error The types refuse it, too.
+    // @ts-expect-error The types also reject it.
     const declared: NonNullable<AgentDefinition["capabilities"]> = { pushNotifications: true };
     expect(() => serve(agent({ capabilities: declared }))).toThrow(/pushNotifications/);
     const allowed: NonNullable<AgentDefinition["capabilities"]> = { streaming: true, pushNotifications: false };

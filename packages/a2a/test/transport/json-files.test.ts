@@ -15,7 +15,7 @@ interface Read {
   readonly files: readonly string[];
 }
 
-/** Reads a text that arrives in pieces of this size. */
+/** Reads a text in pieces of this size. */
 async function read(text: string, size = 1 << 20, textBytes = 10_000): Promise<Read> {
   const stored: string[] = [];
   const files: Pick<IncomingFiles, "store"> = {
@@ -110,7 +110,7 @@ describe("large files in JSON text", () => {
     onTestFinished(() => pushed.mockRestore());
     const text = `{"message":{"parts":[${`{"raw":""},{"raw":"AA\\/A"},`.repeat(5000)}{}]}}`;
     expect((await read(text, 1 << 20, 1 << 20)).text).toBe(text);
-    // At most one in each part of 64 KiB: the string that the part ends in.
+    // At most one in each piece of 64 KiB: the string in which the piece ends.
     expect(pushed.mock.calls.length).toBeLessThan(8);
   });
 

@@ -56,7 +56,7 @@ async function stateOf(handler: Handler, id: string): Promise<string> {
   return ((await answer.json()) as { status: { state: string } }).status.state;
 }
 
-/** The id of the task at the beginning of a stream, which continues. */
+/** Reads the task id at the start of a stream, which continues. */
 async function streamedId(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   for (let text = ""; ;) {
@@ -68,7 +68,7 @@ async function streamedId(response: Response): Promise<string> {
   }
 }
 
-/** A platform that records the promises passed to `waitUntil`, and how many have settled. */
+/** A platform that records the promises passed to `waitUntil`, and counts the settled ones. */
 function platform() {
   const passed: (readonly unknown[])[] = [];
   let over = 0;
@@ -127,7 +127,7 @@ describe("a handler with waitUntil", () => {
     const handler = serve(gated().agent, { waitUntil });
     await (await handler.fetch(request("/message:send", "hello"))).json();
     await expect.poll(over).toBe(1);
-    // A rejected request is over too.
+    // A rejected request counts as finished, too.
     await handler.fetch(new Request(`${url}/nothing`));
     await expect.poll(over).toBe(2);
   });
@@ -150,7 +150,7 @@ describe("a handler with waitUntil", () => {
     const store = memoryStore();
     const { agent, open, attempts } = gated();
     const handler = serve(agent, { store, clock, waitUntil: () => {} });
-    // The answer waits for the task, or half a second.
+    // The response waits for the task, or for half a second.
     const id = begin(handler);
     await settle();
     const other = serve(agent, { store, clock });
@@ -169,7 +169,7 @@ describe("wake", () => {
     const clock = fakeClock();
     const store = memoryStore();
     const lost = gated();
-    // Its platform freezes it, so its timers do not fire.
+    // The platform freezes the process, so its timers do not fire.
     const frozen = { ...fakeClock(clock.now()), after: () => () => {} };
     const first = serve(lost.agent, { store, clock: frozen, waitUntil: () => {}, directReplyWithin: 0 });
     const id = await streamedId(await first.fetch(request("/message:stream", "go")));

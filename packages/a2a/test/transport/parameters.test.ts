@@ -4,7 +4,7 @@ import type { JsonRpcCodec, RestCodec } from "../../src/wire/codec.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, message, post, request, rpc, ScriptedService, serveAlone, type Answer } from "./support.ts";
 
-/** A later version with its own method and path, to test how a version is chosen. */
+/** A later version with its own method and path, to test the choice of a version. */
 const codecV9: JsonRpcCodec & RestCodec = {
   ...codecV1,
   version: "9.1",

@@ -21,7 +21,7 @@ import {
 const working = status("TASK_STATE_WORKING", 2);
 const completed = status("TASK_STATE_COMPLETED", 3);
 
-/** Each binding, with a request for a stream and the form of an error within a stream. */
+/** Each binding, with a request for a stream and the form of an error in a stream. */
 const streams = [
   [
     "JSON-RPC",
@@ -43,7 +43,7 @@ const dataOf = (text: string): unknown[] =>
     .map((line) => JSON.parse(line.slice(6)));
 
 /**
- * The data of events as `httpx-sse` reads them, which the Python SDKs use: after an `id` each blank line ends an event, with or
+ * The data of events as read by `httpx-sse`, which the Python SDKs use: after an `id`, each blank line ends an event, with or
  * without data.
  */
 function readAsHttpx(text: string): string[] {
@@ -111,7 +111,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     service.feed.push({ seq: 9, payload });
     service.feed.end();
     await done;
-    // Text that was parsed and written again would have no spaces.
+    // A text that was parsed and serialized again would have no spaces.
     expect(sink.text).toContain('{"task":{"id":"t1" , "x":1}}');
     expect(parsed).not.toHaveBeenCalled();
   });

@@ -32,7 +32,7 @@ export interface SeenCall {
   readonly context: CallContext;
 }
 
-/** A source of batches that the test pushes. */
+/** A source to which the test pushes batches. */
 export class Feed implements AsyncIterable<readonly StreamItem[]> {
   returned = 0;
   readonly #waiting: ((result: IteratorResult<readonly StreamItem[]>) => void)[] = [];
@@ -79,7 +79,7 @@ export class Feed implements AsyncIterable<readonly StreamItem[]> {
 
 export type Script = (call: SeenCall) => unknown;
 
-/** A service with the answers of the test. It records its calls. */
+/** A service with the test's responses. It records its calls. */
 export class ScriptedService implements AgentService {
   readonly calls: SeenCall[] = [];
   feed: Feed = new Feed();
@@ -126,7 +126,7 @@ export class StillClock implements Clock {
   #now = 0;
   #due: { readonly at: number; readonly run: () => void }[] = [];
 
-  /** How many timers are set. */
+  /** The number of pending timers. */
   get timers(): number {
     return this.#due.length;
   }
@@ -197,7 +197,7 @@ export function routerOptions({
   };
 }
 
-/** One service at the root. */
+/** Serves one service at the root. */
 export function serveAlone(service: AgentService, options: GivenOptions = {}): UniversalHandler {
   return serveMounts([{ path: "", service, card: card() }], options);
 }
@@ -212,7 +212,7 @@ export interface RequestInit {
   readonly signal?: AbortSignal;
 }
 
-/** A request as a host makes it. A body is `application/json` unless the headers say otherwise. */
+/** A request as from a host. A body is `application/json` unless the headers say otherwise. */
 export function request(
   method: string,
   url: string,
@@ -242,7 +242,7 @@ export interface Answer {
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
-/** An answer whose body is not a stream. */
+/** A response whose body is not a stream. */
 export async function ask(handler: UniversalHandler, asked: UniversalRequest): Promise<Answer> {
   const { status, headers, body = "" } = await handler(asked);
   if (typeof body !== "string") throw new Error("A stream came where none was expected");
@@ -299,7 +299,7 @@ export interface OpenStream {
   readonly done: Promise<void>;
 }
 
-/** `full`: the sink takes one write, and no other until it is drained. */
+/** `full`: the sink accepts one write, and no other one until it is drained. */
 export async function open(handler: UniversalHandler, asked: UniversalRequest, full = false): Promise<OpenStream> {
   const head = await handler(asked);
   if (typeof head.body !== "function") throw new Error(`No stream: ${head.status} ${String(head.body ?? "")}`);
@@ -313,5 +313,5 @@ export function status(state: string, seq: number): StreamItem {
   return { seq, payload: new TextPayload(JSON.stringify(event)) };
 }
 
-/** Runs everything that waits for a settled promise. */
+/** Runs everything that waits for settled promises. */
 export const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));

@@ -13,7 +13,7 @@ import type { AgentCard } from "../../src/model/index.ts";
 import { bearer } from "../../src/auth/index.ts";
 import { connect } from "../../src/client/index.ts";
 
-/** A handler with clients of A2A 0.3 and 0.2.5. */
+/** A handler for clients of A2A 0.3 and 0.2.5. */
 
 const open: Handler[] = [];
 afterEach(async () => {
@@ -156,7 +156,7 @@ describe("JSON-RPC of 0.3", () => {
   test("an error is the only event of a stream, for clients that read only events", async () => {
     const handler = serve();
     const headers = { accept: "text/event-stream" };
-    // The Python SDK sends the second one with message/stream.
+    // The Python SDK sends the second `accept` value with message/stream.
     for (const each of [headers, { accept: "*/*, text/event-stream" }]) {
       const response = await post(handler, "tasks/resubscribe", { id: "nope" }, { headers: each });
       expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -347,7 +347,7 @@ describe("REST of 0.3", () => {
       { kind: "file", file: { bytes: "AAAA", mimeType: "image/png", name: "a.png" } },
       { kind: "data", data: { a: 1 } },
     ];
-    // Without `kind`, which only SDK messages have, its parts identify it.
+    // Without `kind`, which only SDKs send with messages, the message is recognized by its parts.
     const message = { role: "user", messageId: "m1", parts };
     const answer = await (await sent(handler, "/v1/message:send", { message })).json();
     expect(answer).toMatchObject({

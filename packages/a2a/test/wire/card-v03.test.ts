@@ -51,7 +51,7 @@ describe("interfaces", () => {
   });
 
   test("converting any number of them takes linear time", () => {
-    // A comparison of each with each would exceed the time limit of the test many times over.
+    // Comparing all pairs would take many times the time limit of the test.
     const additionalInterfaces = Array.from({ length: 300_000 }, (_, at) => ({ url: `u${at}`, transport: "GRPC" }));
     expect(decode({ additionalInterfaces }).supportedInterfaces).toHaveLength(300_001);
   });
@@ -111,7 +111,7 @@ describe("security schemes", () => {
   ])("%s", (_, old, scheme) => {
     expect(decode({ securitySchemes: { s: old } }).securitySchemes).toEqual({ s: scheme });
     expect(encode({ securitySchemes: { s: scheme } })["securitySchemes"]).toEqual({ s: old });
-    // As one served card has them: the forms of both versions in each.
+    // Like a served card of both versions, which has both forms.
     expect(decode({ securitySchemes: { s: { ...scheme, ...old } } }).securitySchemes).toEqual({ s: scheme });
   });
 

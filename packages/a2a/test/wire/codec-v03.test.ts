@@ -20,7 +20,7 @@ const { JSONRPC: wire, "HTTP+JSON": rest } = codecV03.bindings;
 
 const plain = (value: unknown): unknown => structuredClone(value);
 
-/** The value after it was written and read again. */
+/** The value after encoding and decoding. */
 const throughEvent = (event: StreamResponse): StreamResponse =>
   wire.decodeEvent(JSON.parse(wire.encodeEvent({ payload: new Payload(event) })));
 
@@ -418,7 +418,7 @@ describe("events (0.3 §7.2)", () => {
         const expected: unknown = JSON.parse(JSON.stringify(event), (_, value: unknown) => {
           if (typeof value !== "object" || value === null || !("text" in value || "data" in value)) return value;
           const { filename: _name, mediaType: _type, metadata = {}, ...part } = value as Record<string, unknown>;
-          // Removing the mark of wrapped data may leave an empty object.
+          // Without the mark of wrapped data, the object may be empty.
           const wrapped = "data" in part && (typeof part["data"] !== "object" || Array.isArray(part["data"]));
           const empty = Object.keys(metadata as object).length === 0;
           return "metadata" in value && !(wrapped && empty) ? { ...part, metadata } : part;
@@ -552,7 +552,7 @@ describe("errors of REST", () => {
 });
 
 describe("arbitrary JSON", () => {
-  /** Names of 0.3, so that the JSON passes the first check. */
+  /** Names from 0.3, so that the JSON passes the first check. */
   const names = [
     "kind",
     "id",

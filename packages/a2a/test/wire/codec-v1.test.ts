@@ -27,7 +27,7 @@ const shapes: Readonly<Record<CoreName, readonly [request: MessageName, response
 };
 const names = Object.keys(operations) as CoreName[];
 
-/** The code of a call's error, and its fields. */
+/** The error code of a call, and its fields. */
 function refusal(run: () => unknown): readonly [A2AErrorCode, readonly string[]] {
   try {
     run();
@@ -129,7 +129,7 @@ test.each(["message/send", "sendMessage", "SENDMESSAGE", "constructor", "__proto
   },
 );
 
-/** A request to send with this as its message, parts or configuration. */
+/** A send request with these members of the message, these parts or this configuration. */
 function send(change: {
   readonly message?: object;
   readonly parts?: unknown;

@@ -51,7 +51,7 @@ const protoTask = {
   metadata: { k: null },
 };
 
-/** Like an encoder that keeps the names of the proto. */
+/** Imitates an encoder that keeps the proto names. */
 function snake(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(snake);
   if (typeof value !== "object" || value === null) return value;
@@ -232,7 +232,7 @@ test("a list of tasks over REST can be filtered by the state CANCELLED", () => {
   expect(wire).toEqual([protoTask]);
   const whole = { ...page, pageSize: 1 };
   expect(restShapes.decodeResponse("ListTasks", clone(wire))).toEqual({ tasks: [task], ...whole });
-  // As servers of both versions answer.
+  // Like the responses of servers with both versions.
   expect(restShapes.decodeResponse("ListTasks", clone({ tasks: [protoTask], ...page }))).toEqual({
     tasks: [task],
     ...page,

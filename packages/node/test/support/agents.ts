@@ -6,7 +6,7 @@ const words = {
   skills: [{ id: "echo", name: "Echo", description: "Says it again.", tags: ["test"] }],
 };
 
-/** Answers with the text of the message, as a task with an artifact. */
+/** Answers with the message's text, as a task with an artifact. */
 export function echoAgent(name = "Echo"): Agent {
   return defineAgent({
     ...words,
@@ -19,7 +19,7 @@ export function echoAgent(name = "Echo"): Agent {
   });
 }
 
-/** Starts a task, and ends it when the test resolves a promise or the server stops. */
+/** Starts a task, and ends it once the test calls `finish` or the server stops. */
 export function slowAgent(): { agent: Agent; begun: Promise<void>; finish: () => void; aborted: Promise<void> } {
   const begun = deferred();
   const end = deferred();

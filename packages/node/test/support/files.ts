@@ -6,30 +6,30 @@ import { afterEach, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "../../../../test/behaviour/stores.ts";
 import { serve, type ServeOptions, type Server } from "../../src/index.ts";
 
-/* Setup for tests of large files: a folder, and servers that end with their test. */
+/* Setup for tests of large files: a folder, and servers that are closed after their test. */
 
-/** A folder that ends with its test. */
+/** A folder that is removed after its test. */
 export async function folderOfTest(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "blobs-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A store that ends with its test: in memory, and on PostgreSQL in the project `postgres`. */
+/** A store that is closed after its test: in memory, or on PostgreSQL in the project `postgres`. */
 export async function storeOfTest(): Promise<Store> {
   const store = await (await placeOfTest(stores[0] ?? "memory")).open();
   onTestFinished(() => store.close());
   return store;
 }
 
-/** Servers that end with their test. */
+/** Servers that are closed after their test. */
 export interface TestServers {
-  /** Those of the test that runs. */
+  /** The servers of the current test. */
   readonly servers: Server[];
   serveOne(agents: Parameters<typeof serve>[0], options: Partial<ServeOptions>): Promise<Server>;
 }
 
-/** To be called once by a file. */
+/** Call it once per file. */
 export function serversOfTests(): TestServers {
   const servers: Server[] = [];
   afterEach(async () => {

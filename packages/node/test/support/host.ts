@@ -9,7 +9,7 @@ export interface TestHost extends AsyncDisposable {
   readonly port: number;
 }
 
-/** A handler on a free port, which is closed with its connections when the test ends. */
+/** A handler on a free port. The port and its connections are closed when the test ends. */
 export async function host(handle: UniversalHandler, options: HttpOptions = {}): Promise<TestHost> {
   const server = createServer(nodeListener(handle, options));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -25,7 +25,7 @@ export async function host(handle: UniversalHandler, options: HttpOptions = {}):
   };
 }
 
-/** A client that sends bytes, for requests that no HTTP client sends. */
+/** A client that sends raw bytes, for requests that no HTTP client would send. */
 export class RawClient implements Disposable {
   readonly socket: Socket;
   text = "";
@@ -52,7 +52,7 @@ export class RawClient implements Disposable {
     return new RawClient(socket);
   }
 
-  /** Waits until the received text satisfies `done`. Fails when the connection ends before. */
+  /** Waits until the received text satisfies `done`. Fails if the connection ends earlier. */
   async until(done: (text: string) => boolean): Promise<string> {
     while (!done(this.text)) {
       if (this.closed) throw new Error(`The connection ended with:\n${this.text}`);

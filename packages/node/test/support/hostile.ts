@@ -1,11 +1,11 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 
-/** Servers of HTTP/1.1 that send invalid or endless answers. */
+/** HTTP/1.1 servers that send invalid or endless responses. */
 
 export interface HostileServer extends AsyncDisposable {
   readonly url: string;
-  /** Connections that are open. */
+  /** The number of open connections. */
   open(): number;
 }
 
@@ -39,7 +39,7 @@ const says =
   (socket) =>
     void socket.end(text, "latin1");
 
-/** Writes as long as the client reads. */
+/** Writes as long as the client keeps reading. */
 function endless(socket: Socket, piece: string | Uint8Array): void {
   const more = (): void => {
     while (socket.writable && socket.write(piece));
@@ -51,7 +51,7 @@ function endless(socket: Socket, piece: string | Uint8Array): void {
 const body = "Content-Length: 2\r\nConnection: close\r\n\r\n{}";
 const status = (line: string): Misbehave => says(`HTTP/1.1 ${line}\r\n${body}`);
 
-/** Answers that end on their own. */
+/** Responses that end on their own. */
 export const strange: readonly (readonly [string, Misbehave])[] = [
   ...[0, 1, 99, 100, 101, 102, 103, 199, 600, 799, 999].map(
     (code) => [`status ${code}`, status(`${String(code).padStart(3, "0")} Odd`)] as const,
@@ -105,7 +105,7 @@ export const strange: readonly (readonly [string, Misbehave])[] = [
 /** Compressed zeros, a thousandth of their decompressed size. */
 const bomb = gzipSync(new Uint8Array(64 << 20), { level: 1 });
 
-/** Answers that never end: only a limit of the caller ends them. */
+/** Responses that never end, except by a limit of the caller. */
 export const unending: readonly (readonly [string, Misbehave])[] = [
   ["silence", () => {}],
   ["a flood of interim answers", (socket) => endless(socket, "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100))],

@@ -13,7 +13,7 @@ export interface Http2Answer {
   readonly body: string;
 }
 
-/** A session of `node:http2`, which is closed when the test ends. */
+/** A `node:http2` session, which is closed when the test ends. */
 export class Http2Client implements Disposable {
   readonly session: ClientHttp2Session;
 
@@ -22,9 +22,9 @@ export class Http2Client implements Disposable {
     session.on("error", () => {});
   }
 
-  /** `options`: with a trusted certificate over TLS. */
+  /** `options`: over TLS, with a trusted certificate. */
   static async to(origin: string, options: SecureClientSessionOptions = {}): Promise<Http2Client> {
-    // The limit of the client counts data that it has not sent.
+    // The client's own limit also counts data that it has not sent yet, so it is raised.
     const client = new Http2Client(connect(origin, { maxSessionMemory: 1000, ...options }));
     await new Promise<void>((resolve, reject) => {
       client.session.once("connect", () => resolve()).once("error", reject);
@@ -32,7 +32,7 @@ export class Http2Client implements Disposable {
     return client;
   }
 
-  /** A stream whose request is complete if `body` is a text. If it is absent, the test writes it. */
+  /** Opens a stream. With `body`, the request is complete. Without it, the test writes the body. */
   begin(path: string, headers: OutgoingHttpHeaders = {}, body?: string): ClientHttp2Stream {
     const stream = this.session.request({ ":path": path, ...headers }, { endStream: false });
     stream.on("error", () => {});
@@ -54,7 +54,7 @@ export class Http2Client implements Disposable {
   }
 }
 
-/** The whole answer of a stream. Rejects when the stream is aborted. */
+/** The whole response of a stream. Rejects if the stream is aborted. */
 export function answerOf(stream: ClientHttp2Stream): Promise<Http2Answer> {
   return new Promise((resolve, reject) => {
     let headers: IncomingHttpHeaders | undefined;
@@ -91,7 +91,7 @@ export function textUntil(stream: ClientHttp2Stream, done: (text: string) => boo
   });
 }
 
-/** The beginning of every HTTP/2 connection: preface and empty settings (RFC 9113 §3.4). */
+/** The start of every HTTP/2 connection: preface and empty settings (RFC 9113 §3.4). */
 export const preface: Buffer = Buffer.concat([
   Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1"),
   frame(4, 0, 0),
@@ -107,7 +107,7 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, payload]);
 }
 
-/** A HEADERS frame of a GET request, which may end the request (RFC 7541 §6.1, §6.2.2). */
+/** A HEADERS frame for a GET request. With `ends`, it also ends the request (RFC 7541 §6.1, §6.2.2). */
 export function getFrame(stream: number, path: string, ends = true): Buffer {
   const literal = (name: number, value: string): Buffer =>
     Buffer.concat([Buffer.of(name, value.length), Buffer.from(value, "latin1")]);

@@ -1,4 +1,4 @@
-// A server of its own process, to be killed, that sends webhooks: prints its URL when it is ready. Its options are in its arguments, as JSON.
+// A server in its own process that sends webhooks, and that tests kill. Prints its URL when it is ready. Its argument has its options as JSON.
 
 import { defineAgent, memoryStore, serve } from "@parley/node";
 

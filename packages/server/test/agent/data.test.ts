@@ -33,7 +33,7 @@ interface Expense {
   readonly day?: string | undefined;
 }
 
-/** The same schema in three libraries, and one that checks asynchronously. */
+/** The same schema in three libraries, and one schema that validates asynchronously. */
 const libraries: Readonly<Record<string, StandardSchema<Expense>>> = {
   zod: z.object({ amount: z.number().positive(), purpose: z.string().max(10), day: z.string().optional() }),
   valibot: v.object({

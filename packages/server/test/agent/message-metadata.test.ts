@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { defineAgent, type AgentDefinition } from "../../src/agent/index.ts";
 import { testAgent } from "@parley/testing";
 
-/* The metadata of a status update and that of its message are two maps (A2A 1.0 §4.1.4, §4.2.1). */
+/* A status update's metadata and its message's metadata are two separate maps (A2A 1.0 §4.1.4, §4.2.1). */
 
 async function events(onMessage: AgentDefinition["onMessage"]) {
   const agent = defineAgent({ name: "A", description: "B", version: "1", skills: [], onMessage });

@@ -11,7 +11,7 @@ interface Booking {
 declare const booking: Booking;
 declare const aMap: Map<string, number>;
 
-/** It is compiled, and not called. */
+/** Only compiled, never called. */
 async function* uses(turn: Turn) {
   expectTypeOf(await turn.step("a", () => booking)).toEqualTypeOf<Booking>();
   expectTypeOf(await turn.step("b", () => Promise.resolve([1, 2]))).toEqualTypeOf<number[]>();
@@ -24,9 +24,9 @@ async function* uses(turn: Turn) {
   });
   // @ts-expect-error A Date is not JSON.
   await turn.step("f", () => new Date());
-  // @ts-expect-error Nor is a map, in a promise either.
+  // @ts-expect-error A map is not JSON, even in a promise.
   await turn.step("g", () => Promise.resolve(aMap));
-  // @ts-expect-error There is no such scope.
+  // @ts-expect-error This scope does not exist.
   await turn.step("h", () => 1, { scope: "context" });
   expectTypeOf(yield* turn.sleep(1000)).toBeVoid();
   yield* turn.sleep(new Date());

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Uploads } from "../../src/blobs/blobs.ts";
 import { fakeClock } from "@parley/testing";
 
-/** Files of owners that are stored on command. */
+/** Uploads of owners' files, which the test completes on command. */
 function uploading(uploads: Uploads) {
   const begun: string[] = [];
   const ends: (() => void)[] = [];
@@ -10,7 +10,7 @@ function uploading(uploads: Uploads) {
     begun,
     store: (owner: string, onWait?: () => void) =>
       uploads.run(owner, () => new Promise<void>((resolve) => void (begun.push(owner), ends.push(resolve))), onWait),
-    /** The first in progress is stored. */
+    /** Completes the first upload in progress. */
     async end() {
       ends.shift()?.();
       await new Promise((resolve) => setTimeout(resolve));

@@ -5,7 +5,7 @@ import type { DelegateOptions } from "@parley/a2a/internal/protocol/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, gate, serving, type Served } from "./support.ts";
 
-/* The other agent's task when this agent's task ends. */
+/* The task at the other agent when the delegating task ends. */
 
 /** An agent that works until it is told to stop. */
 function worker() {

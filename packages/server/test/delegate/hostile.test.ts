@@ -4,7 +4,7 @@ import { text, type StreamResponse } from "@parley/a2a/internal/model/index";
 import type { DelegateClient } from "@parley/a2a/internal/protocol/index";
 import { agentOf, gate, serving } from "./support.ts";
 
-/* Delegations to agents that are odd, and agents that change. */
+/* Delegations to agents that misbehave, and to agents that change. */
 
 const isGone = { lease: { isGone: () => true } };
 
@@ -65,7 +65,7 @@ describe("the ids of another agent", () => {
 
 describe("after a restart, a delegation", () => {
   /**
-   * Runs processes one after another, each of which delegates to all of its agents. The first one dies while the other agent works, or
+   * Runs consecutive processes, each of which delegates to all of its agents. The first one dies while the other agent works, or
    * later.
    */
   async function restarted(

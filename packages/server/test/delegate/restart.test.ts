@@ -11,7 +11,7 @@ import type { Client } from "@parley/a2a/internal/client/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, gate, gists, serving, type Served } from "./support.ts";
 
-/* Delegations, and processes that stop, die, and share a store. */
+/* Delegations of processes that stop, die, and share a store. */
 
 const isGone = { lease: { isGone: () => true } };
 
@@ -22,7 +22,7 @@ async function stateOf(served: Served, taskId: string): Promise<string> {
 const ended = (served: Served, taskId: string, state = "TASK_STATE_COMPLETED"): Promise<void> =>
   vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe(state));
 
-/** An agent that yields one half, waits, and yields the other. `turns`: how often it was called. */
+/** An agent that yields one half, waits, and yields the other half. `turns`: how many times it was called. */
 function poet() {
   const wait = gate();
   const turns: string[] = [];
@@ -65,7 +65,7 @@ async function begun(served: Served) {
   }
 }
 
-/** All events of a task, as its log has them. */
+/** All events of a task, from its log. */
 async function logOf(served: Served, taskId: string): Promise<readonly string[]> {
   const page = await served.store.read({ agent: "/" }, taskId, { after: 1, limit: 1000 });
   const seen = page?.records.map(({ kind, json }) => ({ [kind]: JSON.parse(json) as unknown })) ?? [];
@@ -110,7 +110,7 @@ describe("a delegation", () => {
       await vi.waitFor(() =>
         expect(served.requests.filter((name) => name === "SubscribeToTask")).toHaveLength(life - 1),
       );
-      // A run that only waits is not blamed for a crash, however long the other agent is silent.
+      // A run that only waits does not count as the cause of a crash, however long the other agent is silent.
       await vi.waitFor(async () => {
         clock.advance(1000);
         expect((await store.head({ agent: "/" }, taskId))?.run).toMatchObject({ attempt: life });
@@ -235,7 +235,7 @@ describe("a delegation", () => {
       const sent = await (await first.client()).sendMessage("A coat");
       const taskId = sent.task?.id ?? "";
       await asked.opened;
-      // The question is stored, and the end of the run is not.
+      // The question is stored, but the end of the run is not.
       expect((await store.head({ agent: "/" }, taskId))?.run).toBeDefined();
       const second = serving(agent, { store, ...isGone });
       await vi.waitFor(async () => expect((await store.head({ agent: "/" }, taskId))?.run).toBeUndefined());
@@ -293,7 +293,7 @@ describe("a delegation", () => {
 function diesAtQuestion(store: Store, died: () => void, over: Promise<void>): Store {
   let isDead = false;
   const append: Store["append"] = async (items) => {
-    // The engine can be closed once the test is over: it has lost its lease.
+    // Appends of the dead process wait until the test is over. Then the engine, which has lost its lease, can be closed.
     if (isDead) await over;
     const asks = !isDead && items.some(isQuestion);
     if (!asks) return store.append(items);
@@ -321,7 +321,7 @@ function bound(member: unknown, store: Store): unknown {
   return typeof member === "function" ? member.bind(store) : member;
 }
 
-/** A client whose process dies before it reads the answer to a send: the row is stored, and the task is not known. */
+/** A client whose process dies before it reads the response to a send: the row is stored, but the task id is not known. */
 function dying(client: Client, without: readonly string[] = []): DelegateClient & { sends: number } {
   const { capabilities } = client.card;
   const extensions = capabilities.extensions?.filter(({ uri }) => !without.some((each) => uri?.includes(each))) ?? [];
@@ -416,17 +416,17 @@ describe("two agents with the same name and message", () => {
   }
 
   interface Lives {
-    /** The agents that the first process delegates to, in order. */
+    /** The agents to which the first process delegates, in order. */
     readonly first: readonly DelegateClient[];
     readonly second: readonly DelegateClient[];
-    /** The first process dies once this resolves. */
+    /** The first process dies as soon as this resolves. */
     readonly until: (store: Store, taskId: string) => Promise<unknown>;
     /** Called when the second process runs. */
     readonly afterwards?: () => void;
     readonly options?: DelegateOptions;
   }
 
-  /** The events that the second process gets. */
+  /** Returns the outcome that the second process reports. */
   async function asking({ first, second, until, afterwards, options = {} }: Lives): Promise<string | undefined> {
     let clients = first;
     const again = gate();
@@ -459,7 +459,7 @@ describe("two agents with the same name and message", () => {
     return (await after.waitFor(id)).status.message?.parts[0]?.text;
   }
 
-  /** The number of open or closed delegations of a task. */
+  /** Expects one open or closed delegation of a task that passes the check. */
   const has =
     (feature: "delegation" | "delegation.over", check: (value: string) => boolean = () => true) =>
     async (store: Store, taskId: string): Promise<void> => {
@@ -467,7 +467,7 @@ describe("two agents with the same name and message", () => {
       expect(rows.filter(({ value }) => check(value))).toHaveLength(1);
     };
 
-  /** The client with another card. */
+  /** The client with a different card. */
   function withCard(client: DelegateClient, change: Partial<DelegateClient["card"]>): DelegateClient {
     const card = { ...client.card, ...change };
     return new Proxy(client, {
@@ -514,7 +514,7 @@ describe("two agents with the same name and message", () => {
     one.wait.open();
     two.wait.open();
     const sent = async () => expect(one.got).toHaveLength(1);
-    // It may be the same agent at another address, whose list of tasks is not complete yet, so it is not called.
+    // It may be the same agent at another URL with an incomplete task list, so it is not called.
     const said = await asking({ first: [a], second: [other, a], until: sent });
     expect(said).toBe(joins ? "two and one" : "uncertain and one");
     expect([one.got, two.got]).toEqual([["Go"], joins ? ["Go"] : []]);

@@ -8,7 +8,7 @@ import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import { collect } from "../../../../test/secrets.ts";
 
-/* Agents that call agents, each at a server without a socket. */
+/* Agents that call agents, each on a server without a socket. */
 
 export type OnMessage = (turn: Turn) => ReturnType<AgentDefinition["onMessage"]>;
 
@@ -20,9 +20,9 @@ export interface Served {
   readonly handler: Handler;
   readonly store: Store;
   readonly log: readonly string[];
-  /** A client of the agent. Its requests are in `requests`. */
+  /** A client of the agent. `requests` records its calls. */
   client(options?: Parameters<typeof connect>[1]): Promise<Client>;
-  /** Names of the operations that were called. */
+  /** The names of the called operations. */
   readonly requests: string[];
   fetch(url: string, init?: RequestInit): Promise<Response>;
 }
@@ -64,7 +64,7 @@ export function serving(agent: Agent, options: Partial<HandlerOptions> = {}): Se
   };
 }
 
-/** An event in short: its state with the text of its message, or the id, text and end of its chunk. */
+/** An event in short form: its state with the text of its message, or the id, text and end of its chunk. */
 function gist(event: StreamResponse): string {
   const { task, statusUpdate, artifactUpdate, message } = event;
   const status = (task ?? statusUpdate)?.status;

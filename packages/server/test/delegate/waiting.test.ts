@@ -7,13 +7,13 @@ import { agentOf, gate, serving } from "./support.ts";
 
 /* The time limits of a turn that waits for another agent. */
 
-/** Conditions are waited for as long as a busy machine needs. */
+/** Waits for conditions as long as a busy machine needs. */
 const patient = { interval: 10 };
 
 const minute = 60_000;
 const behaviour = { idleTimeout: 5 * minute, turnTimeout: 120 * minute };
 
-/** An agent that is silent for long. */
+/** An agent that is silent for a long time. */
 function sleeper() {
   const wait = gate();
   const served = serving(
@@ -112,7 +112,7 @@ test("a question that waits in turn.all() while another delegation fails is not 
     }),
   );
   const [hotels, flights] = [await hotel.client(), await flight.client()];
-  /** The question reaches `turn.all()` once the other delegation has failed. */
+  /** Passes the question on to `turn.all()` only once the other delegation has failed. */
   async function* late(inner: AsyncGenerator<AgentYield, Delegated, void>) {
     try {
       for (;;) {

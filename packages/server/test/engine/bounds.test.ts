@@ -161,11 +161,11 @@ describe("the limits of stored agent state", () => {
     expect((await again("first", "small")).message).toEqual(first);
     for (let n = 0; n < 10; n += 1) await again(`m-${n}`, "x".repeat(20 * kib));
     expect(runs).toBe(11);
-    // Ten replies of twenty kilobytes do not fit. The first are forgotten, and their messages are new ones.
+    // Ten replies of twenty kilobytes exceed the memory. The first ones are evicted, and their messages count as new.
     await again("m-0", "x".repeat(20 * kib));
     await again("first", "small");
     expect(runs).toBe(13);
-    // A reply larger than half of the memory is not remembered, and displaces no other.
+    // A reply larger than half of the memory is not kept, and evicts no other.
     await again("huge", "x".repeat(80 * kib));
     await again("huge", "x".repeat(80 * kib));
     await again("first", "small");
@@ -193,7 +193,7 @@ describe("the limits of stored agent state", () => {
       { store: inner },
     );
     await send("Go");
-    // One checkpoint of the agent, and the effect that removes it at the end.
+    // The agent's checkpoint, and the effect that removes it at the end.
     expect(most).toBeLessThanOrEqual(2);
   });
 });

@@ -5,7 +5,7 @@ import { harness } from "./support.ts";
 
 const chunks = 4_000;
 
-/** A store that counts its reads, and the characters that it appends. */
+/** A store that counts its reads, and the appended characters. */
 function counting() {
   const store = memoryStore();
   const work = { reads: 0, chars: 0 };
@@ -46,7 +46,7 @@ describe(`a stream of ${chunks} small chunks`, () => {
       while (running) {
         await get(id, { historyLength: 0 });
         answered += 1;
-        // Requests are read between turns of the event loop.
+        // Waits, because the server reads requests between turns of the event loop.
         await new Promise((resolve) => setImmediate(resolve));
       }
     })();
@@ -55,13 +55,13 @@ describe(`a stream of ${chunks} small chunks`, () => {
     expect(seen).toHaveLength(chunks);
     const largest = Math.max(...seen.map(({ payload }) => payload.json.length));
     expect(work.chars - before.chars).toBeLessThan(chunks * (largest + 20));
-    // The other callers read the store. The stream does not.
+    // The other callers cause store reads, but the stream does not.
     expect(work.reads - before.reads - answered).toBeLessThan(20);
     expect(answered).toBeGreaterThan(chunks / 64 / 4);
   });
 });
 
-/** A clock on which each reading takes a millisecond. */
+/** A clock that advances by a millisecond with each reading. */
 function slowClock() {
   const clock = fakeClock();
   return {
@@ -92,7 +92,7 @@ describe("many agents at full speed", () => {
     const readings = await Promise.all(Array.from({ length: agents }, (_, n) => stream(`count ${n}`)));
     await Promise.all(readings.map((reading) => reading.all()));
     running = false;
-    // Each agent makes one step in a turn. Without the time slice, all would be done after a turn or two.
+    // In a turn of the event loop, each agent makes one step. Without the time slice, all would finish in one or two turns.
     expect(turns).toBeGreaterThan(each / 2);
   });
 });

@@ -62,7 +62,7 @@ describe("messages to a task with a run", () => {
         yield turn.inputRequired("Which one?");
         yield turn.working("not stored: the question stands");
       } else {
-        // JavaScript without types can yield this. It is not an event, and does not end the turn.
+        // Untyped JavaScript can yield this. It is not an event, and does not end the turn.
         yield undefined as never;
         yield turn.artifact({ parts: [{ text: `answer to ${turn.text}` }] });
       }
@@ -98,7 +98,7 @@ describe("messages to a task with a run", () => {
     const task = await waiting;
     expect(task.status.state).toBe("TASK_STATE_COMPLETED");
     expect(task.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["answer to two", "answer to three"]);
-    // The stream of the first sender ends at the question, because that is the answer to its message (§11.7).
+    // The stream of the first sender ends at the question, because the question answers its message (§11.7).
     expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["input_required"]);
   });
 

@@ -7,7 +7,7 @@ import { callContext } from "@parley/testing";
 import { memoryStore } from "../../src/store/index.ts";
 import { eventually, gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
 
-/** A value with this many levels of arrays. */
+/** A value with this many nested arrays. */
 function nested(depth: number): JsonValue {
   let value: JsonValue = 1;
   for (let at = 0; at < depth; at += 1) value = [value];
@@ -169,7 +169,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
       { number: 1, artifacts: undefined, metadata: undefined },
       { number: 2, artifacts: 1, metadata: undefined },
     ]);
-    // A turn without an event is a mistake of the agent, even after turns with events.
+    // A turn without an event is the agent's error, even after turns with events.
     expect(failed.status.state).toBe("TASK_STATE_FAILED");
   });
 });

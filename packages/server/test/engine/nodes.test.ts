@@ -3,12 +3,12 @@ import { Nodes } from "../../src/engine/supervise/nodes.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 
-/* A store's heartbeats tell which processes are alive, by the observer's monotonic clock and the default `lease.ttl`. */
+/* A store's heartbeats show which processes are alive, by the observer's monotonic clock and the default `lease.ttl`. */
 
 const ttl = 2_600;
 const interval = ttl / 16;
 
-/** An observing process "a", and others whose heartbeats the test controls. */
+/** An observing process "a", and other processes whose heartbeats the test controls. */
 function cluster() {
   const clock = fakeClock();
   const database = { isAway: false, jump: 0, calls: 0, latency: 0 };
@@ -52,7 +52,7 @@ function cluster() {
   nodes.cutOff.on(() => cutOff.push(clock.elapsed()));
   onTestFinished(() => nodes.stop());
   nodes.start(true);
-  /** Lets time pass. `b`: whether the other process is alive meanwhile. */
+  /** Advances the time. `b`: whether the other process is alive during it. */
   async function pass(ms: number, b: boolean): Promise<void> {
     const end = clock.elapsed() + ms;
     while (clock.elapsed() < end) {
@@ -123,7 +123,7 @@ describe("a silent process", () => {
     database.isAway = false;
     await pass(400, false);
     const back = clock.elapsed();
-    // Lost tasks are searched at once, and again when the process has been silent for `ttl`.
+    // Lost tasks are searched immediately, and again once the process has been silent for `ttl`.
     await pass(ttl + 500, false);
     expect(gone.length).toBeGreaterThanOrEqual(2);
     expect(nodes.silence("b")).toBeGreaterThanOrEqual(ttl);
@@ -156,7 +156,7 @@ describe("a database whose answers all take longer than half of lease.ttl", () =
     await pass(10_000, false);
     expect(gone.length).toBeGreaterThan(0);
     expect((gone[0] ?? 0) - diedAt()).toBeGreaterThan(ttl);
-    // Pending calls are answered, so the process can stop.
+    // Answers pending calls, so that the process can stop.
     database.latency = 0;
     await pass(2_000, false);
   });
@@ -186,7 +186,7 @@ describe("a process stays alive through", () => {
     database.jump = -3_600_000;
     await pass(3_000, true);
     expect(gone).toEqual([]);
-    // Nor does a jump keep a dead process alive.
+    // A jump does not keep a dead process alive, either.
     database.jump = -7_200_000;
     await pass(3_000, false);
     expect(gone).toHaveLength(1);

@@ -7,7 +7,7 @@ import { memoryStore, type Store, type TaskHead } from "../../src/store/index.ts
 import { bound, eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
 
 /**
- * Two engines on one store. To "kill" the first one cuts it off from the store, so nothing more of it is stored. The
+ * Two engines on one store. To "kill" the first one, a test disconnects it from the store, so it cannot store anything else. The
  * tests in test/crash kill real processes.
  */
 function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?: boolean } = {}) {
@@ -30,7 +30,7 @@ function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?
     shared,
     first: node(cut),
     kill: () => (alive = false),
-    /** Starts the successor, after the leases of the first engine have expired. */
+    /** Starts the successor, after the first engine's leases have expired. */
     takeOver() {
       const second = node(shared);
       clock.advance(10_000);
@@ -70,7 +70,7 @@ describe("a task that was read as lost", () => {
     onTestFinished(() => void first.engine.close());
     const { id } = await begin({ first });
 
-    // The second node believes that the first is dead, and is slow after reading the lost runs.
+    // The second node considers the first one dead, and is slow after it has read the lost runs.
     let reads = 0;
     const slow: Store = {
       ...bound(shared),
@@ -121,7 +121,7 @@ describe("a lost run", () => {
     const bytes = Uint8Array.from({ length: 10_000 }, (_, at) => at % 251);
     const { opened } = gate();
     async function* source(attempt: number): AsyncGenerator<Uint8Array> {
-      // The pieces of the source differ, and the chunks do not.
+      // The pieces of the source differ, but the chunks are the same.
       const size = attempt === 1 ? 700 : 1_700;
       for (let at = 0; at < bytes.length; at += size) {
         if (attempt === 1 && at > 6_500) await opened;
@@ -156,7 +156,7 @@ describe("a lost run", () => {
         for (let n = from + 1; n <= 9; n += 1) {
           yield turn.working(`step ${n}`, { keep: true });
           const chunk = turn.append("a", [{ text: String(n) }], { last: n === 9 });
-          // Every third step saves a checkpoint, in one commit with the chunk.
+          // Every third step saves a checkpoint, in the same commit as the chunk.
           yield n % 3 === 0 ? [chunk, turn.saveCheckpoint(n)] : chunk;
           if (n === stopAt && turn.attempt === 1) await opened;
         }
@@ -413,7 +413,7 @@ describe("a lost run", () => {
     });
     const id = (await reply).payload.value.task?.id ?? "";
     nodes.kill();
-    // As if its successors had crashed, too.
+    // As if its successors had crashed as well.
     for (let attempt = 2; attempt <= 3; attempt += 1) {
       const head = await lostRun();
       const run = { turn: 1, attempt, input: 1, deaths: attempt };
@@ -444,7 +444,7 @@ describe("a lost run", () => {
       { resumable: true },
     );
     const { id, reading } = await begin(nodes);
-    // The old node continues without renewing its lease, as after a long pause of the process.
+    // The old node continues without renewing its lease, as if its process had paused for long.
     const { clock, shared } = nodes;
     const second = nodes.successor();
     const head = await shared.head({ agent: "agent" }, id);
@@ -642,7 +642,7 @@ describe("a closed engine", () => {
   });
 });
 
-/** Generates the same identifiers in each engine. */
+/** Generates the same ids in each engine. */
 function counted(): { next(): string } {
   let n = 0;
   return { next: () => `id-${(n += 1)}` };

@@ -6,9 +6,9 @@ import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock, testAgent, type TestAgent, type TestAgentOptions } from "@parley/testing";
 import { eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/** `turn.step()`: docs/decisions/waiting.md. Kills of a real process are in test/crash/steps.test.ts. */
+/** `turn.step()` (docs/decisions/waiting.md). test/crash/steps.test.ts kills a real process. */
 
-/** An agent that can be crashed, and is resumed. */
+/** An agent that can crash, and that is resumable. */
 async function resumable(onMessage: OnMessage, options: TestAgentOptions = {}): Promise<TestAgent> {
   const base = { name: "test", description: "a test", version: "1", skills: [] };
   const agent = await testAgent(defineAgent({ ...base, resumable: true, onMessage }), options);
@@ -105,7 +105,7 @@ describe("turn.step()", () => {
     });
     const { id } = await on.send("Go");
     expect(keys.size).toBe(4);
-    // Those of the task are remembered.
+    // The steps of the task are remembered.
     await on.send("Go", { message: { taskId: id } });
     expect(keys.size).toBe(6);
     await on.send("Go");
@@ -126,7 +126,7 @@ describe("turn.step()", () => {
     const second = await on.send("two", { message: { taskId: first.id } });
     expect(second.status.message?.parts[0]?.text).toBe("two one");
     expect(called).toEqual(["own one", "shared one", "own two"]);
-    // An earlier turn's results no longer take space.
+    // The results of an earlier turn no longer take space.
     const rows = await on.store.features({ agent: "agent" }, first.id, "step");
     expect(rows.map(({ key }) => key).toSorted()).toEqual(["2.0", "task.0"]);
   });
@@ -386,7 +386,7 @@ describe("turn.step()", () => {
       await on.cancel(id);
       await aborted.opened;
       await on.engine.close();
-      // Rejections are reported after the microtasks.
+      // Node reports rejections after the microtasks.
       await new Promise((resolve) => setImmediate(resolve));
       expect(unhandled).toEqual([]);
     } finally {
@@ -443,7 +443,7 @@ describe("turn.step()", () => {
     const first = harness(run("first"), { store, behaviour, lease: { holder: "first" } });
     const { id } = await first.send("Go", { configuration: { returnImmediately: true } });
     await eventually(() => called.length === 1);
-    // The other process believes that the first one is dead.
+    // The other process considers the first one dead.
     const lease = { holder: "second", isGone: (other: string) => other === "first" };
     const second = harness(run("second"), { store, behaviour, lease });
     await eventually(async () => (await second.get(id)).status.state === "TASK_STATE_COMPLETED");

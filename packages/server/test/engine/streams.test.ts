@@ -100,7 +100,7 @@ describe("streams", () => {
       .filter(({ payload }) => gist(payload.value) !== "artifact 0")
       .map(({ payload }) => payload.json);
     expect(expected).toHaveLength(600);
-    // In order: the last streams are far behind the records in memory, so they read the store.
+    // Reads the streams in sequence: the last ones are far behind the records in memory, so they read the store.
     for (const reader of readers) {
       const got = (await reader.all()).filter(({ payload }) => gist(payload.value) !== "artifact 0");
       expect(got.map(({ payload }) => payload.json)).toEqual(expected);
@@ -140,7 +140,7 @@ describe("streams", () => {
     });
     const reading = await stream("Go");
     await reading.until((event) => event.statusUpdate?.status.state === "TASK_STATE_AUTH_REQUIRED");
-    // A waiting send returns, because its caller must act.
+    // A waiting send returns here, because its caller must act.
     expect((await send("Go too")).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
     open();
     expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual([

@@ -5,11 +5,11 @@ import type { StoredRun, TaskHead } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 
 /*
- * Tasks of a process that crashed, some of which crash each process that starts them: consecutive processes, each with the trials of
- * the engine, over the counts that the store has. The rest of the engine is in suspended.test.ts, and real processes in test/cluster.
+ * Tasks of a process that crashed, some of which crash every process that starts them. Simulates consecutive processes with the engine's
+ * trials and the stored counts. The rest of the engine is in suspended.test.ts, and real processes are in test/cluster.
  */
 
-/** As the defaults of `LeaseOptions`. */
+/** The default of `LeaseOptions`. */
 const maxDeaths = 2;
 
 const self = { holder: "self", wasKilled: (holder: string) => holder === "killed" };
@@ -31,9 +31,9 @@ interface Tried {
   readonly largest: number;
 }
 
-/** Lets processes try tasks until each is done or has failed. */
+/** Lets processes try tasks until each task is done or has failed. */
 async function tryAll(count: number, poison: ReadonlySet<number>, random: () => number): Promise<Tried> {
-  // The process before took all of them over together, and crashed.
+  // The previous process took all of them over together, and crashed.
   const runs = new Map(Array.from({ length: count }, (_, id) => [id, { turn: 1, attempt: 2, input: 1, deaths: 1 }]));
   const left = new Map<number, StoredRun>(runs);
   const failed = new Set<number>();
@@ -122,7 +122,7 @@ describe("a kill from outside", () => {
       run = nextAttempt(run, crashes, true);
     }
     expect(run).toMatchObject({ deaths: 9, outlived: 8 });
-    // The next one is a crash: of the nine, only that one counts.
+    // The next one is a crash. Of the nine, only this one counts.
     expect(crashesOf({ run, holder: "gone" }, self)).toMatchObject({ all: 9, count: 1 });
   });
 

@@ -8,8 +8,8 @@ import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, messageOf, Reading, type Line, type OnMessage } from "./support.ts";
 
 /**
- * Processes on one store, one after the other. A process that dies is cut off from the store, and its successor knows that it
- * is gone.
+ * Consecutive processes on one store. A process that dies is disconnected from the store, and its successor knows that it has
+ * ended.
  */
 function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) => ReturnType<OnMessage>) {
   const shared = memoryStore();
@@ -87,12 +87,12 @@ describe("a task that makes its process crash when it is resumed", () => {
       starts += 1;
       await eventually(async () => last.isDead() || (await runOf(killer))?.suspended === true);
     }
-    // The task crashes three processes: beside all others, beside some, and alone. The last process does not crash.
+    // The task crashes three processes: next to all others, next to some, and alone. The last process does not crash.
     expect(starts).toBeGreaterThanOrEqual(3);
     expect(starts).toBeLessThanOrEqual(4);
     for (const id of [one, two, three, four])
       await eventually(async () => (await last.get(id)).status.state === "TASK_STATE_COMPLETED");
-    // Its user sees no new state.
+    // The user sees no new state.
     expect((await last.get(killer)).status.state).toBe("TASK_STATE_WORKING");
     const lines = log.filter(({ message }) => message.startsWith("Task suspended"));
     expect(lines).toEqual([
@@ -123,7 +123,7 @@ describe("a task that makes its process crash when it is resumed", () => {
         { effect: "lease", op: "revoke" },
         { effect: "run", run: { ...head.run, suspended: true } },
       ] as const;
-      // Stored, and not logged.
+      // Stored, but not logged.
       await shared.append([{ task: head.task, fence: head.fence, records: [], effects }]);
     }
     first.die();
@@ -197,7 +197,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       return third.isDead();
     });
     expect(begun.slice(3)).toEqual(["queued 1"]);
-    // The other task also crashes the process that takes it over.
+    // The other task also crashes each process that takes it over.
     const stateOf = async () => (await shared.head({ agent: "agent" }, id))?.state;
     for (let last = third; last.isDead();) {
       last = start({ limits: { runs: 10 } });
@@ -215,7 +215,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     const id = await first.send("Go");
     const runOf = async () => (await shared.head({ agent: "agent" }, id))?.run;
     first.die();
-    // Deployments: each process is told to stop, and killed in its grace.
+    // Simulates deployments: each process is told to stop, and killed within its grace period.
     for (let attempt = 2; attempt <= 8; attempt += 1) {
       const next = start();
       await eventually(async () => (await runOf())?.attempt === attempt);
@@ -250,7 +250,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       }
       yield turn.working();
       if (turn.text !== "steps") await never;
-      // Each attempt begins one more step, and dies in it.
+      // Each attempt starts one more step, and dies in it.
       for (let step = 1; step < turn.attempt; step += 1)
         await turn.step(`${step}`, () => (step + 1 < turn.attempt ? undefined : never));
       await never;
@@ -263,7 +263,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       const next = start();
       const deaths = (await runOf(quiet))?.deaths ?? 0;
       await eventually(async () => ((await runOf(quiet))?.deaths ?? 0) > deaths);
-      // A message that crashes the process comes while the task is on trial, again and again.
+      // A message that crashes the process arrives during the task's trial, repeatedly.
       next.send("crash").catch(() => {});
       await eventually(() => next.isDead());
       expect((await runOf(quiet))?.alone).toBeUndefined();
@@ -321,17 +321,17 @@ describe("a task that makes its process crash when it is resumed", () => {
       return run?.attempt === 2 && run.deaths === undefined;
     });
     second.die();
-    // The third stores nothing new and crashes.
+    // The third process stores nothing new and crashes.
     const third = start();
     await eventually(() => third.isDead());
     expect(await runOf()).toMatchObject({ attempt: 3, deaths: 1 });
-    // The fourth starts the task alone, stores nothing new, and releases it.
+    // The fourth process starts the task alone, stores nothing new, and releases it.
     const fourth = start();
     await eventually(async () => (await runOf())?.attempt === 4);
     expect(await runOf()).toMatchObject({ deaths: 2, alone: true });
     await fourth.engine.close();
     expect(await runOf()).toEqual({ turn: 1, attempt: 4, input: 1, deaths: 1 });
-    // The fifth runs for some seconds. A later crash is not counted for this task alone.
+    // The fifth process runs for some seconds. A later crash does not count for this task alone.
     start();
     await eventually(async () => {
       clock.advance(1_000);
@@ -352,7 +352,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     for (let lost = 1; lost <= 10; lost += 1) {
       last.die();
       last = start();
-      // No time passes until all of them are taken over.
+      // No time passes before all of them are taken over.
       await eventually(async () => (await runs()).every((run) => run?.deaths === lost && run.alone === undefined));
       await eventually(async () => {
         clock.advance(1_000);
@@ -406,7 +406,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       for (let turns = 0; turns < 4; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
     }
     expect(tries).toBeGreaterThan(1);
-    // An item that fails beside others is appended once more, alone.
+    // If an item fails together with others, it is appended once more, alone.
     expect(tries).toBeLessThan(10);
     const lines = log.filter(({ message }) => message.startsWith("Failed to take over a lost task"));
     expect(lines).toMatchObject([{ level: "error", taskId: broken }]);
@@ -492,7 +492,7 @@ describe("limits.totalBytes", () => {
     const ids: string[] = [];
     for (let n = 0; n < 10; n += 1) ids.push(await first.send("x".repeat(large)));
     first.die();
-    // One owner gets half of the memory, which is enough for three messages.
+    // One owner gets half of the memory, which suffices for three messages.
     const second = start({ limits: { totalBytes: 7 * large } });
     await eventually(async () => {
       clock.advance(1_000);
@@ -522,7 +522,7 @@ describe("limits.totalBytes", () => {
     expect((await send("small", "ada")).payload.value.task?.status.state).toBe("TASK_STATE_COMPLETED");
     const other = send(long, "bob");
     await eventually(() => done.length === 4);
-    // One ends, and the first message that waits is accepted.
+    // One ends, so the first waiting message is accepted.
     done.shift()?.();
     await served[0];
     await eventually(() => done.length === 4);

@@ -6,14 +6,14 @@ import { fakeClock } from "@parley/testing";
 import { bound, eventually, gate, harness } from "./support.ts";
 import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.ts";
 
-/** Steps and waits beside stops, crashes and failures of the store: docs/decisions/waiting.md. */
+/** Steps and waits during stops, crashes and failures of the store (docs/decisions/waiting.md). */
 
 /** The texts of the history. */
 async function said(on: Pick<ReturnType<typeof harness>, "get">, id: string): Promise<readonly unknown[]> {
   return (await on.get(id)).history?.map(({ parts }) => parts[0]?.text) ?? [];
 }
 
-/** Consecutive processes, which know that the previous ones have ended. */
+/** Consecutive processes, each of which knows that the previous ones have ended. */
 function lives(onMessage: Parameters<typeof harness>[0], behaviour: { resumable?: boolean } = {}) {
   const clock = fakeClock();
   const store = memoryStore();
@@ -57,7 +57,7 @@ describe("a step in progress", () => {
     await eventually(
       async () => (await on.store.head({ agent: "agent" }, id))?.checkpoint?.includes("waiting") === true,
     );
-    // The time is over before the step is.
+    // The sleep ends before the step does.
     clock.advance(2 * minute);
     await on.engine.round();
     expect(calls).toEqual([false]);
@@ -357,7 +357,7 @@ describe("a task on trial, which may have caused a crash", () => {
     await macrotasks();
     expect(attempts.sleeper).toBe(1);
     const last = start("process 3 again");
-    // Its trial is over after five seconds.
+    // The trial ends after five seconds.
     await eventually(async () => {
       clock.advance(1000);
       await macrotasks(5);
@@ -403,7 +403,7 @@ describe("a long loop of waits with checkpoints", () => {
     );
     const { id } = await on.send("Go", immediately);
     await waits(on, id);
-    // Nothing is held while it waits.
+    // The waiting task holds no memory.
     const large = await on.send("x".repeat(40 << 10), immediately);
     await waits(on, large.id);
     await on.engine.signal(id, "go");

@@ -32,9 +32,9 @@ describe("tasks whose time has come", () => {
     };
     const second = harness(sleeps, { clock, store: counted });
     for (const id of ids) expect(await over(second, id)).toBe("COMPLETED attempt 2");
-    // A lease and an end for each, of 32 tasks at a time.
+    // One append for the leases and one for the ends, of 32 tasks at a time.
     expect(asked.append).toBeLessThanOrEqual(16);
-    // The message, and the output of the lost run.
+    // One read for the message, and one for the output of the lost run.
     expect(asked.read).toBeLessThanOrEqual(2 * ids.length);
   });
 
@@ -150,7 +150,7 @@ describe("tasks whose time has come", () => {
   });
 });
 
-/** The store after the agent was renamed: its data belongs to an unknown agent. */
+/** The store after the agent was renamed, with data of a now unknown agent. */
 function renamedScope(store: Store): Store {
   return {
     ...bound(store),
@@ -197,7 +197,7 @@ describe("an event that arrives while a run releases its task", () => {
     await began.opened;
     await eventually(async () => (await keysOf(on, id)).length === 1);
     await on.engine.signal(id, "word", "heard");
-    // A poll while it works defers the event by a minute.
+    // A poll during the run defers the event by a minute.
     await on.engine.round();
     goOn.open();
     await eventually(() => failures === 1);
@@ -250,7 +250,7 @@ describe("tasks that crash the process that wakes them", () => {
         return;
       }
       yield turn.working();
-      // The innocent task takes long, and stores nothing meanwhile.
+      // The innocent task takes long, and stores nothing in the meantime.
       working.open();
       await healed.opened;
       yield turn.completed(`attempt ${turn.attempt}`);

@@ -172,7 +172,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     const { status, artifacts } = await client.getTask(first.taskId);
     expect(status.state).toBe("TASK_STATE_AUTH_REQUIRED");
     expect(artifacts).toHaveLength(1);
-    // A late answer to the first request does not answer the second.
+    // A late answer to the first request does not count for the second one.
     expect((await posted(served, first.request, { decision: "approve" })).status).toBe(410);
     expect((await client.getTask(first.taskId)).artifacts).toHaveLength(1);
   });

@@ -7,7 +7,7 @@ import type { HandlerOptions } from "../../src/handler.ts";
 import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { agentOf, asked, posted, rest, serving, type Served } from "./support.ts";
 
-/* Hostile requests to the callback (A2A 1.0 §7.6.3): they all get the same answer, and change no task. */
+/* Hostile requests to the callback (A2A 1.0 §7.6.3) all get the same response, and do not change a task. */
 
 const agent = agentOf(async function* (turn) {
   yield* turn.authorize({ form: "approval", reason: "Pay 20 EUR?" });
@@ -29,7 +29,7 @@ const withToken = (request: AuthorizationRequest, token: string): AuthorizationR
 };
 const approve = { decision: "approve" };
 
-/** The status and body of an answer. */
+/** The status and body of a response. */
 async function answerOf(
   served: Served,
   request: AuthorizationRequest,
@@ -233,7 +233,7 @@ test("the callback shares the memory for bodies that are being received, because
     const init = { method: "POST", body, duplex: "half" as const };
     return (await served.fetch("https://agents.example.com/.well-known/parley/authorization", init)).status;
   });
-  // A quarter of the memory is for small bodies. The others are rejected while those are incomplete.
+  // A quarter of the memory is for small bodies. While these are incomplete, the server rejects further ones.
   expect(await Promise.race(statuses)).toBe(503);
   for (const end of open) end();
   const refused = (await Promise.all(statuses)).filter((status) => status === 503).length;

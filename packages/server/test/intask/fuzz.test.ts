@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { text } from "@parley/a2a/internal/model/index";
 import { agentOf, asked, posted, rest, serving } from "./support.ts";
 
-/* Any input to the callback is answered, nothing is thrown, and the task keeps waiting. */
+/* Any input to the callback gets a response, without an exception, and the task keeps waiting. */
 
 const runs = 300;
 
@@ -57,7 +57,7 @@ test("is answered without a server error, and changes nothing", async () => {
     fc.asyncProperty(hostile, async ({ method, query, form, body, type, cookie, withToken }) => {
       const search = new URLSearchParams([...query, ...(withToken ? [["request", token]] : [])] as [string, string][]);
       const readable = method === "GET" || method === "HEAD";
-      // An answer that is right would end the wait.
+      // A valid answer would end the wait.
       const right = (each: URLSearchParams): boolean =>
         each.get("decision") === "deny" || each.get("decision") === "give";
       const fields = new URLSearchParams(form as [string, string][]);

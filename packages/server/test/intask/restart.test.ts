@@ -6,11 +6,11 @@ import type { Turn } from "@parley/a2a/internal/protocol/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, asked, posted, rest, serving, type Served } from "./support.ts";
 
-/* A turn that waits for an authorization, and processes that stop, die, and share a store. */
+/* A turn that waits for an authorization, with processes that stop, die, and share a store. */
 
 const secret = "MARK-restart-4711";
 
-/** An agent that asks. `got`: its answers, in any process. */
+/** An agent that asks. `got`: the answers, in any process. */
 function shop(resumable = false) {
   const got: string[] = [];
   const attempts: number[] = [];
@@ -57,7 +57,7 @@ describe("a wait for an authorization", () => {
     expect((await posted(second, request, give)).status).toBe(200);
     expect(await rest(events)).toEqual(["WORKING", "bought", "COMPLETED"]);
     expect(got).toEqual([secret]);
-    // The events that the first process had stored are not stored again.
+    // The events of the first process are not stored a second time.
     const statuses = (await store.read({ agent: "/" }, taskId, { after: 0, limit: 100 }))?.records;
     expect(statuses?.map(({ state }) => state).filter((state) => state === "TASK_STATE_AUTH_REQUIRED")).toHaveLength(1);
   });
@@ -129,7 +129,7 @@ describe("a wait for an authorization", () => {
     const served = serving(agent, { store, clock, pollInterval: 10_000 });
     const waiting = await Promise.all(Array.from({ length: 50 }, () => begun(served)));
     const [looks, reads] = [vi.spyOn(store, "dueFeatures"), vi.spyOn(store, "features")];
-    // Queries for tasks that sleep or wait for capacity belong to other features.
+    // Queries for sleeping and queued tasks belong to other features.
     const others = ["wait", "queue"];
     const calls = (): number => looks.mock.calls.filter(([{ feature }]) => !others.includes(feature)).length;
     let advanced = 0;

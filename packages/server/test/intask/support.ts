@@ -9,7 +9,7 @@ import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import { collect } from "../../../../test/secrets.ts";
 
-/** An agent at a server without a socket: requests below its URL reach its handler. */
+/** An agent on a server without a socket: requests to its URL go to its handler. */
 export interface Served {
   readonly handler: Handler;
   readonly store: HandlerOptions["store"];
@@ -79,7 +79,7 @@ export async function asked(
   }
 }
 
-/** The rest of a stream, as states and texts of artifacts. */
+/** The rest of a stream, as states and artifact texts. */
 export async function rest(events: AsyncIterator<StreamResponse>): Promise<readonly string[]> {
   const seen: string[] = [];
   for (;;) {
@@ -91,7 +91,7 @@ export async function rest(events: AsyncIterator<StreamResponse>): Promise<reado
   }
 }
 
-/** Sends a form of the page. */
+/** Submits a form of the page. */
 export function posted(
   served: Pick<Served, "fetch">,
   { url = "" }: AuthorizationRequest,

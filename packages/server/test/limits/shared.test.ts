@@ -23,7 +23,7 @@ const agent = defineAgent({
 const minute = 60_000;
 const hundred = { requests: 100, per: minute };
 
-/** Servers on one store, and functions that list tasks at one of them. `checked`: a promise that each check of a credential awaits. */
+/** Servers on one store, and functions that list tasks through one of them. `checked`: a promise that each credential check awaits. */
 function cluster(rate: RateLimits, servers = 2) {
   const clock = fakeClock();
   const rates = testRates(clock);
@@ -54,7 +54,7 @@ function cluster(rate: RateLimits, servers = 2) {
     onTestFinished(() => handler.close());
     return handler;
   });
-  /** The statuses of concurrent requests, at the servers in turn. */
+  /** The statuses of concurrent requests, which go to the servers in turn. */
   const list = (count: number, name = "ada"): Promise<number[]> =>
     Promise.all(
       Array.from({ length: count }, async (_, at) => {
@@ -68,7 +68,7 @@ function cluster(rate: RateLimits, servers = 2) {
 const count = (statuses: readonly number[], status: number): number =>
   statuses.filter((each) => each === status).length;
 
-/** Waits until the event loop has finished its pending work. The clock stands still. */
+/** Waits until the event loop has finished its pending work. The clock is stopped. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
 }
@@ -80,7 +80,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(first).toBeGreaterThanOrEqual(100);
     expect(first).toBeLessThanOrEqual(104);
     expect(count(await list(50), 200)).toBe(0);
-    // Over five minutes it is the rate.
+    // Over five minutes, the rate holds.
     let all = first;
     for (let at = 0; at < 10; at += 1) {
       clock.advance(30_000);
@@ -109,7 +109,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls.map((uses) => uses.map(({ used, wanted }) => [used, wanted]))).toEqual([[[12, 0]]]);
     gate.resolve();
     await settled();
-    // Ten requests a second of each of ten callers, for two seconds: all requests within 100 ms share a call.
+    // Ten callers send ten requests per second each, for two seconds: all requests within 100 ms share a call.
     rates.calls.length = 0;
     for (let at = 0; at < 20; at += 1) {
       for (let caller = 0; caller < 10; caller += 1) expect(await list(1, `caller ${caller}`)).toEqual([200]);
@@ -134,7 +134,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(log).toHaveLength(2);
     rates.before = () => Promise.resolve();
     clock.advance(1_500);
-    // The refilled part is used locally, and reported with all of it.
+    // Each server uses the refilled part locally, and reports it with the rest.
     expect(count(await list(20), 200)).toBeLessThanOrEqual(4);
     await settled();
     clock.advance(30_000);
@@ -157,12 +157,12 @@ describe("limits.rate.principal over several servers", () => {
     clock.advance(1_000);
     await waiting;
     expect(answered).toBe(50);
-    // The call is still pending, but nothing waits for it.
+    // The call is still pending, but no request waits for it.
     expect(count(await list(100), 200)).toBe(51);
     gate.resolve();
     await settled();
     expect(count(await list(10), 200)).toBe(0);
-    // The call took longer than a second. The requests allowed meanwhile are reported, none twice: 101 in all.
+    // The call took longer than a second. The requests allowed in that time are reported, each once: 101 in all.
     clock.advance(100);
     await settled();
     const key = rates.calls[0]?.[0]?.key ?? "";
@@ -191,7 +191,7 @@ describe("limits.rate.failures over several servers", () => {
 
   test("a failure at one server counts at the other before the other has checked a tenth of the limit", async () => {
     const { list } = cluster({ failures: { requests: 10, per: minute } });
-    // One at a time, at both in turn.
+    // One request at a time, to both servers in turn.
     let failed = 0;
     for (let at = 0; at < 20; at += 1) failed += count(await list(2, "wrong"), 401);
     expect(failed).toBeGreaterThanOrEqual(10);
@@ -209,7 +209,7 @@ describe("limits.rate.failures over several servers", () => {
     };
     expect(count(await shared.list(100), 200)).toBe(100);
     expect(shared.rates.calls).toEqual([]);
-    // A tenth of the limit at each server.
+    // A tenth of the limit on each server.
     expect(most).toBe(4);
   });
 
@@ -229,7 +229,7 @@ describe("limits.rate.failures over several servers", () => {
     await settled();
     expect(shared.checks).toBe(10);
     shared.clock.advance(1_000);
-    // One guess was refilled in this second.
+    // One attempt was refilled in this second.
     expect(count(await waiting, 401)).toBe(101);
     gate.resolve();
   });
@@ -308,14 +308,14 @@ describe("a request that waits for a shared limit", () => {
     expect(answered).toEqual(["first continues"]);
     await advance(200);
     expect(answered).toEqual(["first continues", "second continues"]);
-    // The request that was counted late is not reported again.
+    // The request that was counted late is not reported a second time.
     await advance(2_000);
     const counted = rates.calls.flat().reduce((sum, { used, wanted }) => sum + used + wanted, 0);
     expect(counted).toBe(2);
     for (let at = 0; at < 9; at += 1) ask(`${at}`);
     await advance(2_000);
     expect(answered.filter((each) => each.endsWith("continues"))).toHaveLength(10);
-    // The other concurrent requests.
+    // The limit rejects the eleventh request.
     expect(answered).toHaveLength(11);
   });
 });

@@ -1,7 +1,7 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 import type { RateTaken, RateUse, StoreRates } from "../../src/store/index.ts";
 
-/** Budgets in memory. A test can count their calls, delay them and let them fail. */
+/** Budgets in memory. A test can count their calls, delay them, and make them fail. */
 export interface TestRates extends StoreRates {
   /** All calls. */
   readonly calls: (readonly RateUse[])[];

@@ -12,7 +12,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { bound } from "../engine/support.ts";
 import { document, serve, until } from "./support.ts";
 
-/** The REST API of operators: its callers, its refusals and its OpenAPI document. */
+/** The operators' REST API: its callers, its rejections and its OpenAPI document. */
 
 const done: Parameters<typeof serve>[0] = async function* (turn) {
   yield turn.completed("Done");
@@ -20,7 +20,7 @@ const done: Parameters<typeof serve>[0] = async function* (turn) {
 const agent = defineAgent({ name: "test", description: "a test", version: "1", skills: [], onMessage: done });
 const publicUrl = "https://agents.example.com";
 
-/** Knows Ada and Bob by their names. */
+/** Authenticates Ada and Bob by name. */
 const byName = {
   securitySchemes: { name: { apiKeySecurityScheme: { location: "header", name: "x-name" } } },
   securityRequirements: [{ schemes: { name: { list: [] } } }],

@@ -4,11 +4,11 @@ import { schemaOf, operatorRoutes, type OperatorRoute } from "../../src/operate/
 import { times } from "../../../../test/counts.ts";
 import { document, gate, serve, unlike, unlikeSchema, until, type Served } from "./support.ts";
 
-/* Requests of every kind, generated from the OpenAPI document, get documented answers, and no server errors. */
+/* Requests of every kind, generated from the OpenAPI document, get documented responses, and no server errors. */
 
 const url = "http://127.0.0.1:4000/ops";
 
-/** A server with tasks that run, wait for an event and for their user, have failed, and are done. */
+/** A server with tasks that run, that wait for an event or for their user, that have failed, and that are done. */
 async function busy(): Promise<{ readonly on: Served; readonly ids: readonly string[] }> {
   const hold = gate();
   const on = serve(async function* (turn) {
@@ -36,7 +36,7 @@ interface Sent {
   readonly inputs: Readonly<Record<string, unknown>>;
 }
 
-/** Valid, nearly valid and invalid values for an input of a route. */
+/** Valid, nearly valid and invalid values for a route's input. */
 function valueOf(name: string, route: OperatorRoute, ids: readonly string[]): fc.Arbitrary<unknown> {
   const schema = schemaOf(route.inputs[name] ?? { type: "string", description: "" });
   const isText = schema["type"] === "string";
@@ -84,7 +84,7 @@ function requests(ids: readonly string[]): fc.Arbitrary<Sent> {
   );
 }
 
-/** Why a body does not match the document. `undefined`: it does. */
+/** Why a body does not match the document. `undefined` if it matches. */
 function unlikeBody({ path }: OperatorRoute, body: unknown): string | undefined {
   const schema = document.paths[path]?.["post"]?.requestBody?.content["application/json"].schema;
   return unlikeSchema(schema ?? false, body);
@@ -122,7 +122,7 @@ describe("any request", () => {
         const body: unknown = await response.json();
         expect(unlike(method, route.path, status, body)).toBeUndefined();
         expect(status).toBeLessThan(500);
-        // A query has texts only, so its numbers and lists are checked by the next test.
+        // Query values are always text, so the next test checks numbers and lists in a query.
         if (method !== "POST") return;
         const wrong = unlikeBody(route, inputs);
         expect([status === 400, wrong ?? "right"]).toEqual([wrong !== undefined, wrong ?? "right"]);

@@ -18,7 +18,7 @@ interface Answer<Body> {
   readonly body: Body;
 }
 
-/** The document of the API. Every answer in these tests is checked against it. */
+/** The API document. These tests check every response against it. */
 export const document = openApi(`${url}/ops`) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: object;
@@ -36,13 +36,13 @@ type Responses = Readonly<Record<string, ApiResponse>>;
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 
-/** Why a value does not match a schema of the document. `undefined`: it does. */
+/** Why a value does not match a schema of the document. `undefined` if it matches. */
 export function unlikeSchema(schema: object | false, value: unknown): string | undefined {
   const whole = schema && { ...schema, components: document.components };
   return ajv.validate(whole, value) ? undefined : ajv.errorsText();
 }
 
-/** Why an answer does not match the document. `undefined`: it does. */
+/** Why a response does not match the document. `undefined` if it matches. */
 export function unlike(method: string, path: string, status: number, body: unknown): string | undefined {
   const schema = document.paths[path]?.[method.toLowerCase()]?.responses[status]?.content["application/json"].schema;
   return schema === undefined ? `${method} ${path} has no answer ${status}` : unlikeSchema(schema, body);
@@ -51,10 +51,10 @@ export function unlike(method: string, path: string, status: number, body: unkno
 export interface Served {
   readonly handler: Handler;
   readonly store: Store;
-  /** Sends a message, and does not wait for its task. */
+  /** Sends a message without waiting for its task. */
   send(text: string, more?: object): Promise<string>;
   stateOf(taskId: string): Promise<string | undefined>;
-  /** Calls the API. Throws if the answer does not match the document. */
+  /** Calls the API. Throws if the response does not match the document. */
   ops<Body = Record<string, unknown>>(
     path: string,
     body?: object,
@@ -123,7 +123,7 @@ export function serve(onMessage: OnMessage, options: Partial<HandlerOptions> = {
   return served;
 }
 
-/** Resolves when the condition holds. */
+/** Resolves once the condition holds. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; !(await condition()); tries += 1) {
     if (tries > 500) throw new Error("the condition does not hold");
@@ -131,7 +131,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   }
 }
 
-/** A gate that lets pass once it is opened. */
+/** A gate, closed until `open()`. */
 export function gate(): { readonly open: () => void; readonly passed: Promise<void> } {
   let open = (): void => {};
   const passed = new Promise<void>((resolve) => (open = resolve));

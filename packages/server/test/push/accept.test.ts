@@ -9,7 +9,7 @@ import { callContext, fakeClock } from "@parley/testing";
 import { harness, type Harness } from "../engine/support.ts";
 import { dialerTo, settingsOf, testKey } from "./config-support.ts";
 
-/* Configs are checked, alone and in a message. The error names each invalid member. */
+/* The server checks configs, both on their own and in a message. The error names each invalid member. */
 
 const url = "https://hooks.example.org/parley";
 const ada = callContext({ subject: "ada" });

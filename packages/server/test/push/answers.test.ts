@@ -11,7 +11,7 @@ import { gists, harness, receiver, until, type Answers } from "./support.ts";
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** A task with two events for a receiver with these answers. */
+/** A task with two events, for a receiver with these answers. */
 async function delivering(answers: Answers, options: Parameters<typeof harness>[0] = {}) {
   const clock = fakeClock();
   const hook = await receiver(answers);
@@ -19,7 +19,7 @@ async function delivering(answers: Answers, options: Parameters<typeof harness>[
   await made.task("t", { c: `${hook.url}/hook` });
   await made.append("t", working("t"), completed("t"));
   made.outbox.start();
-  /** Lets time pass until the row is due. Resolves to how long that took. */
+  /** Advances the clock until the row is due. Resolves to the required time. */
   const untilDue = async (): Promise<number> => {
     const { due = 0, config } = (await made.row("t")) ?? { config: undefined };
     const wait = due - clock.now();
@@ -39,11 +39,11 @@ async function delivering(answers: Answers, options: Parameters<typeof harness>[
   return { ...hook, ...made, clock, untilDue, failed };
 }
 
-/** Everything that must arrive has arrived, once and in order. */
+/** Expects that all events have arrived, once and in order. */
 async function arrived({ row, received, clock }: Awaited<ReturnType<typeof delivering>>): Promise<void> {
   await until(async () => {
     const { due, config } = (await row("t")) ?? {};
-    // No time passes during a request.
+    // The clock does not advance during a request.
     if (due !== undefined && config?.claim === undefined) clock.advance(Math.max(20, due - clock.now()));
     expect(config).toMatchObject({ cursor: 3, delivered: 2, sequence: 2 });
   });

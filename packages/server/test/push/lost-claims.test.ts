@@ -4,7 +4,7 @@ import { fakeClock } from "@parley/testing";
 import { making, working } from "../../../testing/src/store/given.ts";
 import { configRow, harness, receiver, until } from "./support.ts";
 
-/* Rows claimed by a process that is dead. No time passes, unless a test says so. */
+/* Rows claimed by a process that has died. The clock does not advance unless a test advances it. */
 
 const claimed = { claim: "of another", holder: "other" };
 
@@ -25,7 +25,7 @@ describe("a claim of a process", () => {
   it("that is dead when the server starts is released, however many rows it has claimed", async () => {
     const { url } = await receiver();
     const { clock, store, outbox } = withHolders((holder) => holder === "other");
-    // More than a page, and two at a time are due at the same time.
+    // More rows than fit on a page, two of them due at each time.
     for (let at = 0; at < 300; at += 1) await claim(store, clock.now() + ((at + 1) >> 1), `t${at}`, url);
     outbox.start();
     const claims = async (): Promise<number> => {
@@ -70,7 +70,7 @@ describe("a claim of a process", () => {
     await until(() => expect(outbox.isBusy).toBe(false));
     expect(received).toEqual([]);
     lost.add("other");
-    // Nothing polls, because nothing reported a dead process.
+    // No row is released, because no dead process was reported.
     outbox.poll();
     await until(() => expect(outbox.isBusy).toBe(false));
     expect(received).toEqual([]);

@@ -13,7 +13,7 @@ import { configRow, gists, harness, plainSigner, receiver, until } from "./suppo
 
 const hour = 3_600_000;
 
-/** A receiver that answers when the test says so. */
+/** A receiver that answers when the test tells it to. */
 async function holding() {
   const held: ServerResponse[] = [];
   const made = await receiver((_request, _count, response) => {
@@ -23,7 +23,7 @@ async function holding() {
   return { ...made, held, answer: (status = 204) => held.splice(0).forEach((each) => each.writeHead(status).end()) };
 }
 
-/** Stores this many tasks, each with a due event for this address. */
+/** Stores this many tasks, each with a due event for an address. */
 async function fill(store: Store, count: number, urlOf: (at: number) => string): Promise<void> {
   for (let from = 0; from < count; from += 500) {
     const items = Array.from({ length: Math.min(500, count - from) }, (_, at) => from + at).map((at) => {
@@ -45,7 +45,7 @@ describe("a receiver that does not answer delays no other", () => {
     await task("t", { c: alive.url });
     await append("t", working("t"), completed("t"));
     outbox.start();
-    // No time passes, so no request to the dead one has ended.
+    // The clock does not advance, so no request to the dead one has ended.
     await until(async () => expect(await row("t")).not.toHaveProperty("due"));
     expect(gists(alive.received)).toEqual(["working", "completed"]);
     expect(dead.received).toHaveLength(1);
@@ -65,10 +65,10 @@ describe("a receiver that does not answer delays no other", () => {
       expect(await store.dueFeatures({ feature: "push", now: clock.now(), limit: 1 })).toEqual([]),
     );
     expect(attempts()).toBe(5);
-    // Its rows were deferred without an attempt.
+    // Its other rows were deferred without an attempt.
     const rows = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1_000 });
     expect(rows.filter(({ value }) => value.includes("problem"))).toHaveLength(5);
-    // After the pause it is tried once more.
+    // After the pause, it is tried once more.
     clock.advance(25_000);
     await until(() => {
       clock.advance(20);
@@ -119,7 +119,7 @@ describe("a receiver that does not answer delays no other", () => {
     await until(async () => expect((await row("t"))?.config.delivered).toBe(1));
     await fill(store, 2_000, (at) => `http://dead${at}.example.com/`);
     await append("t", completed("t"));
-    // No time passes, so no request has ended.
+    // The clock does not advance, so no request has ended.
     await until(async () => expect((await row("t"))?.config.delivered).toBe(2));
     expect(asked.filter((each) => each !== "alive.example.com").length).toBeLessThanOrEqual(32);
   });
@@ -142,7 +142,7 @@ describe("a receiver that does not answer delays no other", () => {
     const due = () => store.dueFeatures({ feature: "push", now: clock.now(), limit: 2_001 });
     await until(async () => expect((await due()).length).toBe(255));
     expect(asked.length).toBe(2);
-    // The two requests end.
+    // Both requests end.
     clock.advance(10_000);
     const delivered = async () => JSON.parse((await store.features(bob, "b", "push"))[0]?.value ?? "{}");
     await until(async () => expect(await delivered()).toMatchObject({ delivered: 2 }));
@@ -371,7 +371,7 @@ describe("the end of a process", () => {
     const { due, config } = (await row("t")) ?? {};
     expect(due).toBe(clock.now());
     for (const member of ["claim", "attempts", "problem"]) expect(config).not.toHaveProperty(member);
-    // The next process continues at once.
+    // The next process continues immediately.
     const next = harness({ clock, store });
     next.outbox.start();
     await until(() => expect(slow.held).toHaveLength(2));
@@ -406,7 +406,7 @@ describe("a store", () => {
     const { outbox, task, append, row } = harness({
       store: failing,
       clock,
-      // A request fails if the clock moves meanwhile, and is then repeated.
+      // If the clock advances during a request, the request fails and is repeated.
       settings: { retryAfter: Array.from({ length: 1_000 }, () => 0) },
     });
     outbox.start();

@@ -7,11 +7,11 @@ import { making, working } from "../../../testing/src/store/given.ts";
 import { bound } from "../engine/support.ts";
 import { configRow, harness, until, type Harness } from "./support.ts";
 
-/* Processes share their knowledge of receivers, so that a new process does not start from scratch (docs/decisions/webhooks.md). */
+/* Processes share their knowledge of receivers, so that a new process does not start without any (docs/decisions/webhooks.md). */
 
 const host = "receiver.example.com";
 
-/** A receiver that many processes call. `answer` handles a request of a process, which is named when its dialer is created. */
+/** A receiver that many processes call. `answer` handles a process's request; the process is named when its dialer is created. */
 function receiving(answer: (process: string) => number | Promise<number>) {
   const asked: string[] = [];
   const open = { now: 0, most: 0 };
@@ -49,7 +49,7 @@ function starting(store: Store, clock: FakeClock, dialer: Dialer): Harness {
 const dueNow = (store: Store, clock: FakeClock) =>
   store.dueFeatures({ feature: "push", now: clock.now(), limit: 1_000 });
 
-/** Rows that are due, or that a process has claimed: if it ends, they are due again. */
+/** Rows that are due, or that would be due again if the process that claimed them ended. */
 async function unsettled(store: Store, clock: FakeClock): Promise<readonly string[]> {
   const rows = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1_000 });
   return rows.filter(({ due, value }) => due <= clock.now() || value.includes('"claim"')).map(({ value }) => value);
@@ -62,13 +62,13 @@ const soon = (clock: FakeClock, check: () => unknown): Promise<void> =>
     await check();
   });
 
-/** Makes a process fail until it sends nothing for a while, and publish that. */
+/** Makes a process fail until it pauses its requests, and publishes this. */
 async function giveUp(made: Harness, clock: FakeClock, asked: readonly string[]): Promise<void> {
   await fill(made.store, clock, "given-up", 50);
   made.outbox.poll();
   await until(() => expect(asked).toHaveLength(5));
   await until(async () => expect(await unsettled(made.store, clock)).toEqual([]));
-  // It publishes soon, not only at its end.
+  // It publishes this soon, not only when it stops.
   clock.advance(250);
 }
 
@@ -104,7 +104,7 @@ describe("a fresh process", () => {
     open.most = 0;
     await fill(store, clock, "second", 20);
     starting(store, clock, dialerOf("fresh"));
-    // No time passes, and no request is answered.
+    // The clock does not advance, and no request is answered.
     await until(() => expect(open.now).toBe(8));
     expect(asked).toHaveLength(28);
     gate.resolve(204);

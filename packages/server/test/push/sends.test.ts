@@ -17,7 +17,7 @@ async function* asks(turn: Turn): AsyncGenerator<AgentYield> {
 }
 
 interface Spied extends Harness {
-  /** Each item that changed a row of the feature `push`. */
+  /** The items that changed a row of the feature `push`. */
   readonly items: readonly TaskAppend[];
 }
 

@@ -21,7 +21,7 @@ import { collect } from "../../../../test/secrets.ts";
 
 /** Receivers over real HTTP, and outboxes on a store whose records the test writes. */
 
-/** A request as a receiver got it. */
+/** A request that a receiver got. */
 export interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -30,7 +30,7 @@ export interface Received {
   readonly body: any;
 }
 
-/** How a receiver answers: with a status, or by a function. `count`: earlier requests of this path. */
+/** A receiver's answer: a status, or a function. `count`: the number of earlier requests for this path. */
 export type Answers = (request: Received, count: number, response: ServerResponse) => number | undefined;
 
 export interface Receiver {
@@ -60,7 +60,7 @@ export async function receiver(answers: Answers = () => 204): Promise<Receiver> 
   return { url, received, at: (path) => received.filter((each) => each.path === path) };
 }
 
-/** Starts a server on a free port, and ends it with the test. */
+/** Starts a server on a free port, and closes it after the test. */
 async function listening(
   server: Pick<Server, "listen" | "address" | "close" | "closeAllConnections">,
   protocol: string,
@@ -106,9 +106,9 @@ export interface Harness {
   readonly outbox: Outbox;
   readonly store: Store;
   readonly log: readonly Line[];
-  /** Stores records of a task, as the engine does: the rows of its configs are woken. */
+  /** Stores records of a task like the engine, and wakes the rows of its configs. */
   append(taskId: string, ...records: readonly NewRecord[]): Promise<void>;
-  /** Creates a task with configs. The value is the address, or members of the config. */
+  /** Creates a task with configs. A value is the URL, or members of the config. */
   task(taskId: string, configs: Readonly<Record<string, string | Partial<StoredConfig>>>): Promise<void>;
   row(taskId: string, configId?: string): Promise<(FeatureRow & { readonly config: StoredConfig }) | undefined>;
   parked(taskId: string, configId?: string): Promise<StoredConfig | undefined>;
@@ -184,7 +184,7 @@ export function harness({ settings: more, signer = plainSigner, ...host }: Harne
   };
 }
 
-/** The row of a config that has delivered nothing. */
+/** The row of a config without deliveries. */
 export function configRow(id: string, given: string | Partial<StoredConfig>, due?: number): TaskEffect {
   const config: StoredConfig = {
     url: "",
@@ -200,7 +200,7 @@ export function configRow(id: string, given: string | Partial<StoredConfig>, due
   return due === undefined ? set : { ...set, due };
 }
 
-/** The states and artifacts that a receiver got, in short. */
+/** The states and artifacts that a receiver got, in short form. */
 export function gists(received: readonly Received[]): readonly string[] {
   return received.map(({ body: { statusUpdate, artifactUpdate, task, ...other } }) => {
     if (statusUpdate) return stateOf(statusUpdate.status.state);
@@ -217,7 +217,7 @@ function textsOf({ parts }: { readonly parts: readonly { readonly text?: string 
   return parts.map(({ text }) => text).join("|");
 }
 
-/** Resolves once the check no longer fails. */
+/** Resolves once the check passes. */
 export function until(check: () => unknown): Promise<void> {
   return vi.waitFor(
     async () => {

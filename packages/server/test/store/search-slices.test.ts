@@ -9,7 +9,7 @@ import { alice, append, making } from "../../../testing/src/store/given.ts";
 const words = (from: number, count: number): string =>
   Array.from({ length: count }, (_, at) => (from + at).toString(36)).join(" ");
 
-/** Turns of the event loop while a promise is pending. */
+/** Counts the turns of the event loop while a promise is pending. */
 async function turnsOf<T>(work: Promise<T>): Promise<{ readonly turns: number; readonly value: T }> {
   let turns = 0;
   let isOver = false;
@@ -22,7 +22,7 @@ async function turnsOf<T>(work: Promise<T>): Promise<{ readonly turns: number; r
   return { turns, value };
 }
 
-/** A task in some tables, with one message. */
+/** Stores a task in the tables, with one message. */
 function stored(tables: MemoryTables, id: string, text: string): StoredTask {
   const read = readItem(making(id, { text }));
   const head = decide(read, undefined);
@@ -45,7 +45,7 @@ describe("a search in memory", () => {
     for (let at = 0; at < 30; at += 1) await append(store, making(`t${at}`, { text: words(at * 9000 + 50_000, 9000) }));
     const query = { terms: searchTerms("zero* 1jbk c d e f g h"), limit: 5 };
     const find = () => store.search?.find(alice, query);
-    // 1.1 MB are split, and compared with eight terms.
+    // Splits 1.1 MB into words, and compares them with eight terms.
     const first = await turnsOf(Promise.resolve(find()));
     expect(first.value?.total).toBe(0);
     expect(first.turns).toBeGreaterThan(8);

@@ -99,7 +99,7 @@ describe("the contract of wake-ups fails", () => {
 });
 
 describe("a batch of wake-ups", () => {
-  /** A batch, with the ids of each call. A call ends when the test ends it. */
+  /** A batch, with the ids of each call. A call stays pending until the test ends it. */
   function batchOf(clock: FakeClock, options: { pendingBytes?: number; messageBytes?: number } = {}) {
     const calls: string[][] = [];
     const errors: unknown[] = [];
@@ -191,7 +191,7 @@ describe("a batch of wake-ups", () => {
     expect(errors).toHaveLength(1);
     clock.advance(1000);
     await flush();
-    // Not automatically, again and again.
+    // A failed call is not retried automatically.
     expect(ids()).toEqual([["lost"]]);
     batch.add(["next"]);
     await flush();

@@ -1,4 +1,4 @@
-// Appends to the same tasks as other processes, in a different order, and prints how many items were stored.
+// Appends to the same tasks as other processes, in a different order, and prints the number of stored items.
 import type { AppendItem } from "@parley/server/store";
 import { postgresStore } from "@parley/sql/postgres";
 
@@ -29,7 +29,7 @@ for (let round = 0; round < Number(rounds); round += 1) {
         { effect: "feature", op: "set", feature: "f", key: life, value: "1" },
       ],
     });
-    // All processes create the same tasks, and use the same keys.
+    // All processes create the same tasks with the same keys.
     const fresh = `new-${round}-${number}`;
     const made = JSON.stringify({ id: fresh, contextId, status: { state }, history: [] });
     items.push({
@@ -40,7 +40,7 @@ for (let round = 0; round < Number(rounds); round += 1) {
     });
   }
   const counted = items.length;
-  // Tasks that a sweep deletes meanwhile, keys that expire and are reused, and states that are set and deleted.
+  // Tasks that a sweep deletes at the same time, keys that expire and are reused, and states that are set and deleted.
   for (const number of numbers) {
     const contextId = `c${number % 5}`;
     const time = round * 10;

@@ -52,7 +52,7 @@ describe("the check of the store", () => {
         async () => {
           const { changes } = (await conditionOf(store)) ?? {};
           seen.add(changes);
-          // It listens again within milliseconds, so the state may be missed.
+          // The store listens again within milliseconds, so the loop may miss this state.
           if (!seen.has("polled")) await database().run(listening);
           return changes === "told" && seen.has("polled");
         },
@@ -152,7 +152,7 @@ describe("/readyz on PostgreSQL", () => {
     const server = probed(await open("probed", { database: pool }));
     opened.push(server);
     await expect.poll(() => server.ready()).toEqual([200, told]);
-    // One listens.
+    // The third connection listens.
     const taken = [await pool.connect(), await pool.connect()];
     await new Promise((resolve) => setTimeout(resolve, 1100));
     expect(await server.ready()).toEqual([200, told]);

@@ -21,7 +21,7 @@ describe("the clock of the store", () => {
       const before = await timeOfDatabase();
       const now = store.clock?.now() ?? 0;
       expect(Number.isSafeInteger(now)).toBe(true);
-      // The answer took some of that time.
+      // The response took part of that time.
       expect(Math.abs(now - before)).toBeLessThan(10_000);
       const agent = defineAgent({
         name: "Waits",
@@ -87,7 +87,7 @@ describe("the clock of the store", () => {
     let wait = 0;
     const clock = new DatabaseClock(async () => {
       await Promise.resolve();
-      // It waits for a connection. The database answers at the end of that.
+      // The call waits for a connection, so the database answers at the end of this time.
       base.advance(wait);
       return [[truth()]];
     }, base);

@@ -30,12 +30,12 @@ const onServer: StoreContractOptions = {
     return open(schemaOf(store));
   },
   share: (store) => open(schemaOf(store)),
-  // The old store keeps its connections, like a killed process that the server has not noticed yet.
+  // The old store keeps its connections, like a killed process whose end the server has not noticed yet.
   crash(store) {
     fallen.push(store);
     return open(schemaOf(store));
   },
-  // Few: each of their steps waits for a disk.
+  // Only a few, because each of their steps waits for a disk.
   histories: 5,
 };
 

@@ -88,7 +88,7 @@ describe("the cost of an append", () => {
     expect(await append()).toEqual(first);
     expect((await store.head(alice, "t"))?.seq).toBe(seq);
     await database().run("VACUUM chunks.tasks");
-    // A page at the end of the log costs as much as one at its beginning.
+    // A page at the end of the log costs as much as one at its start.
     expect(await explain(seq - 2)).toBeLessThanOrEqual(2 * near + 4);
   });
 
@@ -98,7 +98,7 @@ describe("the cost of an append", () => {
     const before = driver.exchanges;
     const outcomes = await Promise.all(names("g", 60).map((id) => store.append([making(id)])));
     expect(outcomes.every(([outcome]) => outcome?.ok === true)).toBe(true);
-    // Two transactions of three exchanges, each with one more to resolve names.
+    // Two transactions of three exchanges each, and one more exchange for each to resolve names.
     expect(driver.exchanges - before).toBeLessThanOrEqual(8);
   });
 });

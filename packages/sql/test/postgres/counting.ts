@@ -4,16 +4,16 @@ import { poolDriver } from "../../src/postgres/pool.ts";
 
 /** A driver that records its statements. */
 export interface CountingDriver extends PostgresDriver {
-  /** Returns the statements since the last call, without those that begin and end transactions. */
+  /** Returns the statements since the last call, except for those that begin and end transactions. */
   taken(): readonly string[];
-  /** For each transaction since the last call, its last statement before the commit. */
+  /** The last statement before the commit of each transaction since the last call. */
   last(): readonly string[];
-  /** The number of exchanges with the server so far. Statements that are sent together count once. */
+  /** The number of exchanges with the server so far. Statements that are sent together count as one. */
   readonly exchanges: number;
 }
 
 export interface CountingOptions {
-  /** Simulates a pooler in transaction mode: each transaction runs on another connection, without session state. */
+  /** Simulates a pooler in transaction mode: each transaction runs on a different connection, without session state. */
   readonly pooler?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { startPooler } from "../../../../test/postgres/pooler.ts";
 import { startPostgres, type PostgresServer } from "../../../../test/postgres/server.ts";
 import { alice, making } from "./given.ts";
 
-/** A separate server, to be crashed. Its commits wait for each other, so many are in progress. */
+/** A separate server for crashes. Its commits wait for each other, so that many are in progress. */
 let server: PostgresServer;
 const opened: { close(): Promise<unknown> }[] = [];
 
@@ -23,7 +23,7 @@ async function open(url: string, schema: string): Promise<Store> {
   return store;
 }
 
-/** Appends from several stores until `harm` is over. Every acknowledged append is stored once, and no other is stored in part. */
+/** Appends from several stores until `harm` ends. Every acknowledged append is stored once, and all others completely or not at all. */
 async function survives(stores: readonly Store[], name: string, harm: () => Promise<void>): Promise<number> {
   let isOver = false;
   const acknowledged: string[] = [];
@@ -32,7 +32,7 @@ async function survives(stores: readonly Store[], name: string, harm: () => Prom
       const id = `${name}-${at}-${count}`;
       try {
         const [outcome] = await store.append([making(id, `c${at}`)]);
-        // A commit that took effect and ran again would be rejected as existing.
+        // If a commit that took effect ran again, it would be rejected as existing.
         expect(outcome).toMatchObject({ ok: true });
         acknowledged.push(id);
       } catch (thrown) {
@@ -87,7 +87,7 @@ describe("a node behind a pooler, and one that is not", () => {
     const told: (string | undefined)[] = [];
     direct.watch?.((taskId) => void told.push(taskId));
     await behind.append([making("t")]);
-    // It polls only after ten minutes.
+    // Polling would take ten minutes.
     await expect.poll(() => told).toContain("t");
     expect((await behind.check?.())?.changes).toBe("polled");
   });

@@ -43,7 +43,7 @@ async function table(db: Database, ...ids: readonly number[]): Promise<string> {
   return name;
 }
 
-/** The store's table that records the outcome of a commit. */
+/** Creates the store's table that records the outcome of a commit. */
 async function witnessing(db: Database): Promise<void> {
   await db.query(
     "CREATE TABLE IF NOT EXISTS witnesses (id uuid PRIMARY KEY, token bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())",
@@ -209,7 +209,7 @@ describe("a lost connection", () => {
   test.each<[string, Harm, runs: number]>([
     ["cut", "cut", 2],
     ["cut after", "cut after", 1],
-    // PgBouncer uses this state for its own errors.
+    // PgBouncer uses this SQLSTATE for its own errors.
     ["a pooler's error before it", { way: "cut", answer: pooler }, 2],
     ["a pooler's error after it", { way: "cut after", answer: pooler }, 1],
     ["the end of an idle session", { way: "cut", answer: errorMessage("FATAL", "57P05", "idle") }, 2],
@@ -236,7 +236,7 @@ describe("a lost connection", () => {
     const name = await table(await open(), 1, 2);
     let lost = 0;
     const bothLost = gate();
-    /** The commits take effect, are not answered, and are lost. */
+    /** The commits take effect, get no response, and are then lost from the database. */
     const driver: PostgresDriver = {
       ...plain,
       async hold(body, silence) {
@@ -254,7 +254,7 @@ describe("a lost connection", () => {
         );
         if (!commits) return result;
         lost += 1;
-        // Neither runs again before both are lost.
+        // Neither commit runs again before both are lost.
         if (lost === 1) await bothLost.promise;
         else {
           await plain.query(`UPDATE ${name} SET n = 0; UPDATE witnesses SET token = token - 1`);
@@ -277,7 +277,7 @@ describe("a lost connection", () => {
     const db = await open({ database: url, lockTimeout: 50 });
     const name = await table(db, 1);
     await witnessing(db);
-    // A deferred trigger makes the commit wait.
+    // A deferred trigger delays the commit.
     await db.query(`CREATE FUNCTION slow_${name}() RETURNS trigger LANGUAGE plpgsql AS
       'BEGIN PERFORM pg_advisory_xact_lock(815); RETURN NULL; END';
       CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON ${name} DEFERRABLE INITIALLY DEFERRED
@@ -329,7 +329,7 @@ describe("a lost connection", () => {
     proxy.isSilent = true;
     await expect(driver.query("SELECT 2")).rejects.toThrow("timeout");
     proxy.isSilent = false;
-    // On another connection: the only one of this pool was closed.
+    // Runs on another connection, because the only one of this pool was closed.
     await expect(driver.query("SELECT 3")).resolves.toMatchObject({ rows: [[3]] });
   });
 });
@@ -358,7 +358,7 @@ describe("a slow standalone statement", () => {
       (await db.query("SELECT pg_backend_pid(), pg_sleep(0.1)")).rows[0]?.[0];
     const before = await Promise.all([backend(), backend()]);
     await expect(db.query("SELECT pg_sleep(3600)")).rejects.toThrow("The database took too long for this statement");
-    // Nothing of it is still running, and the idle connection works.
+    // The statement no longer runs on the server, and the idle connection works.
     const running = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(3600)'";
     await expect.poll(async () => (await database().run(running)).rows).toEqual([]);
     expect(before).toContain(await backend());

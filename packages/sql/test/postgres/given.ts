@@ -1,7 +1,7 @@
 import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { AppendOutcome, TaskAppend, TaskKey } from "@parley/server/store";
 
-/** Items for tests of the store on PostgreSQL. */
+/** Items for tests of the PostgreSQL store. */
 
 export const alice = { agent: "agent", owner: "alice" } as const;
 
@@ -34,7 +34,7 @@ export function done(taskId: string, time = 1000): NewRecord {
   return { ...record, time, kind: "statusUpdate", state, json };
 }
 
-/** `ok`, or why an item was rejected. */
+/** `ok`, or the reason why an item was rejected. */
 export function verdicts(outcomes: readonly AppendOutcome[]): readonly string[] {
   return outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
 }

@@ -7,7 +7,7 @@ import { postgresStore, type PostgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startProxy } from "../../../../test/postgres/proxy.ts";
 
-/* A process with a busy database still sends heartbeats in time, or others would take its tasks. */
+/* A process with a busy database still sends heartbeats in time. Otherwise others would take its tasks. */
 
 const database = useDatabase();
 const opened: { close(): Promise<void> }[] = [];
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** Wake-ups without the database, so no connection listens. */
+/** Wake-ups without the database, so that no connection listens. */
 const elsewhere: Wakeup = {
   isConnected: true,
   publish: () => undefined,
@@ -36,7 +36,7 @@ async function storeOver(
   return { store, pool };
 }
 
-/** Holds every free connection of a pool, with as many statements queued, until it is called. */
+/** Occupies every free connection of a pool, and queues as many statements. The returned function releases them. */
 async function fill(pool: pg.Pool, max: number): Promise<() => Promise<void>> {
   const sleeping = Array.from({ length: 2 * max }, () =>
     pool.query("/* fill */ SELECT pg_sleep(60)").catch((error: unknown) => error),
@@ -53,7 +53,7 @@ async function fill(pool: pg.Pool, max: number): Promise<() => Promise<void>> {
   };
 }
 
-/** Far longer than a statement takes, and far shorter than those that fill the pool. */
+/** Far longer than a normal statement, and far shorter than those that fill the pool. */
 const within = 5_000;
 
 describe("a heartbeat of a process whose pool is full", () => {
@@ -78,7 +78,7 @@ describe("a heartbeat of a process whose pool is full", () => {
     for (let times = 0; times < 3; times += 1) {
       await expect(store.nodes?.beat("a", 20)).rejects.toMatchObject({ code: "Unavailable" });
     }
-    // The poll for other nodes waits there too.
+    // The poll for other nodes also waits for a connection.
     expect(pool.waitingCount - before).toBeLessThanOrEqual(2);
     taken.release();
     await expect.poll(() => store.nodes?.beat("a", within).catch(() => undefined)).toMatchObject([{ name: "a" }]);
@@ -139,7 +139,7 @@ describe("a node whose pool is full for longer than lease.ttl", () => {
     const { task } = (await one.service.call("SendMessage", request, callContext())).payload.value;
     const two = await nodeOver("two");
     const empty = await fill(one.pool, 3);
-    // Each heartbeat of the second process reads the first one's row. Waits for more of them than fit into lease.ttl.
+    // Each heartbeat of the second process reads the first one's row. Waits for more heartbeats than fit into lease.ttl.
     const known = async (): Promise<number> =>
       Number((await database().run("SELECT beats FROM kept.nodes WHERE name = 'two'")).rows[0]?.beats);
     const until = (await known()) + 32;

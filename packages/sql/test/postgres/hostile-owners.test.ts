@@ -5,7 +5,7 @@ import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startPooler } from "../../../../test/postgres/pooler.ts";
 import { done, making } from "./given.ts";
 
-/* Erasure and purge through PgBouncer, of owners whose names are attacks (docs/retention.md). */
+/* Erasure and purge, through PgBouncer, of owners whose names are attacks (docs/retention.md). */
 
 const database = useDatabase();
 const open: { close(): Promise<void> }[] = [];
@@ -21,7 +21,7 @@ async function pooled(schema: string): Promise<Store> {
   return store;
 }
 
-/** A task of an owner that is over. */
+/** A finished task of an owner. */
 function over(owner: string, taskId: string): TaskAppend {
   const made = making(taskId);
   return { ...made, task: { agent: "agent", owner, taskId }, records: [...made.records, done(taskId)] };

@@ -15,7 +15,7 @@ test("an expired key that two nodes reuse at once belongs to the first task on b
     const once = { effect: "once", key: "k", hash: "h", now: 1, until: 10 } as const;
     const first = making("a");
     await store.append([{ ...first, records: [...first.records, done("a")], effects: [once] }, making("b")]);
-    // The other node has replaced the key, and not committed yet.
+    // The other node has replaced the key, but not committed yet.
     await other.query(`BEGIN; UPDATE ${schema}.keys SET until = 1000,
       task = (SELECT number FROM ${schema}.tasks WHERE id = 'b')`);
     const appending = store.append([{ ...making("c"), effects: [{ ...once, now: 20, until: 2000 }] }]);

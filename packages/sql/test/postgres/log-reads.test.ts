@@ -5,7 +5,7 @@ import { useDatabase } from "../../../../test/postgres/database.ts";
 import { countingDriver, type CountingDriver } from "./counting.ts";
 import { alice, chunk, keyOf, making } from "./given.ts";
 
-/** Readers of many tasks that are woken together read together. */
+/** Readers of many tasks share a read if they are woken together. */
 
 const database = useDatabase();
 const open: Store[] = [];
@@ -41,7 +41,7 @@ describe("concurrent reads of logs", () => {
       expect(seqs(page)).toEqual([2, 3, 4].slice(0, 1 + (at % 3)));
       expect(page?.head).toMatchObject({ task: keyOf(`t${at}`), seq: 2 + (at % 3) });
     }
-    // Readers that are up to date, that ask for foreign tasks, and that ask twice.
+    // Readers that are up to date, request another owner's task, send the same request twice, or request an unknown task.
     const none = await Promise.all([
       store.read(alice, "t0", { after: 2, limit: 256 }),
       store.read({ agent: alice.agent, owner: "bob" }, "t0", { after: 1, limit: 256 }),

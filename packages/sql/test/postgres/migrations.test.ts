@@ -62,7 +62,7 @@ describe("migrations", () => {
     const told = vi.fn<() => void>();
     store.watch?.(told);
     try {
-      // Without wake-ups it polls a sequence.
+      // Without wake-ups, the store polls a sequence.
       await vi.waitFor(async () => {
         await other.append([making(`t${Math.random()}`)]);
         expect(told).toHaveBeenCalled();
@@ -131,7 +131,7 @@ describe("migrations", () => {
     const db = await connect({ database: url });
     try {
       await db.transaction({ mode: "write" }, (queries) => migrate(queries, schema, 1));
-      // Version 1 took places of a conversation in blocks of this sequence.
+      // Version 1 took the places of a conversation from this sequence in blocks.
       await database().run(`SELECT setval('first.places', 1000);
         CREATE ROLE granted LOGIN PASSWORD 'reads-and-writes'; GRANT USAGE ON SCHEMA first TO granted;
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA first TO granted;
@@ -167,7 +167,7 @@ describe("migrations", () => {
       });
       const waiting = "SELECT 1 FROM pg_locks WHERE relation = 'patient.tasks'::regclass AND NOT granted";
       await vi.waitFor(async () => expect((await database().run(waiting)).rowCount).toBe(1));
-      // The migration waits for the reader, and this statement for the migration.
+      // The migration waits for the reader, and this statement waits for the migration.
       await db.query(schema.text("SELECT count(*) FROM parley.tasks"));
       expect(isOver).toBe(false);
       await reader.query("COMMIT");

@@ -5,7 +5,7 @@ import { startPooler } from "../../../../test/postgres/pooler.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import type { Database } from "../../src/postgres/database.ts";
 
-/** Frequent statements are parsed and planned once a connection, if each connection keeps its session. */
+/** Frequent statements are parsed and planned once per connection, if each connection keeps its session. */
 
 const database = useDatabase();
 const opened: { close(): Promise<void> }[] = [];
@@ -19,7 +19,7 @@ async function open(url: string, connections = 1): Promise<Database> {
   return db;
 }
 
-/** Runs a statement as often as it takes to get a name. */
+/** Runs a statement often enough that it gets a name. */
 async function often(db: Database, text: string, times = 5): Promise<readonly unknown[]> {
   const all: unknown[] = [];
   for (let at = 0; at < times; at += 1) all.push((await db.query(text, [at])).rows[0]?.[0]);
@@ -51,7 +51,7 @@ describe("a statement", () => {
   test("runs again if its session has forgotten it, and has no name from then on", async () => {
     const db = await open(database().url);
     await often(db, plusOne);
-    // Like a pooler that passes on the process id of the server.
+    // Like a pooler that forwards the server's process id.
     await db.query("DEALLOCATE ALL");
     expect(await often(db, plusOne)).toEqual([1, 2, 3, 4, 5]);
     expect(await prepared(db)).toEqual([]);

@@ -9,7 +9,7 @@ const database = useDatabase();
 test("conversations and keys may have names of any length, which are not in an index", async () => {
   const store = await postgresStore({ database: database().url, schema: "names" });
   try {
-    // Names that cannot be compressed, the same at their beginning.
+    // Names that cannot be compressed, and that start with the same text.
     const long = `${"x".repeat(100)}${randomBytes(20_000).toString("hex")}`;
     const names = [long, `${long}y`];
     for (const [at, name] of names.entries()) {

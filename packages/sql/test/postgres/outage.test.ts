@@ -30,7 +30,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
       for (const [at, each] of settled.entries()) {
         const found = await Promise.all(["a", "b"].map((half) => store.head(alice, `${round}${ids[at]}-${half}`)));
         expect(new Set(found.map((head) => head !== undefined)).size).toBe(1);
-        // The error says if the append may have been committed.
+        // The error states whether the append may have been committed.
         if (each.status === "fulfilled") expect(found[0]).toBeDefined();
         else expect((each.reason as A2AError).code).toBe("Unavailable");
       }
@@ -60,7 +60,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
     });
     await store.append([making("t")]);
     isAway = true;
-    // Each has its own transaction.
+    // Each call has its own transaction.
     const calls = Array.from({ length: 10 }, (_, call) =>
       store.append(Array.from({ length: 1000 }, (_each, at) => making(`${call}-${at}`))),
     );
@@ -71,10 +71,10 @@ describe("a database that becomes unavailable in the middle of an append", () =>
     expect(settled.map((each) => each.status === "rejected" && (each.reason as A2AError).code)).toEqual(
       Array(10).fill("Unavailable"),
     );
-    // Calls that arrived a moment later may retry once each.
+    // Calls that arrived slightly later may retry once each.
     expect(tries - before).toBeLessThanOrEqual(9);
 
-    // Reads of logs share statements. Two of them wait at one time.
+    // Log reads share statements, of which two wait at a time.
     const reads = Array.from({ length: 3000 }, () => store.read(alice, "t", { after: 0, limit: 9 }));
     const unread = await Promise.race(reads).catch((thrown: unknown) => thrown);
     const late = tries;

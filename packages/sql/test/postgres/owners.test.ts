@@ -5,7 +5,7 @@ import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { alice, done, keyOf, making } from "./given.ts";
 
-/** Deletion of an owner beside the transactions of others: docs/retention.md. */
+/** Deletion of an owner during other owners' transactions (docs/retention.md). */
 
 const database = useDatabase();
 const open: { close(): Promise<void> }[] = [];
@@ -56,7 +56,7 @@ describe("deleting an owner", () => {
     const schema = "forgets_one";
     const made = await store(schema);
     await made.append([context(alice, "c"), context(bob, "c")]);
-    // An open transaction of Bob, such as a large group of appends, or a VACUUM of the table.
+    // An open transaction of Bob, like a large group of appends or a VACUUM of the table.
     const other = await held(`UPDATE ${schema}.contexts SET touched = touched WHERE id > 0 AND owner =
       (SELECT id FROM ${schema}.scopes WHERE name LIKE '%bob%')`);
     await forgetAll(made);
@@ -69,7 +69,7 @@ describe("deleting an owner", () => {
     const schema = "forgets_all";
     const made = await store(schema);
     await made.append([context(alice, "c")]);
-    // Like an append that creates something: docs/decisions/postgres.md.
+    // Like an append that creates something (docs/decisions/postgres.md).
     const creating = await held(`SELECT 1 FROM ${schema}.scopes WHERE name LIKE '%alice%' FOR KEY SHARE`);
     let isOver = false;
     const forgotten = forgetAll(made).then(() => (isOver = true));
@@ -103,7 +103,7 @@ describe("deleting an owner", () => {
     await made.append([{ task: keyOf("t"), records: [done("t")] }]);
     const sweep = await held(`SELECT 1 FROM ${schema}.tasks FOR UPDATE`);
     const erased = eraseOwner(made, alice);
-    // More than twenty rounds take without a pause.
+    // Longer than twenty rounds without a pause.
     await new Promise((resolve) => setTimeout(resolve, 500));
     await sweep.end();
     expect(await erased).toEqual({ tasks: 1, canceled: 0 });

@@ -10,7 +10,7 @@ test("a conversation has places for 2^53 messages, and only its messages take th
   const schema = "places";
   const store = await postgresStore({ database: database().url, schema });
   try {
-    // After four years of a thousand transactions a second.
+    // The value after four years with a thousand transactions per second.
     await database().run(`SELECT setval('${schema}.places', 137438953472), setval('${schema}.said', 137438953472)`);
     const ids = Array.from({ length: 2500 }, (_, at) => `m${at}`);
     const effects = ids.map((messageId) => {

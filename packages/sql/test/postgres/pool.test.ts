@@ -65,7 +65,7 @@ describe("a pool of the program", () => {
     const taken = await pool.connect();
     await expect(db.query("SELECT 1")).rejects.toMatchObject({ code: "Unavailable" });
     taken.release();
-    // The pool lends a client to the abandoned call, which returns it.
+    // The pool still gives a client to the abandoned call, which returns it.
     const isBack = (): Promise<boolean> => db.query("SELECT 1").then(Boolean, () => false);
     await expect.poll(isBack).toBe(true);
     expect([pool.totalCount, pool.waitingCount]).toEqual([1, 0]);
@@ -104,7 +104,7 @@ describe("a pool of the program", () => {
     await expect(failing).rejects.toThrow("no");
     await driver.close();
     expect(pool.listenerCount("error")).toBe(0);
-    // Without a listener this ends a process.
+    // Without a listener, this error would end the process.
     client?.emit("error", new Error("read ECONNRESET"));
   });
 });
@@ -117,7 +117,7 @@ describe("a pool of the store", () => {
     pool.on("acquire", (lent) => (client = lent));
     await driver.query("SELECT 1");
     await driver.close();
-    // Without a listener this ends a process.
+    // Without a listener, this error would end the process.
     client?.emit("error", Object.assign(new Error("terminating connection"), { code: "57P01" }));
     expect(client).toBeDefined();
   });

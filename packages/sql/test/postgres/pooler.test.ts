@@ -30,7 +30,7 @@ describe("behind a pooler", () => {
     const { db, wakeup, lines } = await behind("transaction");
     expect(db.server.pooled).toBe(true);
     await db.query("CREATE TABLE t (id bigint PRIMARY KEY)");
-    // More concurrent calls than the pooler has connections, with statements that each need the previous one's session.
+    // More concurrent calls than the pooler has connections, with statements that would each need the previous one's session.
     await Promise.all(
       Array.from({ length: 40 }, (_, id) =>
         db.transaction({ mode: "write" }, async (tx) => {
@@ -44,14 +44,14 @@ describe("behind a pooler", () => {
       ),
     );
     expect((await db.query("SELECT count(*), count(DISTINCT id) FROM t WHERE id < $1", [40])).rows).toEqual([[40, 40]]);
-    // No session keeps anything for the next one.
+    // No session passes state on to the next one.
     for (let at = 0; at < 10; at += 1) expect((await db.query("SHOW lock_timeout")).rows).toEqual([["0"]]);
     expect(wakeup.isConnected).toBe(false);
     expect(lines).toEqual([
       expect.stringContaining("the pooler rejects timeout settings"),
       expect.stringContaining("notifications do not pass the pooler"),
     ]);
-    // Nobody would receive it.
+    // Not sent, because no node would receive it.
     wakeup.publish(["a"]);
     const listening = await db.query(
       "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()",

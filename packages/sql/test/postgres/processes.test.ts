@@ -44,7 +44,7 @@ describe("four processes that append to the same tasks, and one that sweeps", ()
       while (await sweep(Infinity)) continue;
       expect(deleted).toBeGreaterThan(0);
       const stored = ran.reduce((sum, { stdout }) => sum + Number(stdout), 0);
-      // Each process stores two records in each task in each round; one of them creates each new task.
+      // Each process stores two records in each task in each round. One of the processes creates each new task.
       expect(stored).toBe(processes * rounds * tasks + rounds * tasks);
       for (const at of [0, tasks - 1]) {
         const page = await store.read(alice, `t${at}`, { after: 0, limit: 10_000 });

@@ -6,7 +6,7 @@ import { Rates } from "../../src/postgres/nodes.ts";
 import { Schema } from "../../src/postgres/schema.ts";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 
-/* Budgets that nodes share, in the database (docs/decisions/rate-limits.md). The store contract tests their promises. */
+/* Budgets that nodes share through the database (docs/decisions/rate-limits.md). The store contract tests their guarantees. */
 
 const database = useDatabase();
 const week = 7 * 24 * 60 * 60_000;

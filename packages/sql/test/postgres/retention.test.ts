@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const store of open.splice(0)) await store.close();
 });
 
-/** Numbers of one week, as in the names of partitions. */
+/** The range of numbers for one week, as in the names of partitions. */
 const week = 7 * 2 ** 32;
 
 async function store(schema: string, options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
@@ -42,7 +42,7 @@ async function over(to: Store, ...ids: readonly string[]): Promise<void> {
   await to.append(ids.map((id) => ({ task: keyOf(id), records: [chunk(id, "x", false), done(id)] })));
 }
 
-/** Runs `body` as a user who may read and write the tables of a schema, and neither create nor drop any. */
+/** Runs `body` as a user who may read and write the tables of a schema, but not create or drop any. */
 async function limitedTo(schema: string, body: (url: string) => Promise<void>): Promise<void> {
   const name = `only_${schema}`;
   const password = "only-reads-and-writes";
@@ -85,7 +85,7 @@ describe("retention", () => {
     const one = await store(schema);
     await over(one, "old1", "old2", "new");
     const name = await age(schema, ["old1", "old2"], 9);
-    // A trigger records each deleted record.
+    // A trigger notes each deleted log record.
     await database().run(`CREATE TABLE ${schema}.deletions (task bigint);
       CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN INSERT INTO ${schema}.deletions VALUES (old.task); RETURN old; END';
@@ -112,7 +112,7 @@ describe("retention", () => {
     expect(await partitions(schema)).toContain(name);
     const { rows } = await database().run(`SELECT count(*)::int AS records FROM ${schema}.log`);
     expect(rows).toEqual([{ records: 1 }]);
-    // Once this task is terminal too, the partition is dropped, here by a second node that knows nothing of the first sweep.
+    // Once this task is terminal, the partition is dropped as well, here by a second node that does not know about the first sweep.
     await one.append([{ task: keyOf("running"), records: [done("running", 2000)] }]);
     const two = await store(schema);
     expect((await two.sweep({ now: 0, deleteBefore: Date.now(), limit: 10 })).deleted).toBe(1);
@@ -127,7 +127,7 @@ describe("retention", () => {
     await age(schema, ["a", "b"], 9);
     const conversation = () => one.conversation({ ...alice, contextId: "c" }, { limit: 9 });
     expect((await conversation()).entries.length).toBe(5);
-    // One of two: the partition stays.
+    // Deletes one of two tasks, so the partition stays.
     expect(await one.sweep({ now: 0, deleteBefore: Date.now(), limit: 1 })).toMatchObject({ deleted: 1, more: true });
     expect((await conversation()).entries.length).toBe(3);
     await one.sweep({ now: 0, deleteBefore: Date.now(), limit: 1 });
@@ -188,7 +188,7 @@ describe("retention", () => {
     expect((await looks()).length).toBe(1);
     const [again, ...more] = await looks();
     expect([again?.includes("WHERE number = $1"), more]).toEqual([true, []]);
-    // Once this task is terminal, the next remaining one is searched for.
+    // Once this task is terminal, the sweep searches for the next remaining one.
     await one.append([{ task: keyOf("t0"), records: [done("t0")] }]);
     expect((await looks()).length).toBe(3);
     expect(retention.keepsLog(await numberOf(schema, "t7"))).toBe(true);

@@ -20,7 +20,7 @@ test("each indexing step reads 2,000 tasks, even if they are up to date, and the
     await store.search?.use(true);
     await store.append([making("t")]);
     await store.search?.use(false);
-    // Enough for three steps, all indexed.
+    // Enough tasks for three steps, all of them indexed.
     await database().run(`INSERT INTO ${name}.tasks SELECT (jsonb_populate_record(t,
         jsonb_build_object('number', t.number + g, 'id', t.id || g))).* FROM ${name}.tasks t, generate_series(1, 4500) g;
       INSERT INTO ${name}.search_tasks SELECT number, seq, seq, 0 FROM ${name}.tasks ON CONFLICT DO NOTHING`);

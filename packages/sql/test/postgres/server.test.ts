@@ -13,7 +13,7 @@ import type { Database } from "../../src/postgres/database.ts";
 import { probed } from "./serving.ts";
 import { recorder } from "./logs.ts";
 
-/** A separate server, to be stopped and changed. */
+/** A separate server, which the tests stop and change. */
 let server: PostgresServer;
 let certificate: string;
 const opened: { close(): Promise<unknown> }[] = [];
@@ -45,14 +45,14 @@ async function stateOf(store: Store): Promise<StoreCondition | undefined> {
   return found;
 }
 
-/** The message of an `Unavailable` error without a secret in it or in its log. */
+/** The message of an `Unavailable` error. Neither the error nor its log may contain a secret. */
 async function refusal(call: Promise<unknown>): Promise<string> {
   const thrown = await call.then(
     () => undefined,
     (error: unknown) => error,
   );
   expect(thrown).toMatchObject({ code: "Unavailable" });
-  // With all causes, as a logger shows it.
+  // With all causes, as loggers print it.
   expect(inspect(thrown, { depth: 8 })).not.toContain(password);
   return thrown instanceof A2AError ? thrown.message : "";
 }
@@ -116,7 +116,7 @@ describe("a replica", () => {
     await db.query("CREATE TABLE promoted (id bigint)");
     await server.stop();
     await expect.poll(probe).toEqual([503, '{"status":"unavailable"}']);
-    // It restarts as a replica.
+    // The server restarts as a replica.
     const signal = join(server.folder, "data/standby.signal");
     writeFileSync(signal, "", { mode: 0o666 });
     await server.start();
@@ -159,7 +159,7 @@ describe("a misconfiguration is named, without the password", () => {
     });
   });
 
-  // A disk cannot be filled here, so the server sends the same error.
+  // A test cannot fill the disk, so the server sends the same error.
   test.each([
     ["53100", "The disk of the database is full"],
     ["53200", "The database is out of memory"],

@@ -1,7 +1,7 @@
 import { createHandler, defineAgent, type Store } from "@parley/server";
 import type { Logger } from "@parley/a2a/protocol";
 
-/** A server on a store, as its probes see it. */
+/** A server on a store, as probes see it. */
 export interface Probed {
   /** The status and body of `/readyz`. */
   ready(): Promise<readonly [number, string]>;

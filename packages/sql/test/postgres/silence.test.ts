@@ -6,8 +6,8 @@ import { startProxy, type Proxy } from "../../../../test/postgres/proxy.ts";
 import { alice, making, verdicts } from "./given.ts";
 
 /*
- * A network that loses packets: nothing is answered, and nothing is rejected. The time limit of statements is longer than a test may take,
- * so calls can end only by `outageTimeout`.
+ * A network loses packets: calls are neither answered nor rejected. The statement timeout is longer than a test may take, so that only
+ * `outageTimeout` can end calls.
  */
 
 const database = useDatabase();
@@ -40,7 +40,7 @@ describe("a network that loses every packet", () => {
       store.head(alice, "t"),
       store.load(alice, "t", { artifacts: true }),
       store.list(alice, { limit: 1, artifacts: false }),
-      // One more than there are connections.
+      // One call more than there are connections.
       store.read(alice, "t", { after: 0, limit: 1 }),
     ];
     for (let round = 0; round < 2; round += 1) {
@@ -64,7 +64,7 @@ describe("a network that loses every packet", () => {
       if (text.includes("COMMIT\0") && (commits += 1) === 1) proxy.forget();
       return undefined;
     };
-    // The server commits it, but its answer is lost.
+    // The server commits it, but the response is lost.
     expect(verdicts(await store.append([making("u")]))).toEqual(["ok"]);
     expect(commits).toBe(1);
     expect(await store.head(alice, "u")).toBeDefined();
@@ -77,7 +77,7 @@ describe("a NAT that forgets its connections", () => {
     ["long before a call: idle connections are checked first", 60_000],
   ])("%s fails no call: silent connections are discarded, with all that were silent as long", async (_when, later) => {
     const { proxy, store } = await behindProxy(`nat${later}`, 2_500);
-    // All connections have been used.
+    // Uses all connections once.
     await Promise.all(Array.from({ length: 4 }, () => store.load(alice, "t", { artifacts: false })));
     proxy.forget();
     const now = performance.now.bind(performance);

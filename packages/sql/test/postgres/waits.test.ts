@@ -5,13 +5,13 @@ import { callContext, inProcess, type InProcess } from "@parley/testing";
 import { liveMemory } from "../../../../test/heap.ts";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 
-/* Steps and waits of tasks on PostgreSQL, in processes that share it: docs/waiting.md. */
+/* Steps and waits of tasks on PostgreSQL, in processes that share the database (docs/waiting.md). */
 
 const database = useDatabase();
 const day = 24 * 3_600_000;
 const patient = { interval: 10 };
 
-/** A clock that a test sets forward. */
+/** A clock that a test can advance. */
 function clockOf(time: { later: number }) {
   return { ...systemClock, now: () => Date.now() + time.later };
 }
@@ -73,7 +73,7 @@ describe("two processes", () => {
       patient,
     );
     await waits(two, id);
-    // The process that took the message is gone when the time is over.
+    // The process that took the message no longer exists when the sleep ends.
     await one.engine.close();
     time.later = day;
     expect(await said(two, id)).toBe('[1,"ada",3]');
@@ -108,7 +108,7 @@ test("400 tasks that wait for a human or a timer are rows: they need no run and 
     "many",
     async function* (turn) {
       calls += 1;
-      // A suspended function would hold 48 kB: 19 MB in all.
+      // A suspended function would hold 48 kB, which is 19 MB in all.
       const load = Array.from({ length: 6000 }, () => calls);
       if (turn.text === "sleep") yield* turn.sleep(30 * day);
       else yield* turn.waitFor("approved");
@@ -127,7 +127,7 @@ test("400 tasks that wait for a human or a timer are rows: they need no run and 
   expect(liveMemory().heapUsed - before).toBeLessThan(8 << 20);
   const { heads } = await on.store.claimable({ agents: ["agent"], now: Number.MAX_SAFE_INTEGER, limit: 1 });
   expect(heads).toEqual([]);
-  // They are not forgotten: one of each is woken.
+  // The tasks still exist: one of each kind is woken.
   const [sleeper = "", waiter = ""] = ids;
   await on.engine.signal(waiter, "approved");
   expect(await said(on, waiter)).toBe("true");

@@ -36,7 +36,7 @@ describe("the contract of wake-ups, by LISTEN and NOTIFY", () => {
   wakeupContract({ describe, it, expect }, { open: () => open(), disconnect: () => database().disconnectAll() });
 });
 
-/** A node whose notifications a test can drop. `pooled`: it believes that it is behind a pooler. */
+/** A node whose notifications a test can drop. `pooled`: it assumes a pooler. */
 async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; readonly pooled?: boolean } = {}) {
   const { deaf = false, pooled = false, ...more } = options;
   const db = await connect({ database: database().url });
@@ -53,7 +53,7 @@ async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; re
       return (await db.driver.listen?.(channel, { ...listener, notified })) as never;
     },
   };
-  // Short only if nothing must arrive: a busy machine takes longer.
+  // Short only if no notification may arrive: otherwise a busy machine needs longer.
   const wakeup = await notifyWakeup(driver, pooled, { logger, echoTimeout: deaf ? 200 : 10_000, ...more });
   opened.push(wakeup);
   const told: (string | undefined)[] = [];
@@ -76,7 +76,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(lines).toEqual([expect.stringContaining("notifications do not arrive")]);
     state.deaf = false;
     await expect.poll(() => wakeup.isConnected).toBe(true);
-    // It does not know what was published meanwhile, so any task may have changed.
+    // The node missed what was published in the meantime, so any task may have changed.
     expect(told).toEqual([undefined]);
     expect(lines[1]).toContain("notifications arrive again");
   });
@@ -185,7 +185,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     try {
       const { db, wakeup, lines } = await node();
       expect(await listeners(db)).toBe(1);
-      // The pool's other connections end meanwhile.
+      // The pool's other connections end in the meantime.
       const idle = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle'";
       await expect.poll(async () => (await database().run(idle)).rows).toEqual([{ count: "1" }]);
       expect([wakeup.isConnected, lines]).toEqual([true, []]);

@@ -27,7 +27,7 @@ async function nodes(schema: string, options: Partial<PostgresStoreOptions> = {}
   return { one, two, told, own };
 }
 
-/** Wake-ups that all are lost. */
+/** Wake-ups that are all lost. */
 const lost: Wakeup = {
   isConnected: false,
   publish: () => undefined,
@@ -62,7 +62,7 @@ describe("watch", () => {
   ] as const)("reports it by polling if %s", async (_, schema, wakeup) => {
     const { one, two, told } = await nodes(schema, { wakeup, pollInterval: 20 });
     expect(two.wakeup.isConnected).toBe(false);
-    // The first poll says that anything may have changed before it.
+    // The first poll reports that anything may have changed before it.
     await expect.poll(() => told.length).toBeGreaterThan(0);
     await quiet(told);
     await one.append([making("t")]);
@@ -76,11 +76,11 @@ describe("watch", () => {
     const blocker = new pg.Client({ connectionString: database().url });
     await blocker.connect();
     try {
-      // The whole table: each connection has its own row.
+      // Locks the whole table, because each connection has its own row.
       await blocker.query("BEGIN; LOCK TABLE late.counts IN SHARE MODE");
       const appending = one.append([{ task: keyOf("t"), expect: 1, records: [done("t")] }]);
       await expect.poll(async () => (await database().run(isBlocked)).rows.length).toBeGreaterThan(0);
-      // It has been open for many polls, and each reports it, so one follows the commit.
+      // The transaction has been open for many polls. Each poll reports it, so one report follows the commit.
       for (let looks = 0; looks < 10; looks += 1) await next(told);
       let state: string | undefined;
       const end = two.watch?.(() => {
@@ -90,7 +90,7 @@ describe("watch", () => {
       await appending;
       await expect.poll(() => state).toBe("TASK_STATE_COMPLETED");
       end?.();
-      // And no longer than needed.
+      // After the commit, the reports stop.
       await quiet(told);
     } finally {
       await blocker.end();
@@ -98,13 +98,13 @@ describe("watch", () => {
   });
 });
 
-/** A lock waiter waits until a busy machine has seen it. */
+/** Long timeouts, so that a lock waiter waits until a busy machine has noticed it. */
 const patient = { lockTimeout: 60_000, statementTimeout: 60_000, outageTimeout: 120_000 };
 
-/** Whether something waits for a lock in this database. */
+/** Finds sessions that wait for a lock in this database. */
 const isBlocked = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-/** Waits until a listener gets another notification. */
+/** Waits until a listener gets another report. */
 async function next(told: unknown[]): Promise<void> {
   told.length = 0;
   await expect.poll(() => told.length, { interval: 5 }).toBeGreaterThan(0);
@@ -121,7 +121,7 @@ async function quiet(told: unknown[]): Promise<void> {
     .toBe(0);
 }
 
-/** A `Watch` whose polls the test answers: `last`, the finished transactions, and the next id. */
+/** A `Watch` whose polls the test answers with `last`, the finished transactions, and the next id. */
 function watching() {
   vi.useFakeTimers();
   const asked: { resolve(result: Result): void; reject(error: Error): void }[] = [];
@@ -136,7 +136,7 @@ function watching() {
     watch,
     asked,
     lines,
-    /** How often listeners were notified with the next poll. */
+    /** How many times the next poll notified listeners. */
     async look(answer: readonly [last: number, over: number, next: number] | Error) {
       const before = told;
       await vi.advanceTimersByTimeAsync(500);
@@ -155,12 +155,12 @@ describe("polls", () => {
   test("subtracts this node's transactions by their ids, whatever their purpose", async () => {
     const { watch, look } = watching();
     expect(await look([10, 100, 100])).toBe(1);
-    expect(await look([10, 100, 100])).toBe(1); // Transactions from before the first look have ended.
+    expect(await look([10, 100, 100])).toBe(1); // Transactions that began before the first poll have ended.
     expect(await look([10, 100, 100])).toBe(0);
     watch.took(11);
     watch.took(12);
     expect(await look([12, 102, 102])).toBe(0);
-    // A transaction that got its place only after a poll counts as foreign in that poll, and in no other.
+    // A transaction that got its place only after a poll counts as foreign in that poll, but in no other.
     expect(await look([13, 103, 103])).toBe(1);
     watch.took(13);
     expect(await look([13, 103, 103])).toBe(1);
@@ -171,7 +171,7 @@ describe("polls", () => {
     const { look } = watching();
     await look([10, 100, 100]);
     await look([10, 100, 100]);
-    // 101 has a place and runs. The newest that is over is 99.
+    // 101 has a place and is still running. The newest finished transaction is 99.
     expect(await look([11, 100, 102])).toBe(1);
     expect(await look([11, 100, 102])).toBe(1);
     expect(await look([11, 101, 103])).toBe(1);

@@ -1,5 +1,5 @@
-// Appends to a file until it is killed, and prints the ids that were acknowledged. With a number of batches it exits after
-// them, in the middle of others.
+// Appends to a file until it is killed, and prints the acknowledged ids. With a number of batches, it exits after that many, while others are
+// in progress.
 import { writeSync } from "node:fs";
 import type { Message } from "@parley/a2a/model";
 import type { NewRecord } from "@parley/a2a/internal/model/index";
@@ -15,7 +15,7 @@ const submitted = "TASK_STATE_SUBMITTED";
 const completed = "TASK_STATE_COMPLETED";
 
 for (let number = 1; ; number += 1) {
-  // Two tasks in each batch: both of them are stored, or none.
+  // Each batch has two tasks, which are stored together or not at all.
   const ids = [`${life}-${number}-a`, `${life}-${number}-b`];
   const outcomes = await store.append(ids.flatMap((taskId) => wholeLife(taskId, "x".repeat(number % 5000))));
   if (!outcomes.every((outcome) => outcome.ok)) throw new Error(JSON.stringify(outcomes));

@@ -8,7 +8,7 @@ import type { Store } from "@parley/server";
 import { openDriver } from "./drivers.ts";
 import { integrityOf } from "./integrity.ts";
 
-/** Backups of a file while a store writes into it (docs/retention.md). */
+/** Backups of a file while a store writes to it (docs/retention.md). */
 
 const folder = await mkdtemp(join(tmpdir(), "parley-backup-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -22,7 +22,7 @@ function artifactOf(id: string): NewRecord {
   return { ...common, kind: "artifactUpdate", json: JSON.stringify({ taskId: id, contextId: "c", artifact }) };
 }
 
-/** Stores finished tasks, each in one item, until it is told to stop. Returns the acknowledged ids. */
+/** Stores finished tasks, one per item, until it is told to stop. Returns the acknowledged ids. */
 function writing(store: Store) {
   const stored: string[] = [];
   let isOver = false;

@@ -8,7 +8,7 @@ import { openDriver } from "./drivers.ts";
 
 const run = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
 
-/** A store, with the statements that it ran and their values. */
+/** A store that records its statements and their values. */
 function watched(driver: Driver): { store: Store; asked: { sql: string; values: readonly unknown[]; rows: number }[] } {
   const asked: { sql: string; values: readonly unknown[]; rows: number }[] = [];
   const noted = (sql: string, statement: Statement): Statement => ({
@@ -53,7 +53,7 @@ async function fill(store: Store, agent: string, tasks: number, until?: (n: numb
   }
 }
 
-/** D6: tasks of agents that no process hosts slow nothing down. */
+/** D6: tasks whose agents no process hosts do not slow anything down. */
 describe("claimable", () => {
   it("reads only the index entries of the named agents, beside 20,000 lost tasks of an agent that no process hosts", async () => {
     const driver = openDriver(":memory:");
@@ -74,7 +74,7 @@ describe("claimable", () => {
     } while (after !== undefined);
     const [here, even, odd] = ["here-0 here-1 here-2 here-3 here-4", "there-0 there-2 there-4", "there-1 there-3"];
     expect(found).toEqual([here, even, odd].flatMap((ids) => (ids ?? "").split(" ")));
-    // Only the rows of the pages were read: four pages, two agents, at most four rows of each.
+    // Reads only the rows of the pages: four pages, two agents, at most four rows of each.
     const runs = asked.filter(({ sql }) => sql.includes("tasks_runs"));
     expect(runs.reduce((sum, { rows }) => sum + rows, 0)).toBeLessThanOrEqual(4 * 2 * 4);
     for (const { sql, values } of runs) {
@@ -89,7 +89,7 @@ describe("claimable", () => {
   });
 });
 
-/** Rows that are due later, and those of other features and agents, cost nothing. */
+/** Rows that are due later, and those of other features and agents, do not add costs. */
 describe("dueFeatures", () => {
   it("reads only the index entries of due rows, beside 5,000 other rows", async () => {
     const driver = openDriver(":memory:");

@@ -31,7 +31,7 @@ function onFiles(driver: DriverName, thread: boolean, histories: number): StoreC
       return open(paths.get(store) ?? "");
     },
     share: (store) => open(paths.get(store) ?? ""),
-    // The old connection stays open, so that the file and its log are as after a kill.
+    // The old connection stays open, which leaves the file and its log as after a kill.
     crash(store) {
       fallen.push(store);
       return open(paths.get(store) ?? "");
@@ -44,7 +44,7 @@ const contract = atLength ? storeContract : contractInShort;
 
 describe.each(drivers)("sqliteStore on %s", (driver) => {
   describe("on a file, with a writer thread", () => {
-    // Few histories: each starts threads, and hundreds would take a minute.
+    // Only a few histories: each starts threads, and hundreds would take a minute.
     contract({ describe, it, expect }, onFiles(driver, true, times(6, 3)));
   });
 
@@ -58,8 +58,8 @@ describe.each(drivers)("sqliteStore on %s", (driver) => {
 });
 
 /**
- * A short run only has the contract's random histories. The statements are those of the store without a thread, which has the whole
- * contract, and starting a thread for each case takes longer than everything else.
+ * A short run has only the contract's random histories. The whole contract runs on the store without a thread, which executes the same
+ * statements, and starting a thread for each case takes longer than everything else.
  */
 function contractInShort(_: unknown, options: StoreContractOptions): void {
   it("behaves like the reference, through appends, sweeps, reads and crashes", () => storeHistories(options));

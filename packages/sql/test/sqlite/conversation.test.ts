@@ -9,7 +9,7 @@ import type { Driver, Row, Value } from "../../src/sqlite/driver.ts";
 import { ScopeIds } from "../../src/sqlite/scopes.ts";
 import { openDriver } from "./drivers.ts";
 
-/** The cost of a turn's conversation depends on what the turn asks for, not on the length of the conversation. */
+/** The cost of reading a conversation depends on the requested part, not on the length of the conversation. */
 
 const owner = { agent: "agent", owner: "alice" };
 const conversation = { ...owner, contextId: "c" };
@@ -57,7 +57,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A driver that counts the rows and the text that it returns. */
+/** A driver that counts the returned rows and text. */
 function counting() {
   const seen = { rows: 0, characters: 0, statements: new Map<string, readonly Value[]>() };
   function count(sql: string, values: readonly Value[], rows: readonly Row[]): void {

@@ -27,7 +27,7 @@ describe("the cost of a chunk", () => {
     await store.append([{ task, create: { contextId: "c" }, records: [{ ...record, kind: "task", state, json }] }]);
     const log = openDriver(path);
     let made = 0;
-    /** Appends `count` chunks, one in each transaction. Returns the bytes that SQLite wrote. */
+    /** Appends `count` chunks, one per transaction. Returns the number of bytes that SQLite wrote. */
     async function written(count: number): Promise<number> {
       log.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       for (let n = 0; n < count; n += 1) await store.append([{ task, records: [chunk(made++)] }]);

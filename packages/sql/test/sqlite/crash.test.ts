@@ -16,7 +16,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const alice = { agent: "agent", owner: "alice" };
 const appender = compiled(fileURLToPath(new URL("appender.ts", import.meta.url)));
 
-/** Kills a process after it has acknowledged this many tasks. Returns all ids that it printed. */
+/** Kills a process after it has acknowledged this many tasks. Returns all printed ids. */
 async function killedAfter(path: string, life: number, tasks: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [appender, path, String(life)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -55,7 +55,7 @@ describe("a process that is killed while it appends", () => {
       const found = await everything(store);
       for (const id of acknowledged) expect(found.has(id), id).toBe(true);
       for (const [id, value] of found) {
-        // Unacknowledged tasks may be stored too, but complete, and with the other task of their batch.
+        // Unacknowledged tasks may be stored too, but only completely, and with the other task of their batch.
         expect(found.has(id.endsWith("a") ? id.replace(/a$/, "b") : id.replace(/b$/, "a")), id).toBe(true);
         expect(value).toMatchObject({
           id,

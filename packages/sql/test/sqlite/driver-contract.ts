@@ -4,20 +4,20 @@ import { join } from "node:path";
 import type { Driver, Value } from "../../src/sqlite/driver.ts";
 import type { OpenDriver } from "../../src/sqlite/libraries.ts";
 
-/** The functions of a test runner that the suite needs: it runs in vitest and in Bun. */
+/** The functions of a test runner that the suite needs, so that it runs in vitest and in Bun. */
 export interface Runner {
   describe(name: string, body: () => void): unknown;
   it(name: string, body: () => void): unknown;
   expect(actual: unknown, message?: string): { toEqual(expected: unknown): void };
 }
 
-/** SQLite's code of the error that a call throws, or the name of its class. */
+/** The SQLite error code of a call, or the name of the error class. */
 function thrownBy(call: () => unknown): unknown {
   try {
     call();
   } catch (thrown) {
     if (!(thrown instanceof Error)) return thrown;
-    // An extended code adds details to the primary one. Not every library has them.
+    // An extended code adds details to the primary one, but not every library supports them.
     const [code] =
       "code" in thrown && typeof thrown.code === "string" ? thrown.code.split(/(?<=^SQLITE_[A-Z]+)_/u) : [];
     return code ?? thrown.name;
@@ -25,7 +25,7 @@ function thrownBy(call: () => unknown): unknown {
   return "nothing";
 }
 
-/** Every rule of the `Driver` port as a test. The store relies on each, with every library. */
+/** Every rule of the `Driver` port as a test. The store relies on all of them, with every library. */
 export function driverContract({ describe, it, expect }: Runner, open: OpenDriver): void {
   function inMemory(body: (driver: Driver) => void): void {
     const driver = open(":memory:");

@@ -1,9 +1,9 @@
 import { loadDriver, MissingDriver, type DriverName, type OpenDriver } from "../../src/sqlite/libraries.ts";
 
-/** The drivers that are available here. `libsql` is a dependency of the workspace, the others belong to the runtime. */
+/** The available drivers. `libsql` is a dependency of the workspace, the others belong to the runtime. */
 export const drivers: readonly DriverName[] = await presentOf(["node:sqlite", "bun:sqlite", "libsql"]);
 
-/** The default driver of a store here. */
+/** A store's default driver in this runtime. */
 export const openDriver: OpenDriver = await loadDriver();
 
 async function presentOf(names: readonly DriverName[]): Promise<readonly DriverName[]> {
@@ -16,6 +16,6 @@ async function presentOf(names: readonly DriverName[]): Promise<readonly DriverN
       if (!(thrown instanceof MissingDriver)) throw thrown;
     }
   }
-  // Bun also has `node:sqlite` and can run `libsql`, but a store on Bun has no reason to use them.
+  // Bun also has `node:sqlite` and can run `libsql`, but there is no reason to use them on Bun.
   return "bun" in process.versions ? present.filter((name) => name === "bun:sqlite") : present;
 }

@@ -86,7 +86,7 @@ describe("a full disk", () => {
       const full = { writable: false, reason: "The disk of the database is full" };
       expect(await Promise.all([store.check?.(), store.check?.()])).toEqual([full, full]);
       await store.append(Array.from({ length: stored }, (_, id) => completed(`${id}`)));
-      // A small write has found room; a large one has not.
+      // A small write has succeeded, but a large one fails.
       await expect(store.append([making("large", "x".repeat(100_000))])).rejects.toMatchObject({ code: "Unavailable" });
       expect(await store.check?.()).toEqual(full);
       // Another process frees space.
@@ -243,7 +243,7 @@ describe("a file that another process uses", () => {
     ]);
     let tell = (): void => {};
     const told = (): Promise<void> => new Promise((resolve) => (tell = resolve));
-    // The first check has nothing to compare with, and reports a change.
+    // The first check has nothing to compare with, so it reports a change.
     const first = told();
     const stop = one.watch?.(() => tell());
     await first;
@@ -338,7 +338,7 @@ describe("a file that cannot be opened", () => {
     const before = openDriver(path);
     migrate(before, 4);
     before.close();
-    // A task with a checkpoint, in the tables of that release.
+    // A task with a checkpoint, in the tables of that older release.
     const older = openDriver(path);
     older.exec(`INSERT INTO scopes (id, parent, name, is_context, tasks) VALUES (1, 0, 'agent', 0, 1), (2, 1, 'alice', 0, 1), (3, 2, 'ctx', 1, 1);
       INSERT INTO tasks (number, agent, owner, context, id, state, status_time, status_seq, seq, first_seq, generation, fence, run_turn, run_attempt, run_input, has_metadata, bytes)

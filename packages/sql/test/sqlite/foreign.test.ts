@@ -9,9 +9,9 @@ import { driverStore } from "../../src/sqlite/store.ts";
 import { driverWriter } from "../../src/sqlite/writer.ts";
 import { drivers } from "./drivers.ts";
 
-/* Another owner's data costs as much as an unknown id: the same statements, with as many rows. */
+/* Requests for another owner's data cost as much as those for an unknown id: the same statements, with as many rows. */
 
-/** The requests to a store: one line for each statement, or for each call of the port. */
+/** The requests to a store: one line for each statement, or for each call to the port. */
 type Asked = string[];
 
 interface Counted {
@@ -67,7 +67,7 @@ async function sqlite(name: (typeof drivers)[number]): Promise<Counted> {
   return { asked, store: driverStore(driver, writer, { durable: false, busyTimeout: 1000, watchInterval: 60_000 }) };
 }
 
-/** The store in memory, which counts calls. It looks up the task in a map, then compares its owner. */
+/** A memory store that counts calls. It looks up the task in a map, then compares the owner. */
 function memory(): Counted {
   const asked: Asked = [];
   const store = new Proxy(memoryStore(), {
@@ -111,7 +111,7 @@ interface Outcome {
 
 interface Served {
   readonly store: Store;
-  /** Calls, and reads the first events of a stream. */
+  /** Makes a call, and reads the first events of a stream. */
   call(
     operation: OperationName,
     request: object,
@@ -124,9 +124,9 @@ function serving({ store, asked }: Counted, more: Partial<HandlerOptions> = {}):
   const handler = createHandler(agent, {
     publicUrl: "http://localhost:4000",
     store,
-    // No event is sent.
+    // The server sends no events.
     push: { keys: [btoa("k".repeat(32))], net: { allowLoopback: true }, events: () => false },
-    // No periodic work besides the calls.
+    // Only the calls access the store: no periodic work.
     lease: { ttl: 3_600_000 },
     pollInterval: 3_600_000,
     ...more,
@@ -161,7 +161,7 @@ const said = (more: object = {}, text = "hi"): object => ({
 });
 const url = "http://localhost/hook";
 
-/** Calls that name a task, and are rejected without one. */
+/** Calls that name a task, and that fail if it does not exist. */
 const calls: readonly (readonly [string, OperationName, (taskId: string) => object, object?])[] = [
   ["read it", "GetTask", (id) => ({ id })],
   ["read a part of it", "GetTask", (id) => ({ id, historyLength: 1 })],
@@ -183,15 +183,15 @@ const calls: readonly (readonly [string, OperationName, (taskId: string) => obje
   ["delete its webhook", "DeleteTaskPushNotificationConfig", (taskId) => ({ taskId, id: "hook" })],
 ];
 
-/** The same, each with all of its members. */
+/** The same calls, each with all of its members. */
 const aboutTasks = calls.map(([what, operation, request, more = {}]) => [what, operation, request, more] as const);
 
-/** A task of Ada in the context `c-1`, with a webhook, that waits for input. */
+/** Creates Ada's task in the context `c-1`, with a webhook. It waits for input. */
 async function adasTask({ call, store }: Served): Promise<string> {
   const request = said({ contextId: "c-1", messageId: "m-1" }, "ask");
   const configuration = { taskPushNotificationConfig: { id: "hook", url } };
   const { value } = await call("SendMessage", { ...request, configuration }, ada);
-  // Until the outbox has seen that there is nothing to send, it asks the store too.
+  // The outbox also queries the store, until it has seen that there is nothing to send.
   await expect.poll(() => store.dueFeatures({ feature: "push", now: Infinity, limit: 1 })).toEqual([]);
   return (value as { readonly task: { readonly id: string } }).task.id;
 }
@@ -214,7 +214,7 @@ describe.each(stores)("on %s, a caller who tries to", (_, open) => {
       expect(absent.code).toBe("TaskNotFound");
       expect(absent.asked).not.toEqual([]);
       expect(await served.call(operation, request(foreign), eve, context)).toMatchObject(absent);
-      // The task exists: for its owner, the call has another cost.
+      // The task exists: for its owner, the same call has a different cost.
       const own = await served.call(operation, request(foreign), ada, context);
       expect(own.code).not.toBe("TaskNotFound");
       expect(own.asked).not.toEqual(absent.asked);

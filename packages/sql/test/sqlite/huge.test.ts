@@ -15,8 +15,8 @@ const program = fileURLToPath(new URL("huge.ts", import.meta.url));
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 
 /**
- * Texts of 10 MB, together more than the store returns as one text. In long runs more than 536,870,888 characters, which end
- * the process in `libsql`.
+ * The number of texts of 10 MB, together more than the store returns in one text. Long runs exceed 536,870,888 characters, which would
+ * end the process in `libsql`.
  */
 const many = times(27, 60);
 

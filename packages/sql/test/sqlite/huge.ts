@@ -1,5 +1,5 @@
-// Asks a store for more text than it returns at once: tasks of 10 MB on one page, and one task of the same size. Prints the
-// outcome of each request as JSON. A process that a library has aborted prints nothing.
+// Requests more text from a store than it returns in one call: tasks of 10 MB on one page, and one task of the same size. Prints the outcome
+// of each request as JSON. If a library aborts the process, it prints nothing.
 import type { NewRecord } from "@parley/a2a/internal/model/index";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { openDriver } from "./drivers.ts";
@@ -23,7 +23,7 @@ found["page"] = await told(async () => {
   return [page.tasks.length, page.total, page.next !== undefined];
 });
 found["bare page"] = await told(async () => (await store.list(owner, { limit: 100, artifacts: false })).tasks.length);
-// One task of the size of all others replaces them on the disk.
+// One task with the size of all others replaces them on disk.
 for (const [index, id] of ids.slice(1).entries()) {
   driver.exec(`DELETE FROM log WHERE kind = 3 AND key = ((SELECT number FROM tasks WHERE id = '${id}') << 24) + 2`);
   count(id);
@@ -50,7 +50,7 @@ driver.close();
 await store.close();
 process.stdout.write(JSON.stringify(found));
 
-/** The outcome of a request: its answer, or the code of its error. */
+/** The outcome of a request: its response, or an error code. */
 async function told(ask: () => Promise<unknown>): Promise<unknown> {
   try {
     return await ask();
@@ -71,7 +71,7 @@ function making(taskId: string): Parameters<typeof store.append>[0][number] {
   };
 }
 
-/** Adds a large record by a statement, which is faster than an append. The row is the same. */
+/** Adds a large record by a statement, which is faster than an append and results in the same row. */
 function fill(id: string, seq: number): void {
   const json = `'{"taskId":"x","contextId":"c","artifact":{"artifactId":"${seq}","parts":[{"text":"' || hex(zeroblob(${large / 2})) || '"}]}}'`;
   driver.exec(`INSERT INTO log (key, kind, time, actor, turn, attempt, has_metadata, json)

@@ -1,6 +1,6 @@
 import { openDriver } from "./drivers.ts";
 
-/** The result of SQLite's own check of a file: `["ok"]`. */
+/** The result of SQLite's own check of a file, which is `["ok"]` for an intact file. */
 export function integrityOf(path: string): readonly unknown[] {
   const driver = openDriver(path);
   const rows = driver.prepare("PRAGMA integrity_check").all();

@@ -38,7 +38,7 @@ async function manifestOf(folder: string): Promise<Manifest> {
 }
 
 let project = "";
-// The files that npm installs in a project that depends on these packages.
+// Copies the files that npm installs in a project that depends on these packages.
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), "parley-driver-"));
   const modules = join(project, "node_modules");

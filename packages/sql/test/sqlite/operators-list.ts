@@ -1,4 +1,4 @@
-// Stores tasks of three agents and a hundred owners in a file, and lists all of them as an operator does.
+// Stores tasks of three agents and a hundred owners in a file, and lists all of them like an operator.
 
 import { sqliteStore } from "@parley/sql/sqlite";
 import type { OperatorQuery } from "@parley/server/store";

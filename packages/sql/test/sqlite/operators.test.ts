@@ -56,7 +56,7 @@ describe("the tasks of all owners", () => {
         await store.operators?.tasks({ ...query, after: deep });
         const lists = asked.filter(({ sql }) => /INDEXED BY tasks_(agent|owner)/.test(sql));
         expect(first?.heads).toHaveLength(10);
-        // At most two statements for each agent and state; few states have rows.
+        // At most two statements for each agent and state, and few states have rows.
         expect(lists.reduce((sum, { rows }) => sum + rows, 0)).toBeLessThanOrEqual(2 * 2 * 11);
         for (const { sql, values } of lists) {
           const plan = driver.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(values as number[]));

@@ -3,7 +3,7 @@ import { defineAgent } from "@parley/server";
 import { callContext, inProcess } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 
-/* The queue of tasks on SQLite: in order for each owner, and the owners in turn. */
+/* The task queue on SQLite: in order for each owner, and fair between owners. */
 
 test("tasks beyond limits.runs wait as SUBMITTED, and owners alternate", async () => {
   const store = await sqliteStore({ path: ":memory:" });

@@ -8,7 +8,7 @@ import { callContext, inProcess, type InProcessOptions } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 
-// A process takes over the file of a process that ended.
+// A process takes over the file of a process that has ended.
 
 const mebi = 1 << 20;
 
@@ -18,7 +18,7 @@ async function file(): Promise<string> {
   return join(folder, "tasks.db");
 }
 
-/** A process on the file. `die` cuts it off from its store, as SIGKILL would; its successors know that it has ended. */
+/** A process on the file. `die` disconnects it from its store, like SIGKILL; its successors know that it has ended. */
 async function processOn(
   path: string,
   dead: Set<string>,
@@ -51,7 +51,7 @@ async function processOn(
     ...options,
   });
   const close = async (): Promise<void> => {
-    // A process that has ended waits for nothing.
+    // A process that has ended does not wait for anything.
     if (!dead.has(holder)) await made.engine.close();
     await store.close();
   };
@@ -190,6 +190,6 @@ it("a task whose every run crashes the process is suspended after a crash withou
     over = !next.isDead();
     if (over) expect(await states()).toEqual(["TASK_STATE_COMPLETED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
   }
-  // One more attempt if the first one ran beside others (docs/decisions/suspended-tasks.md).
+  // There is one more attempt if the first one ran next to other tasks (docs/decisions/suspended-tasks.md).
   expect([3, 4]).toContain(starts);
 });

@@ -11,14 +11,14 @@ import { count } from "../../src/sqlite/rows.ts";
 import { openDriver } from "./drivers.ts";
 
 /*
- * A process of release 0.1.0 has version 5 of the tables. It checks the version when it opens a file, so a running one continues when a
+ * A process of release 0.1.0 has version 5 of the tables. It checks the version only when it opens a file, so it continues after a
  * process of this release has changed the tables. These are its statements.
  */
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Deletes a task as `sweep` of 0.1.0 does. */
+/** Deletes a task like `sweep` of 0.1.0. */
 function deleteAs010(driver: Driver, number: number): void {
   driver.transaction("write", () => {
     for (const sql of [
@@ -34,7 +34,7 @@ function deleteAs010(driver: Driver, number: number): void {
   });
 }
 
-/** A new task as 0.1.0 stores it: it gets the number after the highest one. */
+/** Stores a new task like 0.1.0, with the number after the highest one. */
 function createAs010(driver: Driver, like: number, id: string, text: string): number {
   return driver.transaction("write", () => {
     const number = 1 + count(driver.prepare("SELECT coalesce(max(number), 0) FROM tasks").get());
@@ -60,7 +60,7 @@ async function found(store: Store, query: string): Promise<readonly string[]> {
   return ids;
 }
 
-/** How many texts FTS5 has for a word of an owner. */
+/** The number of an owner's texts with a word in FTS5. */
 function textsOf(driver: Driver, word: string): number {
   const match = "SELECT count(*) FROM search_index WHERE search_index MATCH ?";
   const owner = count(driver.prepare("SELECT owner FROM tasks LIMIT 1").get());
@@ -93,7 +93,7 @@ it("a task that a process of 0.1.0 deletes is no longer found", async () => {
     expect(await found(store, query)).toEqual([]);
   }
   expect(await found(store, "pattern")).toEqual(["stays"]);
-  // The file has none of its texts, and none of its words once a process of this release deletes a task.
+  // The file has none of the task's texts, and none of its words once a process of this release deletes another task.
   expect(count(old.prepare("SELECT count(*) FROM search_texts WHERE key > ?").get(goes * 2 ** 24))).toBe(0);
   await append(store, making("other", { text: "one" }));
   await append(store, { task: key("other"), records: [completed("other")] });
@@ -108,7 +108,7 @@ it("a task that gets the number of a deleted one from a process of 0.1.0 is not 
   expect(createAs010(old, stays, "new", "airship")).toBe(goes);
   expect(await found(store, "sailboat")).toEqual([]);
   expect(await found(store, "lighthouse")).toEqual([]);
-  // With its next message in a process of this release it is found by its own texts.
+  // After its next message in a process of this release, searches find it by its own texts.
   await append(store, { task: key("new"), records: [said("rowing")] });
   expect(await found(store, "airship rowing")).toEqual(["new"]);
   expect([await found(store, "sailboat"), await found(store, "lighthouse")]).toEqual([[], []]);

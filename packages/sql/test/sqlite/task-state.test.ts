@@ -19,7 +19,7 @@ function shop(definition: Definition): Agent {
   return defineAgent<Types>({ ...card, ...definition });
 }
 
-/** Puts each message into the cart, until it is told to pay. */
+/** Adds each message to the cart, until it is told to pay. */
 const cart: Definition = {
   async *onMessage(turn) {
     const items = turn.state()?.items ?? [];

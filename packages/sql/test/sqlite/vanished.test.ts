@@ -53,7 +53,7 @@ async function opened(thread: boolean): Promise<Opened> {
   return { store, folder, path, errors, warnings };
 }
 
-/** Calls `ask` until it is rejected: reads check the files only from time to time. */
+/** Calls `ask` until it is rejected, because reads check the files only from time to time. */
 async function refused(ask: () => unknown): Promise<void> {
   for (;;) {
     try {

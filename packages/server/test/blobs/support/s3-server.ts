@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 
 /*
- * As much of the protocol of S3 as the tests need, in memory: path style, signature version 4 in headers and in URLs, multipart uploads,
- * ranges, ListObjectsV2. It is a double. The same tests pass on a real server: see `openBucket`.
+ * The part of the S3 protocol that the tests need, in memory: path style, signature version 4 in headers and in URLs, multipart uploads,
+ * ranges, ListObjectsV2. It is a test double. The same tests pass on a real server: see `openBucket`.
  */
 
 export const credentials = { accessKey: "TESTKEY", secretKey: "secret-of-the-bucket-0123456789" } as const;

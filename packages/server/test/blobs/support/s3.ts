@@ -4,14 +4,14 @@ import { credentials, startS3, type S3Server } from "./s3-server.ts";
 /** A bucket, with the client for it. */
 export interface Bucket {
   readonly client: S3Client;
-  /** The double; `undefined` if the bucket is that of a real server. */
+  /** The test double. `undefined` for a real server. */
   readonly server: S3Server | undefined;
   close(): Promise<void>;
 }
 
 /**
- * A bucket of the server that `S3_TEST_URL` names (`http://KEY:SECRET@127.0.0.1:7070/bucket`), such as versitygw or MinIO. Without it a
- * bucket of a double in this process.
+ * A bucket on the server that `S3_TEST_URL` names (`http://KEY:SECRET@127.0.0.1:7070/bucket`), such as versitygw or MinIO. By default, a
+ * bucket of a test double in this process.
  */
 export async function openBucket(): Promise<Bucket> {
   const given = process.env["S3_TEST_URL"];
