@@ -396,6 +396,29 @@ describe("a lost run", () => {
     expect(new Set(history.map(({ messageId }) => messageId)).size).toBe(4);
   });
 
+  it("is taken over even if its task has no room for the row that tells operators so", async () => {
+    const { opened } = gate();
+    const nodes = twoNodes(
+      async function* (turn) {
+        yield turn.working();
+        if (turn.attempt === 1) await opened;
+      },
+      { resumable: true },
+    );
+    const { id, reading } = await begin(nodes);
+    await reading.leave();
+    nodes.kill();
+    const append = nodes.shared.append.bind(nodes.shared);
+    nodes.shared.append = async (items) => {
+      const isFull = items.some(({ effects }) =>
+        effects?.some((each) => each.effect === "feature" && each.feature === "takeover"),
+      );
+      return isFull ? items.map(() => ({ ok: false, reason: "full" })) : append(items);
+    };
+    nodes.takeOver();
+    await eventually(async () => (await nodes.shared.head({ agent: "agent" }, id))?.state === "TASK_STATE_COMPLETED");
+  });
+
   it("is suspended after maxAttempts", async () => {
     const nodes = twoNodes(() => new Promise(() => {}), { resumable: true, card: {} });
     const { shared, clock } = nodes;
@@ -639,6 +662,26 @@ describe("a closed engine", () => {
       if (resumable) expect(await rest).toMatchObject({ code: "Unavailable" });
       else expect(((await rest) as { event: object }[]).length).toBeGreaterThan(0);
     }
+  });
+
+  it.each([true, false])("keeps the question of a turn that has not returned (resumable: %s)", async (resumable) => {
+    const shared: Store = { ...bound(memoryStore()), close: async () => {} };
+    const onMessage: OnMessage = async function* (turn) {
+      if (turn.number === 2) return yield turn.completed(`You said ${turn.text}`);
+      try {
+        yield turn.inputRequired("More?");
+      } finally {
+        await new Promise(() => {});
+      }
+    };
+    const before = harness(onMessage, { store: shared, behaviour: { resumable } });
+    const { id } = await before.send("one", { configuration: { returnImmediately: true } });
+    await eventually(async () => (await before.get(id)).status.state === "TASK_STATE_INPUT_REQUIRED");
+    await before.engine.close({ grace: 1 });
+    const after = harness(onMessage, { store: shared, behaviour: { resumable } });
+    expect((await after.get(id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    const task = await after.send("two", { message: { taskId: id } });
+    expect(task.status.message?.parts).toEqual([{ text: "You said two" }]);
   });
 });
 

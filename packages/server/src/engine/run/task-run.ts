@@ -241,7 +241,9 @@ export class TaskRun implements Phase {
     if (this.#writer.closed) return;
     const { turn } = seenBy(this.#input);
     const isWaiting = (): Promise<boolean> => hasWaits(this.#deps.settings.store, this.#key, turn).catch(() => false);
-    if (this.#resting || this.#hosted.agent.resumable === true || (await isWaiting())) await this.#handBack();
+    const { resumable } = this.#hosted.agent;
+    const continues = this.#resting || resumable === true || this.#state === "TASK_STATE_INPUT_REQUIRED";
+    if (continues || (await isWaiting())) await this.#handBack();
     else this.fail(safeSentences.stopped, new Error("The server was stopped"), "shutdown");
   }
 

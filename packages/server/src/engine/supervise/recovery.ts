@@ -6,7 +6,7 @@ import {
   type ClaimQuery,
   type TaskHead,
 } from "../../store/index.ts";
-import { hasWaits, safeSentences, type Run } from "../run/index.ts";
+import { hasAskedForOther, hasWaits, safeSentences, type Run } from "../run/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { LeaseWatch } from "./leases.ts";
@@ -133,7 +133,7 @@ export class Recovery {
 
   async #recover(head: TaskHead, again = false): Promise<void> {
     const { settings, runs, suspects } = this.#deps;
-    if (hasAsked(head)) return this.#endAsked(head, again);
+    if (await this.#hasAsked(head)) return this.#endAsked(head, again);
     if (!this.#isResumable(head) && !(await this.#isResting(head))) {
       // Its process may only have been busy, and ending a task is final.
       if (!this.#deps.leaseWatch.isLongExpired(head)) return;
@@ -149,6 +149,15 @@ export class Recovery {
       const run = await this.#resume(head, again);
       if (run !== undefined) this.#resumed.push(run);
     }
+  }
+
+  /**
+   * Whether the turn has ended with its question, although its run has not ended. Such a turn is not called again, even if its agent is
+   * resumable, because the state that it set with the question is for the answer. A turn with open delegations is, because it must close them.
+   */
+  async #hasAsked(head: TaskHead): Promise<boolean> {
+    if (head.state !== "TASK_STATE_INPUT_REQUIRED" || head.run === undefined) return false;
+    return (await hasAskedForOther(this.#deps.settings.store, head.task, head.run)) || !(await this.#isResting(head));
   }
 
   async #endAsked(head: TaskHead, again: boolean): Promise<void> {
@@ -210,12 +219,4 @@ export class Recovery {
       settings.logger.warn("Due tasks wait for an agent that is not hosted here", about);
     }
   }
-}
-
-/**
- * Whether the turn has ended with its question, although its run has not ended. Such a turn is not called again, even if its agent is
- * resumable, because the state that it set with the question is for the answer.
- */
-function hasAsked({ state, run }: TaskHead): boolean {
-  return state === "TASK_STATE_INPUT_REQUIRED" && run !== undefined;
 }

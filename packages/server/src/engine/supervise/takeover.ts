@@ -43,7 +43,10 @@ interface TakeoverDeps {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
-  readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "room" | "reserve" | "release" | "endTask">;
+  readonly runs: Pick<
+    Runs,
+    "enter" | "start" | "has" | "stopping" | "room" | "reserve" | "release" | "endTask" | "beforeStart"
+  >;
   readonly budget: ByteBudget;
   readonly places: Pick<QueuePlaces, "putBack">;
 }
@@ -145,6 +148,7 @@ export class Takeover {
       await committer.append({ task, fence, expect: seq, records: [], effects: ends });
       return undefined;
     }
+    await this.#deps.runs.beforeStart();
     if (!this.#takeRoom(head)) return undefined;
     const next = { turn: run.turn + 1, attempt: 1, input: message.seq };
     const effects: readonly TaskEffect[] = suspends ? [] : [{ effect: "checkpoint", value: null }];
@@ -162,12 +166,12 @@ export class Takeover {
     if (run === undefined) return;
     const suspended: StoredRun = { ...run, suspended: true };
     const value = JSON.stringify(Math.floor(settings.clock.now()));
-    const effects = [
+    const effects: readonly TaskEffect[] = [
       { effect: "lease", op: "revoke" },
       { effect: "run", run: suspended },
       { effect: "feature", op: "set", feature: suspendedFeature, key: "at", value },
-    ] as const;
-    const stored = await committer.append({ task, fence, expect: seq, run, records: [], effects });
+    ];
+    const stored = await appendWithRoom(committer, { task, fence, expect: seq, run, records: [], effects });
     // Its process was only slow, or another one has taken it over.
     if (!stored.ok) return;
     const command = `parley ops resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
@@ -242,7 +246,7 @@ export class Takeover {
   #claim(head: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
     const { committer, settings } = this.#deps;
     const lease = acquireLease(settings.lease, settings.clock.now());
-    return committer.append({
+    return appendWithRoom(committer, {
       task: head.task,
       // Compare the run, too, because some changes have no record, such as a stored step.
       run: head.run ?? null,
@@ -284,6 +288,17 @@ export class Takeover {
     ];
     await committer.append({ task, fence, records: [], effects: run === undefined ? [...effects, waits] : effects });
   }
+}
+
+/** Rows that only inform operators. */
+const informing: ReadonlySet<string> = new Set([suspendedFeature, takeoverFeature]);
+
+/** Appends an item. If the task has no room for more rows, omits those that only inform operators. */
+async function appendWithRoom(committer: Pick<Committer, "append">, item: TaskAppend): Promise<AppendOutcome> {
+  const outcome = await committer.append(item);
+  if (outcome.ok || outcome.reason !== "full") return outcome;
+  const effects = item.effects?.filter((each) => each.effect !== "feature" || !informing.has(each.feature)) ?? [];
+  return committer.append({ ...item, effects });
 }
 
 /**
