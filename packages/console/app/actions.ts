@@ -57,7 +57,7 @@ function showScreen(screen: Screen): void {
   go({ screen, ...(agent !== undefined && { agent: agent.id }), ...(beside !== undefined && { beside }) });
 }
 
-/** Focuses an element as soon as its screen is loaded. `at`: index among the elements that match the selector. */
+/** Focuses an element once its screen is loaded. `at`: index among the elements that match the selector. */
 function focusOn(selector: string, at: number = 0, frames: number = 300): void {
   requestAnimationFrame(() => {
     const found = [...document.querySelectorAll<HTMLElement>(selector)].at(at);

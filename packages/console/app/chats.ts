@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import type { AgentEntry } from "../src/api.ts";
 import { Chat } from "./talk.ts";
 
-/* The conversations of each agent, for as long as the page is open. */
+/* The conversations with each agent. Kept while the page is open. */
 
 const chats = new Map<string, readonly Chat[]>();
 

@@ -26,7 +26,7 @@ interface Call {
   readonly params: unknown;
 }
 
-/** Operations whose client function takes the A2A request. The functions of the others take a task id. */
+/** Operations whose client function takes the A2A request. For all other operations, the function takes a task id. */
 const operations = /^(?:Send(?:Streaming)?Message|ListTasks)$/;
 const byId = /^(?:GetTask|CancelTask|SubscribeToTask)$/;
 
@@ -62,7 +62,7 @@ function literal(value: unknown): string {
 /** A curl command that sends the request again. The user must fill in masked headers. */
 export function asCurl({ method, url, headers, body }: RequestRecord): string {
   const lines = [
-    // Otherwise a URL that begins with a hyphen would be an option.
+    // Otherwise curl would treat a URL that begins with a hyphen as an option.
     `curl --url ${quoted(url)}`,
     ...(method === "GET" ? [] : [`-X ${quoted(method)}`]),
     ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
@@ -72,8 +72,8 @@ export function asCurl({ method, url, headers, body }: RequestRecord): string {
 }
 
 /**
- * Quotes a word for a POSIX shell. Writes control characters as escapes: a terminal acts on them when the command is pasted, so that the
- * rest of the word would be a command. An argument cannot contain NUL.
+ * Quotes a word for a POSIX shell. Writes control characters as escapes: pasted into a terminal, they could end the command, and the
+ * rest of the word would run as another command. An argument cannot contain NUL.
  */
 function quoted(text: string): string {
   const escaped = text

@@ -11,15 +11,15 @@ export interface Decision {
   readonly taskId: string;
   /** `AuthorizationRequest.id`. */
   readonly requestId: string;
-  /** What the agent requested, such as `approval`. */
+  /** Kind of the request, such as `approval`. */
   readonly form: string;
   /** Digest of the question, as the user saw it. */
   readonly digest?: string;
   /** Its outcome. Absent: the request is pending. */
   readonly outcome?: string;
-  /** ISO 8601. When the agent accepted the answer from this page, or the timestamp of the task's status. */
+  /** ISO 8601. The time when the agent accepted the answer from this page, or the timestamp of the task's status. */
   readonly at?: string;
-  /** The account with which the console calls the agent. Only for answers from this page. */
+  /** The account that the console used to call the agent. Only for answers from this page. */
   readonly by?: string;
 }
 

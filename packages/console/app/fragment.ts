@@ -1,6 +1,6 @@
-/* Parts of the fragment of a URL. Anyone can write a link, and agents choose IDs. */
+/* Encodes parts of URL fragments. Input is untrusted: anyone can write a link, and agents choose IDs. */
 
-/** A part as text; unchanged if its encoding is wrong. */
+/** Decodes a part. Returns it unchanged if its encoding is invalid. */
 export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -9,7 +9,7 @@ export function decoded(part: string): string {
   }
 }
 
-/** A text as a part. A lone surrogate has no encoding, and is replaced. */
+/** Encodes a text. Replaces lone surrogates, which have no encoding. */
 export function encoded(text: string): string {
   return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
 }

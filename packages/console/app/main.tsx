@@ -89,7 +89,7 @@ function App() {
 }
 
 addEventListener("keydown", onKey);
-// Needs a signed-in user. The console works without the operators' API.
+// Needs a signed-in user. If this fails, the console works without the operators' API.
 effect(() => {
   if (session.value !== undefined && operators.peek() === undefined) findOperators().catch(() => {});
 });

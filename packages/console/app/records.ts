@@ -1,8 +1,8 @@
 import type { WireRecord } from "../src/api.ts";
 
-/* Records of the wire from session files, which may be hostile. */
+/* Checks of the wire records in session files, which may be hostile. */
 
-/** Whether a value is a record, as the screens and `asCurl()` need it. */
+/** Whether a value is a valid record. The screens and `asCurl()` rely on this check. */
 export function isRecord(value: unknown): value is WireRecord {
   if (!isObject(value)) return false;
   const { kind } = value;

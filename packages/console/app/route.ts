@@ -13,7 +13,7 @@ export interface Route {
   readonly agent?: string;
   /** The selected item of the screen, such as the number of an exchange. */
   readonly item?: string;
-  /** A second agent, beside the first one. */
+  /** A second agent, shown next to the first one. */
   readonly beside?: string;
 }
 

@@ -22,5 +22,5 @@ export interface SavedChat {
 /** The session of an opened file. While it is open, the page sends nothing. */
 export const readOnly = signal<SavedSession | undefined>(undefined);
 
-/** Why a file could not be opened. */
+/** The reason why a file could not be opened. */
 export const fileProblem = signal("");

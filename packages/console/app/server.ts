@@ -41,7 +41,7 @@ export function ownHeaders(): Readonly<Record<string, string>> {
 /** How to sign in, if the server requires it. */
 export const signIn = signal<SignIn | undefined>(undefined);
 
-/** Uses credentials from now on. Rejects if the server does not accept them. */
+/** Uses credentials for all further requests. Rejects if the server does not accept them. */
 export async function signInWith(headers: Readonly<Record<string, string>>): Promise<void> {
   credentials = headers;
   await loadSession();
@@ -92,10 +92,10 @@ async function loadSession(): Promise<void> {
   session.value = (await (await ask("GET", "session")).json()) as Session;
 }
 
-/** For a server with Basic, `omit` prevents the browser's own password prompt. */
+/** If the server uses Basic, `omit` prevents the browser's own password prompt. */
 let credentialsMode: RequestCredentials = "same-origin";
 
-/** Loads the session, or how to sign in. */
+/** Loads the session. If the server requires it, loads how to sign in instead. */
 export async function begin(): Promise<void> {
   const how = (await (await fetch("./sign-in")).json()) as SignIn;
   if (how.basic) credentialsMode = "omit";
@@ -144,14 +144,14 @@ export async function* logIn(
   }
 }
 
-/** A card as this server sends it to callers, with its signatures. */
+/** The card that this server sends to callers, with its signatures. */
 export async function servedCard(path: string): Promise<AgentCard> {
   const response = await fetch(path, { credentials: credentialsMode, headers: ownHeaders() });
   if (!response.ok) throw new ServerError(await reasonOf(response), response.status);
   return (await response.json()) as AgentCard;
 }
 
-/** Sends a request unchanged: `parley inspect` sends it for the page; otherwise the page sends and records it itself. */
+/** Sends a request unchanged. With `parley inspect`, its server sends the request; otherwise the page sends and records it. */
 export async function sendRaw(request: RawRequest, recorder: Recorder): Promise<void> {
   if (session.value?.mode !== "server") return void (await ask("POST", "wire", request));
   const { method, url, headers, body } = request;

@@ -8,12 +8,12 @@ import { fileProblem, readOnly, type SavedChat, type SavedSession } from "./save
 import type { Entry } from "./talk.ts";
 import { recordsOf, showRecords } from "./wire.ts";
 
-/* A session file: the wire traffic and the conversations. Secrets are masked as on the page. */
+/* Session files, with the wire traffic and the conversations. Secrets are masked as on the page. */
 
 /** Maximum size of a file, in bytes. */
 const maxBytes = 64 << 20;
 
-/** Saves the wire and the conversations of the page. */
+/** Saves the wire traffic and the conversations of the page. */
 export function save(): void {
   const shown = readOnly.value;
   const session: SavedSession = {

@@ -27,7 +27,7 @@ export interface SentEntry {
 export interface TaskEntry {
   readonly kind: "task";
   readonly task: Task;
-  /** Whether the page follows its events. */
+  /** Whether the page follows the events of the task. */
   readonly running: boolean;
 }
 
@@ -161,7 +161,7 @@ export class Chat {
   }
 }
 
-/** Calls `run` at most once a frame. A hidden tab has no frames, so there a timer calls it. */
+/** Calls `run` at most once per frame. A hidden tab has no frames, so a timer calls it instead. */
 class Frame {
   readonly #run: () => void;
   #cancel: (() => void) | undefined;

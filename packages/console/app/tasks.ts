@@ -1,7 +1,7 @@
 import { signal, type Signal } from "@preact/signals";
 import type { Client, Part, Task, WatchedTask } from "@parley/a2a";
 import { systemClock } from "@parley/a2a/internal/base/index";
-// The client of `connectJsonRpc()` has no `watchTask()`.
+// The `watchTask()` function, because the client of `connectJsonRpc()` has no such method.
 import { watchTask as watch } from "@parley/a2a/internal/client/watch";
 import type { AgentEntry } from "../src/api.ts";
 import { answered } from "./decisions.ts";
@@ -32,7 +32,7 @@ export class TaskList {
     this.#limit = limit;
   }
 
-  /** Polls now, shortly after calls to the agents, and every 10 s. Returns a function that stops it. */
+  /** Polls now, shortly after calls to the agents, and every 10 s. Returns a function that stops polling. */
   follow(): () => void {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;

@@ -11,7 +11,7 @@ import type { Recorder } from "../src/recording.ts";
 import { readOnly } from "./saved.ts";
 import { wireAfter } from "./server.ts";
 
-/** A request and its response so far. Immutable: each change creates a new object. */
+/** A request and the part of its response that has arrived. Immutable: each change creates a new object. */
 export interface Exchange {
   readonly request: RequestRecord;
   readonly response?: ResponseRecord;
@@ -19,14 +19,14 @@ export interface Exchange {
   /** The end record. Absent: the exchange is still open. */
   readonly ended?: EndRecord;
   readonly error?: string;
-  /** Bytes of the response body so far. */
+  /** Bytes of the response body that have arrived. */
   readonly bytes: number;
 }
 
 /** The newest exchanges, oldest first. */
 export const exchanges = signal<readonly Exchange[]>([]);
 
-/** Whether an exchange belongs to an agent (absent: any). The sender of a webhook is unknown, so webhooks belong to every agent. */
+/** Whether an exchange belongs to an agent (absent: to any). The sender of a webhook is unknown, so webhooks belong to every agent. */
 export function isOf(agent: string | undefined): (exchange: Exchange) => boolean {
   return ({ request }) => (agent ?? request.agent) === request.agent || request.agent === webhooks;
 }
@@ -37,7 +37,7 @@ export const isLive = signal<boolean | undefined>(undefined);
 /** Incremented for records of calls that may change a task. Calls that only read tasks do not count. */
 export const activity = signal(0);
 
-/** Maximum exchanges that the page keeps. The server's log has more. */
+/** Maximum exchanges that the page keeps. The server's log keeps more. */
 const maxExchanges = 2_000;
 
 /** Maximum characters of all exchanges. Beyond it, the page drops the oldest. */
@@ -88,7 +88,7 @@ function changed(known: Growing, record: Exclude<WireRecord, RequestRecord>): Gr
   return { ...known, bytes: known.bytes + record.body.bytes };
 }
 
-/** Shows new records. Expects them oldest first. */
+/** Shows new records. They must be ordered, oldest first. */
 function take(records: readonly WireRecord[]): void {
   if (readOnly.value !== undefined) return;
   show(records);
@@ -100,7 +100,7 @@ function show(records: readonly WireRecord[]): void {
   exchanges.value = [...all.values()];
 }
 
-/** Replaces all records by a file's. */
+/** Replaces all records with the records of a file. */
 export function showRecords(records: readonly WireRecord[]): void {
   clearWire();
   show(records);
@@ -159,7 +159,7 @@ function isChange(exchange: Exchange | undefined): boolean {
   );
 }
 
-/** Clears the page's log. */
+/** Clears the log of this page, not the server's log. */
 export function clearWire(): void {
   all.clear();
   characters = 0;

@@ -19,7 +19,7 @@ export interface SignIn {
   readonly apiKeys: readonly string[];
 }
 
-/** `GET api/operators`: where the API of operators is. `null`: the console has none. */
+/** `GET api/operators`: the location of the operators' API. `null`: the console has none. */
 export interface OperatorsAnswer {
   readonly operators: OperatorsEntry | null;
 }
@@ -42,7 +42,7 @@ export interface AgentEntry {
   readonly id: string;
   /** The URL that the user connected to. */
   readonly url: string;
-  /** Path of its JSON-RPC and REST on the console's own origin. */
+  /** Path of the agent's JSON-RPC and REST bindings on the console's own origin. */
   readonly path: string;
   /** The binding that the console uses for it, such as `JSONRPC`. */
   readonly binding: string;
@@ -50,7 +50,7 @@ export interface AgentEntry {
   readonly version: string;
   /** The card from the agent. */
   readonly card: AgentCard;
-  /** Path of the card on the console's own origin, as callers get it. Absent: `card` is already that card. */
+  /** Path on the console's own origin of the card that callers get. Absent: `card` is already that card. */
   readonly cardPath?: string;
   /** The tenant (routing label) of an agent that shares its path with others. */
   readonly tenant?: string;
@@ -83,18 +83,18 @@ export interface SignInScheme {
 /** The OAuth flows of a login, by their names in `parley login --flow`. */
 export const loginFlows = ["browser", "device", "client"] as const;
 
-/** One of them. */
+/** An OAuth flow of a login. */
 export type LoginFlow = (typeof loginFlows)[number];
 
 /** A stored login, without its secrets. */
 export interface StoredLogin {
   /** Name of the scheme. */
   readonly scheme: string;
-  /** Who is logged in, if known. */
+  /** The account that is logged in, if known. */
   readonly account?: string;
-  /** In ISO 8601. */
+  /** The time of the login, in ISO 8601. */
   readonly since: string;
-  /** Where its secrets are. */
+  /** The place where its secrets are stored. */
   readonly secretsIn: "keychain" | "file";
 }
 
@@ -141,7 +141,7 @@ export type LoginEvent =
   | {
       /** The login failed. Nothing was stored. */
       readonly kind: "failed";
-      /** Why. */
+      /** The reason. */
       readonly message: string;
     };
 
@@ -232,7 +232,7 @@ export interface PieceRecord extends AnyRecord {
 export interface EndRecord extends AnyRecord {
   /** Always `end`. */
   readonly kind: "end";
-  /** Why the exchange failed. Absent: it completed. */
+  /** The reason why the exchange failed. Absent: it completed. */
   readonly error?: string;
 }
 

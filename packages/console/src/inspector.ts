@@ -115,7 +115,7 @@ class OpenInspector implements Inspector {
 
   async reconnect(id: string): Promise<AgentEntry> {
     const next = await this.#opened(id, this.#found(id).request);
-    // Throws if the user has disconnected the agent meanwhile.
+    // Throws if the user has disconnected the agent in the meantime.
     this.#found(id);
     this.#options.mounts.replace(next.hosted);
     this.#connected.set(id, next);
@@ -219,7 +219,7 @@ class OpenInspector implements Inspector {
 /** Maximum bytes of a response to read only for the log. */
 const maxDiscarded = 64 << 20;
 
-/** Reads a body to its end and discards it. Reading writes it to the log. */
+/** Reads a body to its end and discards it. Reading it writes it to the log. */
 async function discarded({ body }: Response): Promise<void> {
   if (body === null) return;
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();

@@ -19,7 +19,7 @@ export interface InspectorLogins {
   logOut(url: string): Promise<void>;
 }
 
-/** A scheme with the user's input, and an object that answers further questions of the login. */
+/** A scheme with the user's input, and an object that answers the other questions of the login. */
 interface EnteredScheme {
   /** Name of the scheme. */
   readonly name: string;
@@ -39,7 +39,7 @@ interface LoginUser extends LoginPage {
   readonly isRemote: false;
 }
 
-/** Tells the user where to log in. */
+/** Shows the user where to log in. */
 export interface LoginPage {
   /** Shows a page of the authorization server, to open in a browser on this machine. */
   openPage(url: string): Promise<void>;

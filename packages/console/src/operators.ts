@@ -24,7 +24,7 @@ interface RelayedOperators {
   ask(request: OperatorsRequest): Promise<Response>;
 }
 
-/** A request to the API of operators. */
+/** A request to the operators' API. */
 export interface OperatorsRequest {
   /** Its method. */
   readonly method: "GET" | "POST";
@@ -59,7 +59,7 @@ export async function answerOperators(
     const bytes = await bytesOf(answer, maxAnswer);
     if (bytes === undefined)
       return failure(502, `The operators' API at ${operators.url} answered with more than 16 MiB`);
-    // The page reads only JSON, so relay any answer as JSON.
+    // The page reads only JSON, so any answer is relayed as JSON.
     return new Response(new Uint8Array(bytes), {
       status: answer.status,
       headers: { "content-type": "application/json", "x-content-type-options": "nosniff" },
@@ -74,7 +74,7 @@ function failure(status: number, message: string): Response {
   return Response.json({ error: { code: status, message } }, { status });
 }
 
-/** `own`: the path of the request below the URL of the server. */
+/** Describes the operators' API for the page. `own`: path of the request below the URL of the server. */
 function entryOf(operators: ConsoleOperators, request: Request, own: string): OperatorsEntry {
   if (!("path" in operators)) {
     return { path: "./api/operators", url: operators.url, bearer: false, basic: false, apiKeys: [] };
@@ -85,7 +85,7 @@ function entryOf(operators: ConsoleOperators, request: Request, own: string): Op
   return { path, url: origin + path, ...formsOf(Object.values(securitySchemes)) };
 }
 
-/** The forms with which the user of a page can sign in. */
+/** The ways to sign in that the page can offer for the schemes. */
 export function formsOf(schemes: readonly SecurityScheme[]): Pick<SignIn, "bearer" | "basic" | "apiKeys"> {
   const http = schemes.map(({ httpAuthSecurityScheme: scheme }) => scheme?.scheme.toLowerCase());
   const isToken = schemes.some(

@@ -19,7 +19,7 @@ const maxText = 1 << 20;
 /** Headers with secret values, in addition to those that the schemes of a card name. */
 const secretHeaders = /^(?:authorization|proxy-authorization|cookie|set-cookie|dpop)$|api-?key|token|secret|password/;
 
-/** Query parameters with secret values, in addition to those that the schemes of a card name. `pageToken` of A2A is not one. */
+/** Query parameters with secret values, in addition to those that the schemes of a card name. A2A's `pageToken` is not secret. */
 const secretParameters =
   /^(?:key|code|sig|signature|auth|(?:access|auth|id|refresh)?_?token)$|api[-_]?key|secret|password/i;
 
@@ -130,7 +130,7 @@ class BodyRecorder {
     this.#bytes += piece.byteLength;
     const text = this.#decoder.decode(piece, { stream: true });
     if (!this.#isStream) {
-      // One character more than the maximum shows that the text is cut.
+      // Keeps at least one character more than the maximum, to show that the text must be truncated.
       if (this.#text.length <= maxText) this.#text += text;
       return;
     }
@@ -211,7 +211,7 @@ export function recordingCalls(log: Recorder, agent: string, target: () => { rea
           error = messageOf(thrown);
           throw thrown;
         } finally {
-          // A reader that leaves ends the exchange, too.
+          // If the reader stops early, the exchange also ends.
           log.add({ kind: "end", exchange, ...(error !== undefined && { error }) });
         }
       }
@@ -227,7 +227,7 @@ export function masked(headers: HeaderList, { headers: names }: Secrets): Header
   });
 }
 
-/** Keeps the scheme of `Authorization`: it is not secret, and often the mistake. */
+/** Keeps the scheme of `Authorization`, because it is not secret, and is often the mistake. */
 function mask(value: string): string {
   const [, scheme] = /^(\w+) \S/.exec(value) ?? [];
   return scheme === undefined ? "•••" : `${scheme} •••`;
@@ -247,7 +247,7 @@ function maskedUrl(url: string, { parameters }: Secrets): string {
 /** A body for the log. */
 export function captured(text: string, bytes: number): CapturedBody {
   if (text.length <= maxText) return { bytes, text };
-  // The engine keeps the whole text for a slice of it, so this decodes a copy.
+  // A slice of a string keeps the whole string in memory, so this decodes a copy.
   return { bytes, text: new TextDecoder().decode(encoder.encode(text.slice(0, maxText))), isCut: true };
 }
 

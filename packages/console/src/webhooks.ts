@@ -42,7 +42,7 @@ function answerTo(text: string): Response {
   return new Response(null, { status: 204 });
 }
 
-/** Reads a body. `undefined`: it has more than `maxBytes`. Copies once per doubling: a stranger may send a byte at a time. */
+/** Reads a body. `undefined`: it has more than `maxBytes`. The buffer doubles in size, because a sender may send one byte at a time. */
 export async function bytesOf(
   { body }: Pick<Request | Response, "body">,
   maxBytes: number,

@@ -3,7 +3,7 @@ import type { HeaderList, WireRecord } from "./api.ts";
 /** A record without the members that the log adds. */
 export type NewRecord = WireRecord extends infer One ? (One extends WireRecord ? Omit<One, "n" | "at"> : never) : never;
 
-/** Size of a record without its texts, and of a header without its name and value, in characters. Strangers choose how many they send. */
+/** Size of a record without its texts, and of a header without its name and value, in characters. Needed because anyone can send many empty ones. */
 const [overhead, headerOverhead] = [200, 150];
 
 /** The newest records of the wire traffic, up to a total number of characters. */
@@ -39,7 +39,7 @@ export class WireLog {
 
   /** Streams the records after a number as lines of JSON, and then new records, until `signal` is aborted. */
   lines(after: number, signal: AbortSignal): ReadableStream<Uint8Array> {
-    // A reader that is ahead has read an earlier log, so it gets all of this one.
+    // If `after` is ahead of this log, the reader has read an earlier log, so it gets all records.
     let next = after > this.#last ? 1 : after + 1;
     const encoder = new TextEncoder();
     return new ReadableStream<Uint8Array>(

@@ -11,7 +11,7 @@ export interface WantedAct {
   readonly name: string;
   /** The question to the user, such as `Cancel this task?`. */
   readonly text: string;
-  /** Arguments of the command. `inputs` are the same for the API. */
+  /** Arguments of the command. `inputs` has the same values for the API. */
   readonly words: readonly string[];
   readonly inputs: Readonly<Record<string, string>>;
   /** The task as the user sees it. The server rejects the act if the task has changed. */

@@ -11,7 +11,7 @@ export const operators = signal<OperatorsEntry | undefined>(undefined);
 /** Why the API rejected the user's credentials. Empty: it accepted them, or was not called. */
 export const refusedBy = signal("");
 
-/** Headers with the operator's credentials. Stored in this tab only. Default: the headers that the user signed in with, and the page's. */
+/** Headers with the operator's credentials. Stored only in this tab. Default: the user's sign-in headers, and the headers of the page. */
 let credentials = JSON.parse(sessionStorage.getItem("operator") ?? "null") as Readonly<Record<string, string>> | null;
 
 /** Whether the API has accepted the credentials of this tab. */
@@ -19,14 +19,14 @@ export const isAccepted = signal(credentials !== null);
 
 type Inputs = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Asks the server where the operators' API is. */
+/** Asks the server for the location of the operators' API. */
 export async function findOperators(): Promise<void> {
   const response = await fetch("./api/operators", { headers: ownHeaders(), credentials: "omit" });
   if (!response.ok) return;
   operators.value = ((await response.json()) as OperatorsAnswer).operators ?? undefined;
 }
 
-/** Uses credentials from now on. Rejects if the API does not accept them. */
+/** Uses credentials for all further requests. Rejects if the API does not accept them. */
 export async function signInAsOperator(headers: Readonly<Record<string, string>>): Promise<void> {
   credentials = headers;
   await read("/v1/nodes");

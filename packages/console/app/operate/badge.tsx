@@ -7,7 +7,7 @@ import { polled } from "./poll.ts";
 /** Maximum tasks to count. */
 const max = 99;
 
-/** How many tasks an operator should look at: suspended ones, and those that failed in the last 24 hours. */
+/** The number of tasks that an operator should look at: suspended tasks, and tasks that failed in the last 24 hours. */
 export function Badge() {
   const counts = useSignal<{ readonly suspended: number; readonly failed: number } | undefined>(undefined);
   // Without the credentials, each round would be a rejected request.
@@ -26,7 +26,7 @@ export function Badge() {
                 ]);
                 if (!isStopped()) counts.value = { suspended, failed };
               } catch {
-                // Operate says why.
+                // The screen Operate shows the reason.
               }
             },
             { everyMs: 15_000 },

@@ -184,7 +184,7 @@ function Facts({ shown: { task } }: { readonly shown: ShownTask }) {
   );
 }
 
-/** Why a task waits, since when, and the command that helps, with the `--url` of this console's API. */
+/** Shows why a task waits, since when, and the command that helps, with the `--url` of this console's API. */
 function Why({ why: { text, help, since } }: { readonly why: Explanation }) {
   const { url = "" } = operators.value ?? {};
   const isDefault = url === "http://127.0.0.1:4000/ops" || help?.startsWith("parley ops ") !== true;

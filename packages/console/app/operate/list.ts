@@ -11,9 +11,9 @@ import { read } from "./api.ts";
 import { polled } from "./poll.ts";
 import { ownerWord } from "./words.ts";
 
-/** Filters the tasks. An empty string matches all. */
+/** A filter of the task list. Empty strings match everything. */
 export interface Filter {
-  /** A substring of the id, owner or agent. Applies to the tasks on the page. */
+  /** A substring of the id, owner or agent. Filters only the tasks on the page. */
   readonly text: string;
   readonly states: string;
   readonly agent: string;
@@ -45,7 +45,7 @@ export function holds(text: string): (task: OperatedTask) => boolean {
     [taskId, contextId, owner, ownerWord(owner), agent].some((each) => each.toLowerCase().includes(wanted));
 }
 
-/** Mount id of an agent that has a task. */
+/** Mount id of an agent that has tasks. */
 export async function agentOf(taskId: string): Promise<string | undefined> {
   return (await read<TaskList>("/v1/tasks", { taskId, limit: 1 }))?.tasks[0]?.agent;
 }
@@ -56,7 +56,7 @@ export const maxTasks = 500;
 /** The operators' view: tasks of all owners, agents and nodes. Polls while it is visible. */
 export class Operated {
   readonly tasks: Signal<readonly OperatedTask[] | undefined> = signal(undefined);
-  /** Whether further tasks match. */
+  /** Whether more tasks match than the page has. */
   readonly more: Signal<boolean> = signal(false);
   readonly counts: Signal<Counts | undefined> = signal(undefined);
   readonly nodes: Signal<readonly OperatedNode[]> = signal([]);
@@ -66,7 +66,7 @@ export class Operated {
   readonly acts: Signal<readonly Act[]> = signal([]);
   readonly problem: Signal<string> = signal("");
 
-  /** Polls now, after each act, and every 2 s. Returns a function that stops it. */
+  /** Polls now, after each act, and every 2 s. Returns a function that stops polling. */
   follow(filter: Filter): () => void {
     let round = 0;
     return polled(

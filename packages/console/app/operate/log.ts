@@ -25,18 +25,18 @@ export class TaskLogFollower {
   readonly loaded: Signal<LoggedTask | undefined> = signal(undefined);
   readonly problem: Signal<string> = signal("");
   readonly #known = new Map<string, { readonly agent: string; readonly entries: LogEntry[] }>();
-  /** Number of delegated tasks in this round. */
+  /** Delegated tasks that this round has followed so far. */
   #followed = 0;
   readonly #agent: string | undefined;
   readonly #taskId: string;
 
-  /** @param agent - Mount id. If absent, or if this agent lacks the task, any agent that has it. */
+  /** @param agent - Mount id. If it is absent, or if this agent does not have the task, the log uses any agent that has it. */
   constructor(agent: string | undefined, taskId: string) {
     this.#agent = agent;
     this.#taskId = taskId;
   }
 
-  /** Polls now and every 2 s. Returns a function that stops it. */
+  /** Polls now and every 2 s. Returns a function that stops polling. */
   follow(): () => void {
     let isStopped = false;
     const next = async (): Promise<void> => {
@@ -91,17 +91,17 @@ async function readOn(entries: LogEntry[], agent: string, taskId: string): Promi
     const page = await read<TaskLog>("/v1/log", { agent, taskId, after, limit: 5_000 });
     for (const entry of page?.entries ?? []) entries.push(entry);
     after = page?.next;
-    // A server that announces a page after an empty one would be asked forever.
+    // Otherwise a server that returns empty pages, each with a next page, would keep the loop running forever.
     if (after === undefined || page?.entries.length === 0) return;
   }
 }
 
-/** Ids of the server's agents with this name. */
+/** Ids of the server's agents with a name. */
 function idsOf(name: string): readonly string[] {
   return agents.value.filter(({ card }) => card.name === name).map(({ id }) => id);
 }
 
-/** The agents with a task of this id, wanted ones first. */
+/** Ids of the agents that have the task, with the wanted agents first. */
 async function candidatesOf(taskId: string, wanted: readonly (string | undefined)[]): Promise<readonly string[]> {
   const { tasks = [] } = (await read<TaskList>("/v1/tasks", { taskId })) ?? {};
   const ids = tasks.map(({ agent }) => agent);

@@ -10,7 +10,7 @@ interface PollInit {
   onAct?(): unknown;
 }
 
-/** Calls `work` now, after each act, and periodically while the page is visible. Returns a function that stops it. */
+/** Calls `work` now, after each act, and periodically while the page is visible. Returns a function that stops polling. */
 export function polled(
   work: (isStopped: () => boolean) => Promise<void>,
   { everyMs = 2_000, onAct }: PollInit = {},

@@ -12,11 +12,11 @@ import { acted } from "./poll.ts";
 import { ownerWord } from "./words.ts";
 
 /**
- * The question of a task that waits for its user, with the form to answer it. Operators see no content, so the page reads it as the user
- * that is signed in to the agent, who may not own the task.
+ * The question of a task that waits for its user, with a form for the answer. Operators see no content, so the page reads it as the
+ * user who is signed in to the agent. This user may not own the task.
  */
 export function Question({ task: { agent: id, taskId, owner, seq } }: { readonly task: OperatedTask }) {
-  // With `parley inspect`, the server of the operators' API may be another one.
+  // With `parley inspect`, the operators' API may belong to another server than the connected agents.
   const agent = session.value?.mode === "server" ? agentOf(id) : undefined;
   const asked = useSignal<Task | undefined>(undefined);
   const isHidden = useSignal(agent === undefined);

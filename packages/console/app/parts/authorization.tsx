@@ -19,7 +19,7 @@ interface AuthorizationProps {
   readonly onAnswer: (parts: readonly Part[]) => Promise<void>;
 }
 
-/** An authorization request, its expiry, and how to answer it: through a link, or here if the agent accepts a message. */
+/** An authorization request and its expiry. The user answers it through a link, or here if the agent accepts a message. */
 export function Authorization({ task, request, onAnswer }: AuthorizationProps) {
   const { id: requestId, form, url, expiresAt, inMessage = false } = request;
   const { message, timestamp } = task.status;
@@ -120,7 +120,7 @@ function useDigest(parts: readonly Part[] | undefined): string | undefined {
   const json = canonicalOf(parts ?? []);
   useEffect(() => {
     if (json === undefined) return void (digest.value = undefined);
-    // Browsers offer it only over TLS or on localhost.
+    // Browsers provide `crypto.subtle` only over TLS or on localhost.
     const subtle: SubtleCrypto | undefined = globalThis.isSecureContext ? crypto.subtle : undefined;
     void subtle?.digest("SHA-256", new TextEncoder().encode(json)).then((hash) => {
       digest.value = `sha256:${[...new Uint8Array(hash)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -129,7 +129,7 @@ function useDigest(parts: readonly Part[] | undefined): string | undefined {
   return digest.value;
 }
 
-/** `undefined`: the parts have no canonical form, such as a text with half of a surrogate pair. */
+/** `undefined`: the parts have no canonical form, for example because a text has a lone surrogate. */
 function canonicalOf(parts: readonly Part[]): string | undefined {
   try {
     return canonicalJson(parts);

@@ -5,7 +5,7 @@ import { Problem, textsOf, useAttempt } from "./form.tsx";
 interface Schemes {
   readonly bearer: boolean;
   readonly basic: boolean;
-  /** Names of headers that have API keys. */
+  /** Names of the headers for API keys. */
   readonly apiKeys: readonly string[];
 }
 
@@ -27,13 +27,13 @@ function waysOf({ bearer, basic, apiKeys }: Schemes): readonly Way[] {
 interface CredentialsProps {
   readonly title: string;
   readonly schemes: Schemes;
-  /** Why the server rejected earlier credentials. */
+  /** The reason why the server rejected earlier credentials. */
   readonly rejected?: string;
   /** Signs in with a header. Rejects if the server does not accept it. */
   readonly onSignIn: (headers: Readonly<Record<string, string>>) => Promise<void>;
 }
 
-/** Asks for the credentials of one of the schemes. */
+/** Asks the user for credentials. If there are several schemes, the user selects one. */
 export function Credentials({ title, schemes, rejected, onSignIn }: CredentialsProps) {
   const ways = waysOf(schemes);
   const chosen = useSignal(0);

@@ -5,13 +5,13 @@ import type { Exchange } from "../wire.ts";
 import { Table } from "./table.tsx";
 import { Time } from "./time.tsx";
 
-/** What the headers of a received webhook tell. Nothing checks who sent it. */
+/** Data from the headers of a received webhook. Its sender is not verified. */
 interface Delivery {
-  /** The webhook config; for senders without numbers, the event. */
+  /** Id of the webhook config; if the sender does not number its events, id of the event. */
   readonly stream: string;
-  /** Number of the event among those of its config. Absent: the sender has none. */
+  /** Number of the event among the events of its config. Absent: the sender does not number its events. */
   readonly event?: number;
-  /** Number of the attempt, from 1. Absent: the sender does not tell. */
+  /** Number of the attempt, from 1. Absent: the sender does not report it. */
   readonly attempt?: number;
 }
 

@@ -1,11 +1,11 @@
 import { useSignal, type Signal } from "@preact/signals";
 
-/* What the forms of the console share. */
+/* Shared code of the console's forms. */
 
 interface Attempts {
-  /** Why the last attempt failed. Empty: it has not. */
+  /** The reason why the last attempt failed. Empty: it did not fail. */
   readonly problem: Signal<string>;
-  /** Does the work, and keeps why it failed. */
+  /** Does the work. If it fails, sets `problem`. */
   attempt(work: () => unknown): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export function useAttempt(before: string = ""): Attempts {
   };
 }
 
-/** Why an attempt failed. Absent or empty: it has not. */
+/** The reason why an attempt failed. Absent or empty: it did not fail. */
 export function Problem({ text = "" }: { readonly text?: string | undefined }) {
   return text === "" ? null : (
     <p class="problem" role="alert">

@@ -8,7 +8,7 @@ import { useMemo } from "preact/hooks";
 /** Maximum characters to render as Markdown. Hostile texts make a lexer slow; longer texts appear as plain text. */
 const maxMarkdown = 100_000;
 
-/** The Markdown lexer. Loaded lazily: it would add a quarter to the code of the first screen, which needs no Markdown. */
+/** The Markdown lexer. Loaded lazily, because it would add a quarter to the code of the first screen, which needs no Markdown. */
 const loaded = signal<typeof Lexer | undefined>(undefined);
 let isLoading = false;
 
@@ -33,7 +33,7 @@ export function Markdown({ text }: { readonly text: string }): JSX.Element {
   return <div class="markdown">{tokens.map(block)}</div>;
 }
 
-/** Quotes and lists nested this deep would overflow the lexer's stack; such a text appears as plain text. */
+/** Quotes and lists nested this deep could overflow the lexer's stack, so such a text appears as plain text. */
 const deep = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){16}/m;
 
 /** Time limit for lexing emphasis and links, in milliseconds. The rest of the text appears without them. */
@@ -141,7 +141,7 @@ function span(token: Token): ComponentChildren {
   }
 }
 
-/** A link to an HTTP URL, which its title shows. Any other URL appears as text. */
+/** A link to an HTTP URL, with the URL as its title. Any other URL appears as text. */
 export function WebLink({ href, children }: { readonly href: string; readonly children?: ComponentChildren }) {
   if (!/^https?:\/\//i.test(href) || !URL.canParse(href)) return <span>{children ?? href}</span>;
   return (

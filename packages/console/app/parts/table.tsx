@@ -2,12 +2,12 @@ import type { ComponentChildren } from "preact";
 
 interface TableProps {
   readonly title: string;
-  /** Names of the columns. An empty one is for acts. */
+  /** Names of the columns. The column of acts has an empty name. */
   readonly names: readonly string[];
   readonly rows: readonly (readonly ComponentChildren[])[];
 }
 
-/** A table with a heading. It scrolls where the window is narrow. */
+/** A table with a heading. It scrolls if the window is narrow. */
 export function Table({ title, names, rows }: TableProps) {
   if (rows.length === 0) return null;
   return (

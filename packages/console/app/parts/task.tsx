@@ -12,7 +12,7 @@ function stateText(state: string): string {
     .replaceAll("_", " ");
 }
 
-/** `text`: shown instead of the name of the state. */
+/** The state of a task. `text`: shown instead of the name of the state. */
 export function State({ state, text = stateText(state) }: { readonly state: string; readonly text?: string }) {
   return (
     <span class="status" data-state={state}>

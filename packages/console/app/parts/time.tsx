@@ -1,9 +1,9 @@
 interface TimeProps {
   /** ISO 8601, or milliseconds since the Unix epoch. Absent: nothing is shown. */
   readonly at: string | number | undefined;
-  /** Shown instead, such as an age. */
+  /** Text to show instead of the time, such as an age. */
   readonly text?: string;
-  /** Whether the zone is shown, and not in the tooltip only. */
+  /** Whether to show the zone next to the time. Default: only in the tooltip. */
   readonly withZone?: boolean;
 }
 
@@ -11,7 +11,7 @@ interface TimeProps {
 export function Time({ at, text, withZone = false }: TimeProps) {
   if (at === undefined) return null;
   const date = new Date(at);
-  // Agents send times as text, which may be none.
+  // Agents send times as text, which may not be a valid time.
   if (Number.isNaN(date.getTime())) return <>{text ?? String(at)}</>;
   const zoned = date.toLocaleString([], { timeZoneName: "short" });
   return (

@@ -72,7 +72,7 @@ function wayName(schemes: readonly SignInScheme[]): string {
   return schemes.map(({ name, kind }) => `${name} (${kinds[kind]})`).join(" and ");
 }
 
-/** Why the console cannot sign in with a scheme, and what to do instead. `undefined`: it can. */
+/** The reason why the console cannot sign in with a scheme, and the alternative. `undefined`: it can. */
 function obstacle({ kind, flows }: SignInScheme): string | undefined {
   if (kind === "mutualTls")
     return "This scheme requires a client certificate (mutual TLS), which the console does not have. Call the agent from a program: connect(url, { tls: { cert, key } }) of @parley/node.";
@@ -112,7 +112,7 @@ function Ways({ agent, signIn: { ways } }: { readonly agent: AgentEntry; readonl
 
 interface LoginFormProps {
   readonly agent: AgentEntry;
-  /** The user must sign in with all of them. */
+  /** The user must sign in with all of these schemes. */
   readonly schemes: readonly SignInScheme[];
 }
 
@@ -187,9 +187,9 @@ function Progress({ events, isRunning }: { readonly events: readonly LoginEvent[
 function Step({ event, isRunning }: { readonly event: LoginEvent; readonly isRunning: boolean }) {
   if (event.kind === "done") return <p class="good">Signed in.</p>;
   if (event.kind === "failed") return <p class="problem">{event.message}</p>;
-  // The page of an ended login no longer works.
+  // After the login has ended, its page no longer works.
   if (!isRunning) return null;
-  // An authorization server may send anything as its URL.
+  // The URL comes from the authorization server, so it is untrusted.
   const host = URL.canParse(event.url) ? new URL(event.url).host : event.url;
   if (event.kind === "page") {
     return (

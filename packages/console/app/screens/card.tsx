@@ -75,7 +75,7 @@ export function Card({ agent }: { readonly agent: AgentEntry }) {
   );
 }
 
-/** The card as this server sends it to callers, with its signatures. Until it loads, and in `parley inspect`, the card of the entry. */
+/** The card that this server sends to callers, with its signatures. Until it loads, and in `parley inspect`, the card of the entry. */
 function useCard({ card, cardPath }: AgentEntry): AgentCard {
   const read = useSignal<AgentCard | undefined>(undefined);
   useEffect(() => {
@@ -203,7 +203,7 @@ function lastVisit(url: string): readonly string[] | undefined {
   return lastVisits.get(url);
 }
 
-/** The differences from the card of this browser's last visit. */
+/** The differences between the card and the card at this browser's last visit. */
 function Changes({ card, url }: { readonly card: AgentCard; readonly url: string }) {
   const before = useMemo(() => lastVisit(url), [url]);
   const now = canonicalJson(card);

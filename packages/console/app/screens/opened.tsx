@@ -1,6 +1,6 @@
 import { fileProblem, readOnly } from "../saved.ts";
 
-/** Tells that the page shows a file, or why the file could not be opened. */
+/** A notice that the page shows a file, or the reason why the file could not be opened. */
 export function Opened() {
   const saved = readOnly.value;
   return (

@@ -17,7 +17,7 @@ import { Problem, useAttempt } from "../parts/form.tsx";
 import { Time } from "../parts/time.tsx";
 import { go, linkTo, route } from "../route.ts";
 
-/** For operators: the tasks of all owners, with the selected task or the agents and nodes beside them. */
+/** The operators' screen: the tasks of all owners, and next to them the selected task or the agents and nodes. */
 export function Operate() {
   const { agent, item } = route.value;
   const operated = useMemo(() => new Operated(), []);

@@ -15,7 +15,7 @@ const Answer = lazily(async () => (await import("../parts/answer.tsx")).Answer);
 
 interface TalkProps {
   readonly agent: AgentEntry;
-  /** A second agent, in its own columns. */
+  /** A second agent, shown in separate columns. */
   readonly beside: AgentEntry | undefined;
 }
 
@@ -80,7 +80,7 @@ interface PaneProps {
   readonly other: AgentEntry | undefined;
   /** Whether the pane also sends messages to the other agent. */
   readonly isToBoth: Signal<boolean>;
-  /** Whether this pane has the select for the agent beside it. */
+  /** Whether this pane has the menu that selects the second agent. */
   readonly hasChoice: boolean;
   readonly onAdd: () => void;
   readonly onClose: (() => void) | undefined;

@@ -20,7 +20,7 @@ interface TasksProps {
   readonly screen: Extract<Screen, "tasks" | "inbox">;
 }
 
-/** The user's tasks, with the selected one beside them. */
+/** The user's tasks, and next to them the selected task. */
 export function Tasks({ agents, screen }: TasksProps) {
   const { agent: agentId, item } = route.value;
   const ids = agents.map(({ id }) => id).join();

@@ -49,7 +49,7 @@ function TaskTimeline({ agent, task }: TimelineProps & { readonly task: string }
   useEffect(() => follower.follow(), []);
   const loaded = follower.loaded.value;
   const stored = useMemo(() => (loaded === undefined ? [] : logLanes(loaded)), [loaded]);
-  // A link from Operate has the server's mount id, which may be unknown on the wire.
+  // A link from Operate has the server's mount id, which the wire log may not use.
   const wire = useWire(agentOf(agent)?.id, task);
   const lanes = useMemo(() => (stored.length === 0 ? wire : [...wireLanes(wire), ...stored]), [wire, stored]);
   return (
@@ -142,7 +142,7 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
   );
 }
 
-/** The stretch, moved so that a span is visible. */
+/** Moves the period so that a span is visible. */
 function showing({ start }: Span, { from, to }: Stretch): Stretch {
   if (start >= from && start <= to) return { from, to };
   const half = (to - from) / 2;
@@ -157,7 +157,7 @@ interface ChartProps {
   readonly onChoose: (span: Span | undefined) => void;
 }
 
-/** Where the pointer went down, and whether the drag selects a stretch to zoom to (brush). */
+/** The point where a drag started, and whether the drag selects a period to zoom to (brush). */
 interface Drag {
   readonly x: number;
   readonly stretch: Stretch;
@@ -165,7 +165,7 @@ interface Drag {
   moved: boolean;
 }
 
-/** The wheel and the keys + and - zoom. A drag and the arrow keys move. A drag with Shift zooms to the stretch that it spans. */
+/** The wheel and the keys + and - zoom. A drag and the arrow keys move. A drag with Shift zooms to the selected period. */
 function Chart({ lanes, stretch, chosen, onStretch, onChoose }: ChartProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useSignal(800);

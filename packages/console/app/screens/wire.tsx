@@ -26,7 +26,7 @@ interface Wanted {
   readonly status: "" | "ok" | "failed" | "open";
 }
 
-/** The exchanges, newest first, with the selected one beside them. */
+/** The exchanges, newest first, and next to them the selected exchange. */
 export function Wire({ agent }: { readonly agent: string | undefined }) {
   const wanted = useSignal<Wanted>({ text: "", operation: "", status: "" });
   const own = exchanges.value.filter(isOf(agent));
@@ -267,7 +267,7 @@ function pretty(text: string): string {
 
 const mask = "•••";
 
-/** A form to edit and resend a request. Omits masked headers: the console adds its own credentials. The user fills in a masked URL. */
+/** A form to edit and resend a request. Omits masked headers, because the console adds its credentials. The user fills in a masked URL. */
 function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
   const headers = useSignal(textOf(request.headers.filter(([, value]) => !value.includes(mask))));
   const url = useSignal(request.url.replaceAll(encodeURIComponent(mask), mask));
@@ -323,7 +323,7 @@ function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
   );
 }
 
-/** Names of the parameters of a URL whose values are masked. */
+/** Names of the masked query parameters of a URL. */
 function maskedIn(url: string): readonly string[] {
   if (!URL.canParse(url)) return [];
   return [...new URL(url).searchParams].flatMap(([name, value]) => (value.includes(mask) ? [name] : []));

@@ -2,7 +2,7 @@ import type { Lane, Span, SpanKind } from "./lanes.ts";
 
 /* Draws a timeline on a canvas, and finds the span at a point. */
 
-/** A stretch of time, in milliseconds since the Unix epoch. */
+/** A period of time, in milliseconds since the Unix epoch. */
 export interface Stretch {
   readonly from: number;
   readonly to: number;
@@ -22,7 +22,7 @@ export function heightOf(lanes: readonly Lane[]): number {
   return axisHeight + lanes.length * laneHeight;
 }
 
-/** The stretch of all spans, with a margin. */
+/** The period of all spans, with a margin. */
 export function wholeOf(lanes: readonly Lane[]): Stretch {
   let from = Infinity;
   let to = -Infinity;
@@ -43,13 +43,13 @@ export function zoomed({ from, to }: Stretch, factor: number, x: number, width: 
   return { from: at - (at - from) * scale, to: at + (to - at) * scale };
 }
 
-/** Moves the stretch by pixels. */
+/** Moves the period by a number of pixels. */
 export function moved({ from, to }: Stretch, pixels: number, width: number): Stretch {
   const by = ((to - from) * pixels) / Math.max(1, width - namesOf(width));
   return { from: from + by, to: to + by };
 }
 
-/** The stretch between two points of the chart. */
+/** The period between two points of the chart. */
 export function between({ from, to }: Stretch, a: number, b: number, width: number): Stretch {
   const names = namesOf(width);
   const at = (x: number): number => from + ((to - from) * Math.max(0, x - names)) / Math.max(1, width - names);
@@ -72,7 +72,7 @@ interface Drawing {
   readonly chosen: Span | undefined;
 }
 
-/** Draws the lanes. Draws spans in the same pixels once, so the chart's width bounds the cost. */
+/** Draws the lanes. Spans that cover the same pixels are drawn once, so the chart's width limits the cost. */
 export function draw(lanes: readonly Lane[], drawing: Drawing): void {
   const { context, width, palette } = drawing;
   context.clearRect(0, 0, width, heightOf(lanes));
@@ -122,7 +122,7 @@ function drawLane(spans: readonly Span[], top: number, { context, width, stretch
     if (span === chosen) context.strokeRect(left - 1.5, y - 1.5, right - left + 3, barHeight + 3);
     const next = Math.min(width, xOf(spans[at + 1]?.start ?? Infinity));
     const begin = Math.max(left, names, writtenTo);
-    // Writes the label into the bar, or beside it if there is space.
+    // Draws the label inside the bar, or next to it if there is space.
     if (Math.min(right, next) - begin > 40) write(span.label, begin + 4, Math.min(right, next) - 4);
     else if (next - right > 60 && right >= writtenTo) write(span.label, right + 4, next - 4);
     else if (left - free > 60) write(span.label, free + 4, left - 4, true);
@@ -130,7 +130,7 @@ function drawLane(spans: readonly Span[], top: number, { context, width, stretch
   context.restore();
 }
 
-/** Index of the first span that may reach into the stretch. */
+/** Index of the first span that may overlap the period. */
 function firstAt(spans: readonly Span[], from: number): number {
   const reach = reachOf(spans);
   let low = 0;
@@ -145,7 +145,7 @@ function firstAt(spans: readonly Span[], from: number): number {
 
 const reaches = new WeakMap<readonly Span[], Float64Array>();
 
-/** For each span, the latest end of it and all earlier spans. Ascending, so it can be searched. */
+/** For each span, the latest end among this span and all earlier ones. Ascending, which allows a binary search. */
 function reachOf(spans: readonly Span[]): Float64Array {
   const known = reaches.get(spans);
   if (known !== undefined) return known;

@@ -4,7 +4,7 @@ import type { Exchange } from "../wire.ts";
 
 /* The content of a timeline: spans of time in lanes. */
 
-/** Determines the colour. */
+/** Determines the span's colour. */
 export type SpanKind = "call" | "failed" | "status" | "artifact" | "message" | "run" | "step" | "wait" | "webhook";
 
 /** An event or a period. */
@@ -50,7 +50,7 @@ export function lanesOf(exchanges: readonly Exchange[], task: string | undefined
 
 const webhookLane = "Webhooks received";
 
-/** The same lanes, with all events in one. For use above the lanes of a task's log. */
+/** Merges all event lanes into one, for use above the lanes of a task's log. */
 export function wireLanes(lanes: readonly Lane[]): readonly Lane[] {
   const isCall = ({ name }: Lane): boolean => name === "Calls" || name === webhookLane;
   const events = lanes.filter((lane) => !isCall(lane)).flatMap(({ spans }) => spans);

@@ -5,7 +5,7 @@ import type { Lane, Span, SpanKind } from "./lanes.ts";
 
 /* The lanes of a task's stored log, with the lanes of its delegated tasks below. */
 
-/** Maximum lanes of artifacts, and of concurrent steps. Further ones share the last lane. */
+/** Maximum lanes of artifacts, and of concurrent steps. Further artifacts or steps share the last lane. */
 const [maxArtifacts, maxSteps] = [12, 4];
 
 /** The lanes of a task. */
@@ -39,7 +39,7 @@ function span(start: number, end: number, label: string, kind: SpanKind, about: 
 const point = (time: string, label: string, kind: SpanKind, about: unknown): Span =>
   span(timeOf(time), timeOf(time), label, kind, about);
 
-/** When the task ended; for a running task, now. */
+/** The time when the task ended; for a running task, the current time. */
 function endOf({ shown, at, entries }: LoggedTask): number {
   return shown.why.kind === "done" ? timeOf(shown.why.since) : Math.max(at, timeOf(entries.at(-1)?.time ?? ""));
 }
@@ -219,7 +219,7 @@ function delegatedLanes(
   const child = task.children.get(number);
   const [first] = child?.entries ?? [];
   const label = `task ${taskId} of ${agent}: ${state}`;
-  // The log of another server is not available, and no record says when that server was called.
+  // If the task runs on another server, its log is not available, and no record has the time of the call.
   const begun = first?.time ?? task.entries[0]?.time ?? "";
   const end = child === undefined ? timeOf(begun) : endOf(child);
   const own: Lane = { name: `↳ ${agent}`, depth, spans: [span(timeOf(begun), end, label, "call", delegation)] };
