@@ -138,30 +138,28 @@ describe.each(stores)("a question, on %s", (kind) => {
     }
   });
 
-  it("is kept by a run that resumes after it", async () => {
+  it("ends its turn, which is not called again after a restart", async () => {
     const kept = await open();
-    const attempts: number[] = [];
+    const turns: string[] = [];
     const agent = async function* (turn: Turn): AsyncGenerator<AgentEvent | readonly AgentEvent[], void, void> {
-      attempts.push(turn.attempt);
-      if (turn.checkpoint === undefined) yield [turn.inputRequired("Where to?"), turn.saveCheckpoint("asked")];
-      if (turn.attempt === 1) await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
-      yield turn.working("Booking");
+      turns.push(`${turn.number} ${turn.attempt}`);
+      if (turn.number === 2) return yield turn.completed("Booked");
+      yield [turn.inputRequired("Where to?"), turn.saveCheckpoint("asked")];
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     };
     const first = await run(agent, kept);
     const asked = await send(first, "Book");
     await first.engine.close();
     const second = await run(agent, kept);
     const { tasks } = (await second.service.call("ListTasks", {}, callContext())).payload.value;
-    expect(tasks.map(({ id }) => id)).toEqual([asked.id]);
-    await expect.poll(() => errors().length).toBe(1);
-    const {
-      payload: { value },
-    } = await second.service.call("GetTask", { id: asked.id }, callContext());
-    expect(value.status).toMatchObject({
-      state: "TASK_STATE_INPUT_REQUIRED",
-      message: { parts: [{ text: "Where to?" }] },
-    });
-    expect(attempts).toEqual([1, 2]);
+    expect(tasks.map(({ id, status }) => [id, status.state, status.message?.parts])).toEqual([
+      [asked.id, "TASK_STATE_INPUT_REQUIRED", [{ text: "Where to?" }]],
+    ]);
+    const answer = { messageId: "answer", role: "ROLE_USER" as const, taskId: asked.id, parts: [{ text: "Rome" }] };
+    const { task } = (await second.service.call("SendMessage", { message: answer }, callContext())).payload.value;
+    expect(task?.status.message?.parts).toEqual([{ text: "Booked" }]);
+    expect(turns).toEqual(["1 1", "2 1"]);
+    expect(errors()).toEqual([]);
   });
 
   it("for an authorization does not end the turn, which continues once it is granted (§7.6.1)", async () => {

@@ -145,7 +145,7 @@ export interface TurnFiles {
     bytes: AsyncIterable<Uint8Array>,
     about: { readonly filename?: string; readonly mediaType?: string },
   ): Promise<{ readonly url: string; readonly size: number }>;
-  /** The stored file at the URL of a part. `undefined` if there is none. */
+  /** The stored file at the URL of a part. `undefined` if it does not exist. */
   open(url: string): { readonly size: number; bytes(): AsyncIterable<Uint8Array> } | undefined;
   /** Parts for another agent: with the bytes of files, or with links to files too large for a message. */
   sendable(parts: readonly Part[]): Promise<readonly Part[]>;
