@@ -110,6 +110,27 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
     expect(model.calls).toHaveLength(2);
   });
 
+  test("takes an answer for the question that was shown, and not for the same question of another call", async () => {
+    const paid: unknown[] = [];
+    const schema = z.object({ approved: z.literal(true) });
+    const model = new Scripted(calls(["a", "pay", { to: "Ann" }], ["b", "pay", { to: "Bob" }]), says("Done"));
+    const client = await served((durable, turn) => {
+      const execute = async ({ to }: { to: string }): Promise<string> => {
+        await turn.data(schema, { ask: `Pay ${to}?` });
+        return `paid ${paid.push(to)}`;
+      };
+      const tools = durable.tools({ pay: tool({ inputSchema, execute }) });
+      return agentOf({ model: durable.model(model as unknown as LanguageModel), tools });
+    });
+    const conversation = client.conversation();
+    const yes = { parts: [{ data: { approved: true } }] };
+    expect(question((await conversation.send("Pay both")).task)[0]).toBe("Pay Ann?");
+    expect(question((await conversation.send(yes)).task)[0]).toBe("Pay Bob?");
+    expect(paid).toEqual(["Ann"]);
+    expect(answer((await conversation.send(yes)).task)).toBe("Done");
+    expect(paid).toEqual(["Ann", "Bob"]);
+  });
+
   test("keeps the limit of steps, and asks although `prepareCall` has replaced the end of the loop", async () => {
     const schema = z.object({ color: z.string() });
     const asking = (turn: Turn) => tool({ inputSchema, execute: () => turn.data(schema, { ask: "Which color?" }) });

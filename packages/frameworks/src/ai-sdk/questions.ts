@@ -115,9 +115,10 @@ export async function* callAgain(
   agent: AISDKAgent,
   { messages, asking, approvals }: AskingLoop,
 ): AsyncGenerator<AgentEvent, readonly unknown[] | undefined, void> {
+  // One call for each message: its answer is not for the questions that were not shown.
+  const [call, ...open] = asking;
   const content: object[] = [];
-  const open: Asking[] = [];
-  for (const call of asking) {
+  if (call !== undefined) {
     const { toolCallId, toolName } = call;
     yield turn.working(`Calling ${toolName.slice(0, 200)}`);
     try {
@@ -125,7 +126,7 @@ export async function* callAgain(
     } catch (error) {
       turn.signal.throwIfAborted();
       const question = questionOf(error);
-      if (question !== undefined) open.push({ ...call, question });
+      if (question !== undefined) open.unshift({ ...call, question });
       else content.push({ type: "tool-result", toolCallId, toolName, output: errorOf(error) });
     }
   }

@@ -60,6 +60,8 @@ const [maxAgents, runsPerPage] = [1_000, 500];
 const maxCounted = 10_000;
 /** Maximum counted tasks ahead of another in the queue. */
 const maxAhead = 1_000;
+/** Number of tasks that are read by their id at the same time. */
+const headsAtOnce = 16;
 const ever = Number.MAX_SAFE_INTEGER;
 const shownRecords = 50;
 /** Default number of records of a page of a log, and maximum bytes of their events. */
@@ -87,7 +89,11 @@ export async function listTasks(deps: ReadDeps, filter: TaskFilter): Promise<Tas
 /** The tasks with an id: ids are unique for an agent only. */
 async function headsOf(deps: ReadDeps, taskId: string, filter: TaskFilter): Promise<readonly TaskHead[]> {
   const agents = filter.agent === undefined ? await agentsOf(deps) : [filter.agent];
-  const heads = await Promise.all(agents.map((agent) => deps.store.head({ agent }, taskId)));
+  const heads: (TaskHead | undefined)[] = [];
+  for (let at = 0; at < agents.length; at += headsAtOnce) {
+    const some = agents.slice(at, at + headsAtOnce);
+    heads.push(...(await Promise.all(some.map((agent) => deps.store.head({ agent }, taskId)))));
+  }
   return heads.filter((head) => head !== undefined).filter(fitting(filter));
 }
 

@@ -157,7 +157,7 @@ describe("any request", () => {
         expect(unlike("POST", route.path, response.status, answer)).toBeUndefined();
       }
     }
-    for (const path of ["/v1/acts/explode", "/v1/tasks/t", "/v2/tasks", "/v1/%2e%2e/task", ""]) {
+    for (const path of ["/v1/acts/explode", "/v1/tasks/t", "/v2/tasks", "/v1/%2e%2e/task", "/"]) {
       const response = await on.handler.fetch(new Request(url + path));
       expect([path, response.status]).toEqual([path, 404]);
     }
