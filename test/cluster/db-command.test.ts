@@ -71,7 +71,7 @@ describe("parley db", () => {
     const { io, out, err } = recordedIo();
     const { url } = database();
     expect(new URL(url).password).not.toBe("");
-    const code = await run(["ops", "why", "TASK", "--database-url", url], io);
+    const code = await run(["ops", "why", "TASK", "--agent", "/", "--database-url", url], io);
     expect({ code, err: err() }).toEqual({ code: 0, err: "" });
     expect(out()).toMatch(/\n {2}\$ parley ops resume TASK --database-url "\$DATABASE_URL"\n$/);
   });

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, expect } from "vitest";
 import type { StreamResponse } from "@parley/a2a";
 import type { ManyOptions } from "./many.ts";
-import { bundled } from "../programs.ts";
+import { compiled } from "../programs.ts";
 
 /** The line that a serving process prints. */
 interface Line {
@@ -30,7 +30,7 @@ export interface Program {
   readonly ended: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
 }
 
-const script = await bundled(fileURLToPath(new URL("many.ts", import.meta.url)));
+const script = compiled(fileURLToPath(new URL("many.ts", import.meta.url)));
 
 /** Returns a function that starts a program, which ends after its test. */
 export function useServers(): (options: ManyOptions, env?: Record<string, string>) => Program {
