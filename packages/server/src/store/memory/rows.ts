@@ -10,7 +10,7 @@ export interface AgentRows {
   readonly name: string;
   readonly tasks: Map<string, StoredTask>;
   readonly index: TaskIndex<StoredTask>;
-  /** Runs by the time at which they may be taken over. */
+  /** Tasks with a run, by the time at which the run may be taken over. */
   readonly runs: SortedList<Due, StoredTask>;
   readonly owners: Map<string, OwnerRows>;
 }
@@ -38,7 +38,7 @@ export interface StoredContext {
 
 export interface StoredMessage {
   readonly place: number;
-  /** `undefined`: a direct reply. */
+  /** The task of the message. `undefined`: a direct reply, or the message that it answers. */
   readonly task: StoredTask | undefined;
   readonly seq: number;
   event: StoredEvent & Pick<LogRecord, "time"> & Partial<Pick<LogRecord, "turn" | "actor">>;
@@ -117,8 +117,8 @@ export function compactTask(task: StoredTask, most: number): void {
 }
 
 /**
- * The list with one more item. Most lists of a task stay short. `push` and a spread allocate seventeen slots, a kilobyte for each task; `concat`
- * allocates exactly what is needed. Row `task-memory`.
+ * The list with one more item. Most lists of a task stay short. `push` and a spread allocate seventeen slots, a kilobyte for each task, but
+ * `concat` allocates only the slots that it needs. Row `task-memory` of the benchmarks depends on this.
  */
 export function joined<Item>(list: readonly Item[], item: Item): readonly Item[] {
   if (list.length < 4) return list.concat([item]);
