@@ -72,7 +72,7 @@ export class TaskRun implements Phase {
   #input: TurnInput;
   suspends = false;
   waits: Waiting | undefined;
-  /** For the sender of the message that made the task; used once, then released. */
+  /** Resolver for the sender of the message that created the task. Used once, then released. */
   #result: Resolver<FirstResult> | undefined;
   /** The state after all writes, stored or not. */
   #state: TaskState;
@@ -350,7 +350,7 @@ export class TaskRun implements Phase {
     return this.flush();
   }
 
-  /** The task has no room for an event of the agent, for its extension rows, or for the first message. */
+  /** Handles a task that has no room for an event of the agent, for the event's extension rows, or for the first message. */
   #isFull(lost: NewRecord | undefined, rows: boolean): void {
     const { taskBytes } = this.#deps.settings.limits;
     if (lost?.kind === "task") {
@@ -420,7 +420,7 @@ function withStates(
   return [...effects, ...(ofContext === undefined ? [] : [ofContext]), ...(ofTask === undefined ? [] : [ofTask])];
 }
 
-/** Says in the log why a task failed. `logger`: adds the task to each line. */
+/** Logs why a task failed. `logger`: adds the task to each line. */
 function logFailure(
   logger: Logger,
   { cause, ...fields }: { readonly owner: string; readonly turn: number; readonly cause: unknown },

@@ -34,7 +34,7 @@ interface AnyRunInit {
   readonly bytes: number;
 }
 
-/** A message without a task: the agent answers it directly, or its first event creates the task. */
+/** A message without a task. The agent answers the message directly, or the agent's first event creates the task. */
 export interface FirstMessageInit extends AnyRunInit {
   readonly start?: undefined;
   readonly isNewContext: boolean;
@@ -80,15 +80,15 @@ export interface Waiting {
 
 /** A stored checkpoint: the agent's value, and how many events and ids it had made. */
 export interface StoredCheckpoint {
-  /** Absent: the agent has saved none. */
+  /** The value that the agent saved. Absent: the agent has not saved a checkpoint. */
   readonly value?: JsonValue;
   readonly events: number;
   readonly ids: number;
   /** The turn's counters (`TurnBase.count`), if any. */
   readonly counts?: readonly (readonly [string, number])[];
-  /** Events after it in the log that do not count, because a later attempt did not repeat them. Absent: none. */
+  /** Events after the checkpoint in the log that do not count, because a later attempt did not repeat them. Absent: no such events. */
   readonly lost?: readonly LostRange[];
-  /** The turn had asked a question. */
+  /** Set if the turn had asked a question. */
   readonly asked?: true;
   /** The turn that resumes with the answer to a question of a delegation. */
   readonly suspended?: SuspendedTurn;
@@ -102,9 +102,9 @@ export const checkpointJson: StoredJson<StoredCheckpoint> = storedJson();
 export interface SuspendedTurn {
   readonly turn: number;
   readonly input: number;
-  /** How many attempts it had, in all turns so far. */
+  /** How many attempts the turn had, in all of its runs so far. */
   readonly attempt: number;
-  /** The turn whose run asked. Later than `turn` if the function has asked before. */
+  /** The turn in whose run the function asked. Later than `turn` if the function has asked before. */
   readonly askedIn: number;
 }
 
@@ -126,7 +126,7 @@ export interface TurnInput {
   readonly resumes?: ResumedTurn | undefined;
   /** How many ids `makeId` has returned, including those before the checkpoint, because a resumed run makes the same ids again. */
   ids: number;
-  /** Its counters, including counts before the checkpoint. Created with the first count. */
+  /** The turn's counters, including counts before the checkpoint. Created with the first count. */
   counts?: Map<string, number> | undefined;
   /** The active extensions of the turn. `undefined`: none. */
   active?: ExtensionsOfTurn;
@@ -248,10 +248,10 @@ export function messageOf({ kind, json }: Pick<LogRecord, "kind" | "json">): Mes
   return message;
 }
 
-/** Of records of kind `task`. */
+/** Reads the JSON of records of kind `task`. */
 const newTaskJson = storedJson<{ readonly history: readonly [Message, ...Message[]] }>();
 
-/** The first attempt at a message that waited in the log. */
+/** The turn of a message that waited in the log, in its first attempt. */
 function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
   if (stored === undefined) throw new Error("The log lacks the call of a message");
   const call = callJson.read(stored);

@@ -6,7 +6,7 @@ export function exceeds(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && utf8Length(text) > bytes;
 }
 
-/** Memory of a message, a part and a value without their texts, in bytes. */
+/** Memory of a message, of a part and of a value, each without its texts, in bytes. */
 const perMessage = 512;
 const perPart = 64;
 const perValue = 16;
