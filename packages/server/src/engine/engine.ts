@@ -38,7 +38,7 @@ export interface Hosting {
   end(): Promise<void>;
 }
 
-/** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */
+/** Executes agents, keeps their tasks, and answers the protocol operations of these agents. */
 export interface Engine {
   /** The service of one agent. Throws for an unknown id. */
   service(agentId: string): AgentService;

@@ -46,7 +46,7 @@ const continuedFeature = "continued";
 /** Maximum number of agents that a message names. */
 const maxNamed = 20;
 
-/** Maximum attempts of an act without `seq`, if the task changes meanwhile. */
+/** Maximum attempts of an act without `seq`, if the task changes concurrently. */
 const maxTries = 5;
 
 interface Refused {

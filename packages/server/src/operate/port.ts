@@ -10,25 +10,25 @@ export interface OperatedTask {
   readonly agent: string;
   /** Its owner, by the stored name. */
   readonly owner: string;
-  /** Its id, unique for the agent. */
+  /** Its id, unique within the agent. */
   readonly taskId: string;
   /** Its conversation. */
   readonly contextId: string;
   /** Its state. */
   readonly state: TaskState;
-  /** When it got this state. */
+  /** When the task got this state. */
   readonly statusTime: string;
   /** The number of its last record: an act with another `seq` is rejected. */
   readonly seq: number;
-  /** Bytes of its records. */
+  /** Bytes of the task's records. */
   readonly bytes: number;
   /** The node that holds the task. Absent: no node does. */
   readonly node?: string;
   /** The turn in progress. Absent: no turn. */
   readonly run?: {
-    /** From 1. */
+    /** The number of the turn, from 1. */
     readonly turn: number;
-    /** From 1. */
+    /** The number of the attempt, from 1. */
     readonly attempt: number;
     /** How many processes in a row died while they ran the task. */
     readonly deaths: number;
@@ -113,7 +113,7 @@ export interface ShownTask {
     readonly node: string;
     readonly from?: string;
   }[];
-  /** Its delegations. `agent`: name of the other agent. `taskId`: the task there, once it is known. */
+  /** The task's delegations. `agent`: name of the other agent. `taskId`: the other agent's task, once known. */
   readonly delegations: readonly {
     readonly number: number;
     readonly agent: string;
@@ -338,7 +338,7 @@ export interface Operator {
   nodes(): Promise<readonly OperatedNode[]>;
   paused(): Promise<readonly PausedAgent[]>;
   acts(query: { readonly limit?: number; readonly before?: number }): Promise<readonly Act[]>;
-  /** Cancels a task, whichever process runs it. */
+  /** Cancels a task, whichever process runs the task. */
   cancel(target: TaskTarget, context: ActContext): Promise<ActResult>;
   /**
    * Resumes a suspended task. For a failed task, which can no longer change, begins a new task of the same owner with its last message, its

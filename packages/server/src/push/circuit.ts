@@ -245,7 +245,7 @@ export class Origins<Job extends Owned> {
     return { wall: this.#clock.now(), elapsed: this.#clock.elapsed() };
   }
 
-  /** Applies the state that other processes share about an origin, and notes when this process read it. */
+  /** Applies the state of an origin from other processes, and notes the time of this read. */
   learn(origin: Origin<Job>, known: Known | undefined): void {
     const now = this.now();
     origin.askedAt = now.elapsed;

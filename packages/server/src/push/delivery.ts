@@ -133,7 +133,7 @@ export class Delivery {
     }
   }
 
-  /** Releases the row: it is due after `wait` milliseconds. An unfinished attempt does not count. */
+  /** Releases the row, which is then due after `wait` milliseconds. An unfinished attempt does not count. */
   async release(wait: number, change?: Change): Promise<void> {
     if (!this.#row.isClaimed && wait === 0) return;
     await this.#row.release(this.#row.now() + wait, change);

@@ -138,7 +138,7 @@ function selects(policy: EventSource["policy"], record: LogRecord, before: strin
   }
 }
 
-/** The current task, instead of all events so far. `cause`: the record that triggers it. */
+/** The current task as an event that replaces all events so far. `cause`: the record that triggers this event. */
 async function whole(source: EventSource, task: TaskKey, cause?: LogRecord): Promise<Next> {
   const { store, mergeTextParts, room } = source;
   let snapshot: Snapshot | undefined;
@@ -238,7 +238,7 @@ interface Reading {
   readonly room: Room;
 }
 
-/** The artifact that `last` completes. Its first chunk comes after `from`. `undefined`: the log was compacted meanwhile. */
+/** The artifact that `last` completes. Its first chunk comes after `from`. `undefined`: the log was compacted during the read. */
 export async function wholeArtifact(
   { store, bodyBytes, mergeTextParts, room }: Reading,
   task: TaskKey,

@@ -25,7 +25,7 @@ import { isObject } from "@parley/a2a/internal/model/schema";
 /** The part of a protocol version's codec that writes webhook bodies. */
 export type WebhookCodec = Pick<Codec, "shapes" | "webhook" | "version" | "aliases">;
 
-/** The body of an event. If it exceeds `maxBytes`, a reference replaces it. */
+/** The body of an event. If the body exceeds `maxBytes`, the event is replaced by a reference without content. */
 export function bodyOf(codec: WebhookCodec, event: PushEvent, maxBytes: number): string {
   const { payload, left } = event;
   const body = left === undefined ? write(codec, event) : undefined;
@@ -73,7 +73,7 @@ export interface PushMessage {
   readonly id: string;
   /** The number of the delivery among the deliveries of its config. */
   readonly sequence: number;
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   readonly taskId: string;
   readonly generation: number | undefined;
@@ -152,7 +152,7 @@ export type Answer =
       /** `Retry-After` of the receiver, in seconds. */
       readonly retryAfter?: number | undefined;
       readonly health: Health;
-      /** Set if there was no answer. */
+      /** The error of the request. Set if there was no answer. */
       readonly error?: A2AError;
     }
   /** This server aborted the request. */

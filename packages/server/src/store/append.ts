@@ -150,7 +150,7 @@ export type LeaseEffect =
       readonly holder: string;
       /** The time now, in milliseconds since the Unix epoch. */
       readonly now: number;
-      /** When it expires, in milliseconds since the Unix epoch. */
+      /** When the lease expires, in milliseconds since the Unix epoch. */
       readonly until: number;
     }
   | { readonly effect: "lease"; readonly op: "renew"; readonly until: number }

@@ -12,7 +12,7 @@ import { updateJson } from "./json.ts";
 export interface MessagePlace<TaskRef> {
   /** The place of the record in the conversation. */
   readonly place: number;
-  /** When it was stored, in milliseconds since the Unix epoch. */
+  /** When the record was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** Its size in bytes of JSON. */
   readonly bytes: number;
@@ -26,7 +26,7 @@ export interface MessagePlace<TaskRef> {
 export interface ChunkPlace {
   /** Number of the record in the log of its task. */
   readonly seq: number;
-  /** When it was stored, in milliseconds since the Unix epoch. */
+  /** When the record was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** Its size in bytes of JSON. */
   readonly bytes: number;

@@ -215,7 +215,7 @@ export interface StoreNote {
   readonly key: string;
   /** At most 1,024 characters of printable ASCII. */
   readonly value: string;
-  /** When it expires, in milliseconds since the Unix epoch. */
+  /** When the note expires, in milliseconds since the Unix epoch. */
   readonly until: number;
 }
 
@@ -296,7 +296,7 @@ export interface KnownContext {
 export interface KnownReply {
   /** Its place in the conversation. */
   readonly place: number;
-  /** When it was sent, in milliseconds since the Unix epoch. */
+  /** When the message was sent, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** JSON text of the `Message`. */
   readonly json: string;

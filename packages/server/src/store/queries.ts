@@ -133,7 +133,7 @@ export interface StoredConversation {
 
 /** A message of a conversation. */
 export interface SaidMessage {
-  /** When it was stored, in milliseconds since the Unix epoch. */
+  /** When the message was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** The message. */
   readonly message: Message;

@@ -157,13 +157,13 @@ export const longestWord = 64;
 
 /** A text of a message or an artifact. */
 export interface SearchText {
-  /** Set for a message. */
+  /** The id of the message. Absent for an artifact. */
   readonly messageId?: string;
-  /** Set for an artifact. */
+  /** The id of the artifact. Absent for a message. */
   readonly artifactId?: string;
   /** The text. */
   readonly text: string;
-  /** Set for an artifact: its parts, to append more. */
+  /** The parts of an artifact's text, to append more. Absent for a message. */
   readonly pieces?: SearchPieces;
 }
 
@@ -341,7 +341,7 @@ export class SearchTexts {
     }
   }
 
-  /** Adds an artifact that was collected earlier. Further pieces are appended to it, or replace it. */
+  /** Adds an artifact that was collected earlier. Further pieces are appended to this artifact, or replace it. */
   resume(artifactId: string, pieces: SearchPieces): void {
     this.#left += utf8Length(piecesText(pieces));
     const { head, text, others, joints } = pieces;

@@ -40,7 +40,7 @@ const maxContexts = 1_000;
 const maxExchanges = 50;
 const maxBytes = 32 << 20;
 
-/** A message and the direct reply to it. */
+/** A message and its direct reply. */
 export interface Exchange {
   /** Wall time of the reply, in milliseconds. */
   readonly time: number;
@@ -49,7 +49,7 @@ export interface Exchange {
   readonly answer: string;
 }
 
-/** Keeps direct replies in memory with the messages that they answer, if the store does not keep them. */
+/** If the store does not keep direct replies, keeps each reply in memory with the message that it answers. */
 export class RememberedReplies {
   readonly #conversations = new BoundedMap<readonly Exchange[]>({
     bytes: maxBytes,

@@ -163,7 +163,7 @@ export function keepIn(effects: FeatureEffect[]): (change: FeatureChange<RowEffe
     const before = last.get(name);
     if (op === "set" && before?.op !== "set" && rows === featureBounds.rows) throw tooManyRows();
     rows += Number(op === "set") - Number(before?.op === "set");
-    // Keep both changes of a row that is deleted and set again: it moves to the end of the rows.
+    // If a row is deleted and set again, keep both changes, because the row moves to the end of the rows.
     const at = before === undefined || (before.op === "delete" && op === "set") ? effects.length : before.at;
     effects[at] = effect;
     last.set(name, { at, op });
@@ -176,7 +176,7 @@ export function tooManyRows(): TypeError {
   return new TypeError(`A task has at most ${featureBounds.rows} rows of features`);
 }
 
-/** Effects that end the run of a task: it has reached a terminal state, or waits for its user. */
+/** Effects that end the run of a task that has reached a terminal state, or waits for its user. */
 export const endOfRun: readonly TaskEffect[] = [
   { effect: "run", run: null },
   { effect: "checkpoint", value: null },

@@ -170,7 +170,7 @@ export class Committer {
 
   /**
    * An error other than an `A2AError` means that the store rejected one of the items and stored nothing. Appends the items one by one,
-   * in order, so that the others do not fail because of it.
+   * in order, so that only the rejected item fails.
    */
   async #alone(items: readonly AppendItem[], error: unknown): Promise<readonly Result[]> {
     if (error instanceof A2AError || items.length === 1) return items.map(() => ({ error }));

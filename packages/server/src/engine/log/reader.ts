@@ -21,7 +21,7 @@ import {
 import type { LiveLog, LiveLogs, Waiter } from "./live-log.ts";
 import { callJson } from "./records.ts";
 
-/** Maximum records of a page. It is small, because many readers may hold a page without reading it. */
+/** Maximum records of a page. Pages are small, because many readers may hold a page without reading on. */
 export const pageSize = 256;
 /** Maximum bytes of JSON of a page. A larger record gets a page to itself, and reserves memory (`Position.room`). */
 const pageBytes = roomless;

@@ -303,7 +303,7 @@ export class LogWriter implements Submission {
 
   /** The end of the turn for the next append. `undefined`: the turn does not end now, for example because a message waits. */
   #endingNow(): Ending | undefined {
-    // A waiting turn has not ended, so messages keep waiting for it.
+    // A waiting turn has not ended, so messages keep waiting for its end.
     if (this.#unreadMessages && this.#ending?.how !== "waits") this.#endingIs("messageWaits");
     return this.#ending;
   }

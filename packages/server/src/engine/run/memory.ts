@@ -271,7 +271,7 @@ export class RunMemory implements TurnMemory {
     return phase().keep(effects);
   }
 
-  /** Stores the effects with the next append of the turn, which reports a failure. */
+  /** Stores the effects with the next append of the turn. If that append fails, it reports the error. */
   #later(effects: readonly FeatureEffect[]): void {
     this.#keep(effects).catch(() => {});
   }

@@ -137,7 +137,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
           : this.#runObserved(settings.observer.turn(this.#observed()), context));
         // Return here after a direct reply, which saves two promises per message.
         if (this.#phase.stopped) return;
-        // The turn resumes later, so the result of a running step must not be lost. `idleTimeout` limits it.
+        // The turn resumes later, so wait for the result of a running step, at most until `idleTimeout`.
         if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
           await Promise.race([this.#host.stepsOver(), this.done]);
         }

@@ -106,7 +106,7 @@ export function changed(read: FeatureRow, to: "delete" | "park" | number): Featu
 export interface StoredTakeover {
   readonly turn: number;
   readonly attempt: number;
-  /** In milliseconds since the Unix epoch. */
+  /** When the task was taken over, in milliseconds since the Unix epoch. */
   readonly time: number;
   readonly node: string;
   readonly from?: string;

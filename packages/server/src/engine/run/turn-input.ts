@@ -92,7 +92,7 @@ export interface StoredCheckpoint {
   readonly asked?: true;
   /** The turn that resumes with the answer to a question of a delegation. */
   readonly suspended?: SuspendedTurn;
-  /** The run of a turn that waits. It resumes when one of its waits is over. */
+  /** The run of a turn that waits. The turn resumes when one of its waits is over. */
   readonly waiting?: StoredRun;
 }
 
@@ -110,9 +110,9 @@ export interface SuspendedTurn {
 
 /** A turn of a task, and the message that it answers. */
 export interface TurnInput {
-  /** From 1. */
+  /** The number of the turn, from 1. */
   readonly turn: number;
-  /** From 1. A later attempt resumes a run that was lost. */
+  /** The number of the attempt, from 1. A later attempt resumes a lost run. */
   readonly attempt: number;
   readonly input: number;
   readonly message: Message;
@@ -124,7 +124,7 @@ export interface TurnInput {
   readonly checkpoint: StoredCheckpoint | undefined;
   /** The turn that resumes with `message`, which answers the question of a delegation. The agent sees this turn. */
   readonly resumes?: ResumedTurn | undefined;
-  /** How many ids `makeId` has returned, including those before the checkpoint, because a resumed run makes the same ids again. */
+  /** How many ids `makeId` has returned, including ids before the checkpoint, because a resumed run makes the same ids again. */
   ids: number;
   /** The turn's counters, including counts before the checkpoint. Created with the first count. */
   counts?: Map<string, number> | undefined;
@@ -175,7 +175,7 @@ function withoutWait({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredChe
   return checkpoint;
 }
 
-/** The run of a task that waits, by its checkpoint as JSON text. `undefined`: it does not wait, or a run works on it. */
+/** The run of a waiting task, read from the task's checkpoint. `undefined`: the task does not wait, or a run works on the task. */
 export function waitingRun({ run, checkpoint }: Pick<TaskHead, "run" | "checkpoint">): StoredRun | undefined {
   if (run !== undefined || checkpoint === undefined) return undefined;
   return checkpointJson.read(checkpoint).waiting;
@@ -260,7 +260,7 @@ function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): Tu
   return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
 }
 
-/** The conversation of a turn. `isNew`: it starts with the turn's message. */
+/** The conversation of a turn. `isNew`: whether the conversation starts with the turn's message. */
 export function contextOf(
   conversations: Conversations,
   { agent, owner, taskId }: TaskKey,

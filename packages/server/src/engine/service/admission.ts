@@ -93,7 +93,7 @@ export type Accepted =
 
 /**
  * An accepted message. `answer` resolves once the message is answered or stored. It is wrapped in an object, because a
- * promise cannot resolve to another promise without waiting for it.
+ * promise cannot resolve to another promise without waiting for the latter.
  */
 export interface Admission {
   readonly answer: Promise<Accepted>;

@@ -128,7 +128,7 @@ export class Sends {
   async #admit(send: Send): Promise<Admission> {
     const { attempt, owner } = send;
     try {
-      // Awaits only if necessary, because the task of the message may end meanwhile.
+      // Await only if necessary, because the message's task may end during the wait.
       const found = attempt?.found && (await attempt.found);
       if (found === undefined) return await this.#admitNew(send);
       this.#retries.end(attempt);

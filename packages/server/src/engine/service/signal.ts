@@ -38,7 +38,7 @@ export async function signalTask(
   for (let tries = 0; tries < maxTries; tries += 1) {
     const head = await find(store, agents, taskId);
     const { task, state } = head;
-    // A repeated event succeeds, even if the task has ended meanwhile.
+    // A repeated event succeeds, even if the task has ended since the first.
     if (id !== undefined && (await store.once(task, onceKey(task, id), now)) !== undefined) return;
     if (isTerminal(state)) {
       throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {
@@ -55,7 +55,7 @@ function onceKey({ taskId }: TaskKey, id: string): string {
   return `parley event ${taskId} ${id}`;
 }
 
-/** Stores an event in a free slot, so that the number of slots limits the events. `false`: the task has changed meanwhile. */
+/** Stores an event in a free slot, so that the number of slots limits the events. `false`: the task has changed since it was read. */
 async function stored(
   { store, committer, settle }: SignalDeps,
   { task, fence }: TaskHead,

@@ -28,8 +28,8 @@ interface Seen {
 
 /**
  * Decides whether a lease has expired, so that its holder counts as dead. If the wall clock cannot be relied on, a lease
- * has expired once it has not changed for `ttl` on the monotonic clock of this process, because a live holder renews it three
- * times in that time.
+ * has expired once it has not changed for `ttl` on the monotonic clock of this process, because a live holder renews its lease
+ * three times in that time.
  *
  * If the store counts processes, a lease lasts as long as its holder, so the holder's heartbeats are checked instead.
  *

@@ -11,7 +11,7 @@ const maxMissed = 4;
 const longestPause = 1_000;
 /** Tasks that cannot be resumed fail after this many times `lease.ttl`, because a failure is final. */
 export const patience = 4;
-/** When a dead process is forgotten, in milliseconds. */
+/** How long after its death a process is forgotten, in milliseconds. */
 const forgetAfter = 60 * 60_000;
 /** For how long after a death each scan looks for the process's tasks, in milliseconds. Scans that read all leases find tasks after that. */
 const searchFor = 10 * 60_000;
@@ -45,7 +45,7 @@ export class Nodes {
   readonly #deps: NodesDeps;
   readonly #nodes: StoreNodes | undefined;
   #seen: ReadonlyMap<string, Seen> = new Map();
-  /** When the last heartbeat was sent, and when it was answered. */
+  /** When the last heartbeat was sent, and when the store last answered. */
   #sent = -Infinity;
   #arrived = -Infinity;
   /** Whether the last answer came long after the previous answer. */
@@ -99,7 +99,7 @@ export class Nodes {
     return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > maxMissed * this.#pause;
   }
 
-  /** How long a reading of the others' heartbeats is valid, in milliseconds. */
+  /** For how long the last read of other processes' heartbeats is valid, in milliseconds. */
   get #patience(): number {
     return this.#deps.settings.lease.ttl / 2;
   }
@@ -113,7 +113,7 @@ export class Nodes {
     return [...this.#told.keys()].filter((name) => (this.silence(name) ?? Infinity) < searchFor);
   }
 
-  /** Sends a heartbeat and reads the others' heartbeats. Never rejects. */
+  /** Sends a heartbeat and reads the heartbeats of other processes. Never rejects. */
   async beat(): Promise<void> {
     if (this.#nodes === undefined || this.#stopped) return;
     await (this.#beating ??= this.#beat(this.#nodes).finally(() => (this.#beating = undefined)));

@@ -203,7 +203,7 @@ export class Supervisor {
     changes.stop();
   }
 
-  /** Called after `stop`, once this process holds no leases or claims, so that others need not watch it. */
+  /** Called after `stop`, once this process holds no leases or claims, so that other processes need not watch it. */
   leave(): Promise<void> {
     return this.#parts.nodes.stop();
   }

@@ -18,7 +18,7 @@ export const maxAtOnce = 25;
 
 export interface Starter {
   readonly runs: { readonly stopping: boolean; readonly room: number };
-  /** Takes over a task; `undefined` if this is not possible now. `alone`: no other task is started with it. */
+  /** Takes over a task. `undefined`: this is not possible now. `alone`: no other task starts at the same time. */
   readonly resume: (head: TaskHead, alone: boolean) => Promise<Run | undefined>;
 }
 
@@ -116,7 +116,7 @@ export class Suspects {
     if (!this.isTrial) this.tried.emit();
   }
 
-  /** The next trial: first all tasks without a crash together, then tasks with one crash, then the others one at a time. */
+  /** The tasks of the next trial: first all tasks without a crash together, then tasks with one crash, then the other tasks one at a time. */
   #next(width: number, room: number): readonly Suspect[] {
     const all = [...this.#queue.values()];
     const fresh = all.filter(({ crashes }) => crashes === 0);

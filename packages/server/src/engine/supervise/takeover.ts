@@ -65,7 +65,7 @@ const maxTakeovers = 16;
 /** The server option whose limit suspends a task. */
 export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
 
-/** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
+/** Takes over one lost task: takes the lease, reads the data for a run, and starts the run. */
 export class Takeover {
   readonly #deps: TakeoverDeps;
   /** Runs that are taken over or woken start outside the context of any call, because an event may come from anywhere. */
@@ -159,7 +159,7 @@ export class Takeover {
 
   /**
    * Suspends a task: no process takes it over until an operator resumes it. Its user sees no change. The log reports it once, with
-   * the option whose limit was reached and the command that resumes it.
+   * the option whose limit was reached and the command that resumes the task.
    */
   async suspend({ task, contextId, run, fence, seq }: TaskHead, option: SuspendingOption): Promise<void> {
     const { committer, settings } = this.#deps;

@@ -231,7 +231,7 @@ export class Waker {
     if (!over) return this.#change(head, parked);
     const run = await takeover.wake(hosted, head, waiting, parked);
     if (run === "noRoom") return run;
-    // Another process has it.
+    // Another process has taken the task.
     if (run === undefined) return "same";
     // The run may have ended already.
     if (this.#deps.runs.find(task.taskId) === run) this.#awake.set(task.taskId, run);

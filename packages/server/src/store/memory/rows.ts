@@ -29,7 +29,7 @@ export interface StoredContext {
   readonly owner: OwnerRows;
   readonly index: TaskIndex<StoredTask>;
   readonly messages: SortedList<{ readonly place: number }, StoredMessage>;
-  /** Keys that are deleted with the context, not with one of its tasks. */
+  /** Idempotency keys that are deleted with the context, not with one of its tasks. */
   keys: readonly StoredKey[];
   tasks: number;
   touched: number;
@@ -61,7 +61,7 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   head: TaskHead;
   state: TaskHead["state"];
   statusTime: number;
-  /** When its run may be taken over. `undefined`: it has no run. */
+  /** When the task's run may be taken over. `undefined`: the task has no run. */
   due: number | undefined;
   checkpoint: string | undefined;
   taskState: string | undefined;
@@ -71,14 +71,14 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   status: string | undefined;
   metadata: readonly string[];
   artifacts: readonly string[];
-  /** In a compacted task: where each of its artifacts began. */
+  /** The first record of each artifact in a compacted task. */
   starts: readonly Pick<LogRecord, "seq" | "time" | "turn">[];
 }
 
 /** The position of a run among the runs that can be taken over. */
 export type Due = Pick<StoredTask, "due" | "number">;
 
-/** When the run of a task may be taken over. `undefined`: it has no run. */
+/** When the run of a task may be taken over. `undefined`: the task has no run. */
 export function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
   return run === undefined ? undefined : (leaseUntil ?? -Infinity);
 }

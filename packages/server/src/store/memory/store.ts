@@ -216,7 +216,7 @@ function appendTask(tables: MemoryTables, read: ReadItem): AppendOutcome {
   const own = known?.head.task.owner === item.task.owner ? known : undefined;
   const once = findDuplicate(tables, item.task, item.effects ?? []);
   if (once !== undefined) return { ok: false, reason: "duplicate", once, ...(own && { head: own.head }) };
-  // A task of another owner is visible only to an item that would create it.
+  // A task of another owner is visible only to an item that would create a task with the same id.
   const head = decide(read, item.create === undefined ? own?.head : known?.head);
   if (typeof head === "string") return { ok: false, reason: head, ...(own && { head: own.head }) };
   const reason = read.features.length > 0 ? refuseFeatures(read.features, tables.features.lookup(own)) : undefined;
