@@ -34,7 +34,7 @@ function wrongCursor(): A2AError {
   ]);
 }
 
-/** FNV-1a: a change of any byte changes the number. */
+/** FNV-1a. If any byte changes, so does the number. */
 function checksum(text: string): string {
   let hash = 0x81_1c_9d_c5;
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01_00_01_93) >>> 0;

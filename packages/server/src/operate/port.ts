@@ -4,7 +4,7 @@ import type { safeSentences } from "../engine/run/phase.ts";
 
 /* The interface for operators. All data is JSON, with the same form in a program, over HTTP and in the terminal. Times are ISO 8601 in UTC. */
 
-/** The operators' view of a task: without its messages and artifacts. */
+/** A task as operators see it, without its messages and artifacts. */
 export interface OperatedTask {
   /** Its agent, by `id`. */
   readonly agent: string;
@@ -18,7 +18,7 @@ export interface OperatedTask {
   readonly state: TaskState;
   /** When the task got this state. */
   readonly statusTime: string;
-  /** The number of its last record: an act with another `seq` is rejected. */
+  /** The `seq` of the task's last record. An act with another `seq` is rejected. */
   readonly seq: number;
   /** Bytes of the task's records. */
   readonly bytes: number;

@@ -26,7 +26,7 @@ export interface PushEvent {
   /** The generation of the task at this event. `undefined`: unknown. */
   readonly generation: number | undefined;
   readonly payload: Payload<StreamResponse>;
-  /** Set if content was left out because it would be too large: its size in bytes. */
+  /** Size in bytes of content that was left out, because it would be too large. Absent: nothing was left out. */
   readonly left?: number | undefined;
   /** W3C `traceparent` of the call that caused the event. */
   readonly trace: string | undefined;
@@ -57,7 +57,7 @@ export interface EventSource {
 /** A page of this size needs no reservation. */
 const page = { limit: 256, bytes: roomless };
 
-/** The next event of a config. `sends`: the events that its version sends. */
+/** The next event of a config. `sends`: whether the config's protocol version sends single events or the whole task. */
 export async function nextEvent(
   source: EventSource,
   task: TaskKey,
@@ -227,7 +227,7 @@ export class OpenArtifacts {
 /** An artifact with all of its chunks. */
 interface WholeArtifact {
   readonly update: TaskArtifactUpdateEvent;
-  /** Set if its parts were left out, because they exceed the largest body: their size in bytes. */
+  /** Size in bytes of parts that were left out, because they exceed the largest body. Absent: nothing was left out. */
   readonly left?: number;
 }
 

@@ -40,7 +40,7 @@ export async function keySetOf(keyring: PushKeyring): Promise<KeySet> {
   return { keys: (await keyring()).map(({ jwk }) => jwk) };
 }
 
-/** HKDF (RFC 5869): neither derived key reveals the other. */
+/** Derives both keys with HKDF (RFC 5869), so that neither key reveals the other. */
 async function derive(bytes: Bytes): Promise<PushKey> {
   const root = await hkdfRoot(bytes);
   const aes = { name: "AES-GCM", length: 256 };

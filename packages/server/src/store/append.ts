@@ -269,7 +269,7 @@ export interface ActEffect extends AuditedAct {
   readonly effect: "act";
 }
 
-/** Adds a message that belongs to no task to a conversation: a direct reply, or the message that it answers. */
+/** Adds a message without a task to a conversation: a direct reply, or the message that it answers. */
 export interface ContextMessageEffect {
   /** Always `contextMessage`. */
   readonly effect: "contextMessage";

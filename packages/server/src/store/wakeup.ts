@@ -34,7 +34,7 @@ export type WakeupListener = (taskId: string | undefined) => void;
 /** Published instead of a task id when a stopping process releases a run: other processes then poll for free runs. */
 export const freeRuns = "\u0000runs";
 
-/** Published instead of a task id when a task is queued: processes with capacity then poll for it. */
+/** Published instead of a task id when a task is queued: processes with room then poll for queued tasks. */
 export const queuedRuns = "\u0000queue";
 
 /** The ids to publish after a commit. */

@@ -105,9 +105,9 @@ function rowBytes(effect: FeatureEffect): number {
 /**
  * Cuts a batch that is too large for its task. `before` is the task before the batch. `kept` has the records that fit, `lost`
  * is the first record that does not. If all records fit, the task has too many rows: `lost` is then the last record that sets
- * a row, and `rows` is true. The next append shows whether the remaining rows fit. Some effects are dropped as well: a
- * checkpoint, which would cover lost records, the end of the lease, which belongs to a lost terminal status, and the rows of
- * features that go with lost records.
+ * a row, and `rows` is true. The next append shows whether the remaining rows fit. Effects that depend on lost records
+ * are dropped, too: a checkpoint, which would cover these records, the end of the lease, which belongs to a lost terminal status,
+ * and the feature rows of these records.
  */
 export function cutToFit(
   batch: Batch,
@@ -130,7 +130,7 @@ export function cutToFit(
 
 /**
  * How many bytes of records a task of `before` bytes has room for, if the store rejected this batch. `Infinity` if the
- * records are within the limit: the store then rejected their rows. A status that ends the task may exceed `taskBytes`.
+ * records are within the limit, so that the store must have rejected their rows. A status that ends the task may exceed `taskBytes`.
  */
 function roomFor(batch: Batch, taskBytes: number, before: number): number {
   const { maxBytes = Infinity } = boundOf(batch, taskBytes);
@@ -190,7 +190,7 @@ export interface Ending {
   readonly finish: NewRecord | undefined;
   /** `suspends` and `waits`: the turn resumes later with its checkpoint, once its question is answered or its wait is over. */
   readonly how: "ends" | "suspends" | "waits";
-  /** Effects that store the states set by the turn, only when it ends: after a lost attempt, the next attempt needs the earlier states. */
+  /** Effects that store the states set by the turn. Stored only when it ends, because after a lost attempt, the next needs the earlier states. */
   readonly states: readonly TaskEffect[];
   readonly resolve: (end: TurnEnd) => void;
 }

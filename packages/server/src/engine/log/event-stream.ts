@@ -13,7 +13,7 @@ export interface StreamPosition extends Position {
 }
 
 export interface StreamFrom extends StreamPosition {
-  /** The first event: the task as it was at `after`. `state` repeats the task's state, so that a large task need not be parsed. */
+  /** The first event: the task at `after`. `state` is the task's state, so that a large task need not be parsed. */
   readonly first?: { readonly item: StreamItem; readonly state: TaskState };
 }
 
@@ -32,7 +32,7 @@ export class EventStream implements AsyncIterableIterator<Batch> {
   /** Absent while the stream is opened, and for a stream of one message. */
   #events: TaskEvents | undefined;
   #over = false;
-  /** While the stream opens: ends the wait if the caller leaves. */
+  /** Ends the wait for the stream to open, if the caller leaves before. */
   #leave: () => void = nothing;
 
   constructor(operation: StreamName, open: OpenStream) {

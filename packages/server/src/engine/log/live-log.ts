@@ -187,7 +187,7 @@ export class LiveLog {
   }
 }
 
-/** The live logs of an engine, by task: one for each task that has a run or a reader in this process. */
+/** The live logs of an engine, by task. Each task with a run or a reader in this process has a live log. */
 export class LiveLogs {
   readonly #logs = new ChurnMap<string, LiveLog>();
   readonly #limits: LiveLimits;

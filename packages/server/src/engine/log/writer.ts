@@ -169,10 +169,10 @@ export class LogWriter implements Submission {
     return { by: this.by, from: this.#inFlight?.from };
   }
 
-  /** For the committer: the item that stores the batch. */
+  /** Called by the committer. Returns the item that stores the batch. */
   take(): TaskAppend {
     const { task, contextId, settings } = this.#init;
-    // Closed while queued: the item changes nothing.
+    // The writer was closed while queued, so return an item that changes nothing.
     if (this.#closed) return { task, records: [] };
     const ending = this.#endingNow();
     const batch = this.#pending;
@@ -193,7 +193,7 @@ export class LogWriter implements Submission {
     return { task, fence: this.#fence, ...expect, records, ...bound, effects };
   }
 
-  /** For the committer: the outcome of the last item that it took. */
+  /** Called by the committer with the outcome of the last item that it took. */
   settle(outcome: AppendOutcome): void {
     this.#submitted = false;
     const batch = this.#inFlight;

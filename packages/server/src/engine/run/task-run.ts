@@ -208,7 +208,7 @@ export class TaskRun implements Phase {
     if (records.length > 0 && !this.stopped) this.#append(records, []);
   }
 
-  /** The turn waits: its run ends, and queued messages stay queued for later turns. */
+  /** Ends the run of a turn that waits. Queued messages stay queued for later turns. */
   async #letGo(context: ContextView): Promise<undefined> {
     if (!this.stopped) await this.#writer.endTurn(undefined, "waits", withStates([], context, this.#host));
     return undefined;
@@ -370,7 +370,7 @@ export class TaskRun implements Phase {
     this.#close("shutdown");
   }
 
-  /** No more writes will follow: the turn has ended (`undefined`), or the run is lost. */
+  /** Closes the writer. `loss`: why the run is lost; `undefined` if the turn has ended. */
   #close(loss: Loss | undefined, cause?: unknown): void {
     if (this.#writer.closed) return;
     for (const tell of this.#failures) tell(loss);
@@ -428,7 +428,7 @@ function logFailure(
   loss: Loss | undefined,
 ): void {
   if (loss !== undefined) logger.warn("Run failed after its task was lost", { ...fields, loss, cause });
-  // The operator requested this: a stack trace would not help.
+  // An operator stopped the server, so a stack trace would not help.
   else if (kind === "shutdown") logger.warn("Task ended: the server is stopping", fields);
   else logger.error("A task failed", { ...fields, cause });
 }

@@ -97,7 +97,7 @@ const builders: { readonly [State in TaskState]?: string } = {
   TASK_STATE_REJECTED: "rejected",
 };
 
-/** The name of an event in errors: the call that made it. */
+/** The name of an event in errors, which is the call that made the event. */
 export function nameOf(event: AgentEvent): string {
   switch (event?.kind) {
     case "status": {

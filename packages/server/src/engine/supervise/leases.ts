@@ -76,7 +76,7 @@ export class LeaseWatch {
     this.#mayResume = mayResume;
   }
 
-  /** Whether leases are watched: the next scan should come soon. */
+  /** Whether leases are watched, so that the next scan should come soon. */
   get watches(): boolean {
     return this.#seen.size > 0;
   }

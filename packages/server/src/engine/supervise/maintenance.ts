@@ -25,8 +25,8 @@ interface MaintenanceDeps {
 const idleScan = 10_000;
 
 /**
- * The periodic work of an engine, on one timer: timeouts, leases, lost runs, retention. Work that
- * fails is logged and retried later. The other work continues.
+ * The periodic work of an engine, on one timer: timeouts, leases, lost runs, retention. If some work fails, the failure is logged, the
+ * work is retried later, and all other work continues.
  */
 export class Maintenance {
   readonly #deps: MaintenanceDeps;

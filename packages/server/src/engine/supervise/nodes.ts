@@ -31,8 +31,8 @@ interface Seen {
 }
 
 /**
- * Tracks which processes are alive, if the store counts processes. A process is dead once this process has read heartbeats for `lease.ttl`
- * without a new one from it, so no wall clock is involved. After this process was paused, or could not reach the store, it restarts that time,
+ * Tracks which processes are alive, if the store counts processes. A process is dead once this process has read for `lease.ttl` without
+ * a new heartbeat of that process, so no wall clock is involved. After this process was paused, or could not reach the store, it restarts that time,
  * because it could not see heartbeats of others either.
  */
 export class Nodes {
@@ -188,7 +188,7 @@ export class Nodes {
     this.#tell(isMissing);
   }
 
-  /** Reports each dead process twice: when its resumable tasks can be taken over, and when its other tasks fail. Stopped processes count, too. */
+  /** Reports each dead process twice: when its resumable tasks can be taken over, and when its other tasks fail. Also reports stopped processes. */
   #tell(isMissing: boolean): void {
     const { ttl, holder, isGone } = this.#deps.settings.lease;
     const told = new Map<string, number>();

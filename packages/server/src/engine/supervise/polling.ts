@@ -7,7 +7,7 @@ import type { Outage } from "./outage.ts";
 interface PollerInit {
   readonly clock: Clock;
   readonly work: () => Promise<void>;
-  /** Whether the server stops: no poll follows the one in progress. */
+  /** Whether the server is stopping, so that no further poll starts. */
   readonly isOver: () => boolean;
 }
 

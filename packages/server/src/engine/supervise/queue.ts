@@ -44,7 +44,7 @@ export class Queue {
     places.entered.on(() => void this.poll());
   }
 
-  /** Whether a message that starts a run must wait: no room, earlier tasks are queued, or its agent is paused. */
+  /** Whether a message that starts a run must wait, because there is no room, earlier tasks are queued, or its agent is paused. */
   isCrowdedFor(agent: string): boolean {
     const { places, runs, standing } = this.#deps;
     return places.mayWait || runs.room === 0 || standing.isPaused(agent);

@@ -49,7 +49,7 @@ export class Runs {
   #reservations = 0;
   /** Runs per owner, including messages that start one. Absent: not limited. */
   readonly #owners: Map<string, number> | undefined;
-  /** For tasks that wait for an answer to a delegation's question: functions that cancel the other agents' tasks. */
+  /** Functions that cancel other agents' tasks, by the task that waits for an answer to a delegation's question. */
   #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 

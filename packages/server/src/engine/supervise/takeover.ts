@@ -158,7 +158,7 @@ export class Takeover {
   }
 
   /**
-   * Suspends a task: no process takes it over until an operator resumes it. Its user sees no change. The log reports it once, with
+   * Suspends a task: no process takes the task over until an operator resumes it. The user sees no change. The log reports this once, with
    * the option whose limit was reached and the command that resumes the task.
    */
   async suspend({ task, contextId, run, fence, seq }: TaskHead, option: SuspendingOption): Promise<void> {

@@ -101,7 +101,7 @@ export class SortedList<Key, Item extends Key> {
     return found.reverse().flat();
   }
 
-  /** The position of the first item that is not before `key`. If every item is before it: after the last chunk. */
+  /** The position of the first item that is not before `key`. If every item is before `key`, the position after the last chunk. */
   #find(key: Key): { chunk: number; index: number } {
     const chunk = firstFalse(this.#chunks.length, (i) => this.#before(this.#chunks[i]?.at(-1), key));
     const items = this.#chunks[chunk] ?? [];
