@@ -5,7 +5,7 @@ import { pause } from "./harms.ts";
 import type { Counted, Entry, Metered } from "./history.ts";
 import { exact, sumOf, type Scraper } from "./metrics.ts";
 
-/* What operators and the dashboard are told when nothing moves: first with tasks that wait for each of the reasons, then with none. */
+/* Records the reasons that operators and the dashboard see while tasks wait, one group of tasks for each reason, and then without such tasks. */
 
 /** The reason that operators see for each kind of waiting task. */
 const reasons: Readonly<Record<HeldWay, string>> = { plain: "agentPaused", ask: "input", wait: "event" };
@@ -23,7 +23,7 @@ export interface StandstillOptions {
   readonly watched: readonly Watched[];
   readonly crowd: Pick<Crowd, "hold">;
   readonly note: (entry: Entry) => void;
-  /** How long nothing may change while tasks settle, in milliseconds. */
+  /** How long the tasks may take until all of them wait, in milliseconds. */
   readonly patience: number;
 }
 

@@ -6,7 +6,7 @@ import { parseSync, type Declaration, type Program } from "oxc-parser";
 
 const packages = fileURLToPath(new URL("../../packages", import.meta.url));
 
-/** A way into a package: `@parley/a2a`, with its built declarations. */
+/** An entry point of a package, such as `@parley/a2a`, and the file of its built declarations. */
 export interface Entry {
   readonly name: string;
   readonly file: string;
@@ -28,19 +28,19 @@ export function entries(): readonly Entry[] {
   });
 }
 
-/** What an exported name stands for: one declaration, or several of a function with overloads. */
+/** An exported name with its declaration, or with all overloads of a function. */
 export interface Exported {
   readonly name: string;
   /** The file that declares it. */
   readonly module: Module;
-  /** The name that it is declared by, there. */
+  /** The name under which that file declares it. */
   readonly local: string;
   readonly declarations: readonly Declared[];
-  /** Whether it is exported as a type alone. */
+  /** Whether the name is exported only as a type. */
   readonly typeOnly?: boolean;
 }
 
-/** A declaration, with the statement that it stands in: the comment is before that. */
+/** A declaration, and the statement that contains it. The comment precedes the statement. */
 export interface Declared {
   readonly node: Declaration;
   readonly statement: { readonly start: number };
@@ -57,7 +57,7 @@ export interface Module {
 export class Declarations {
   readonly #modules = new Map<string, Module>();
 
-  /** What a file exports, by name; `export *` is followed. */
+  /** The exports of a file by name, including those that it exports with `export *`. */
   exportsOf(file: string): ReadonlyMap<string, Exported> {
     const found = new Map<string, Exported>();
     const module = this.#module(file);
@@ -82,7 +82,7 @@ export class Declarations {
     return found;
   }
 
-  /** What a name means inside a module: what is declared there, or imported from another file of the workspace. */
+  /** Finds the declarations of a name that a module declares, or imports from another file of the workspace. */
   resolve(module: Module, name: string): Exported | undefined {
     const found = this.#local(module, name, name);
     return found.declarations.length > 0 ? found : undefined;
@@ -94,7 +94,7 @@ export class Declarations {
     return exported;
   }
 
-  /** What a name of a module stands for, where the module may itself have imported it. */
+  /** Resolves a name in a module to its declarations, through imports if necessary. */
   #local(module: Module, local: string, name: string): Exported {
     const declarations: Declared[] = [];
     for (const statement of module.program.body) {
@@ -132,7 +132,7 @@ export function isValue({ declarations, typeOnly = false }: Exported): boolean {
 /** A file of another package of the workspace: `@parley/a2a/internal/model/index`. */
 const internal = /^@parley\/(\w+)\/internal\/(.+)$/;
 
-/** The declarations that an import of a declaration file means, of the same package or of another one. */
+/** The path of the declaration file that an import specifier names, in the same package or in another. */
 function source(from: string, specifier: string): string {
   const [, name, path] = internal.exec(specifier) ?? [];
   if (name !== undefined) return join(packages, name, "dist", `${path}.d.ts`);

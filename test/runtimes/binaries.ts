@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 const folder = import.meta.dirname;
 const run = promisify(execFile);
 
-/** The program of a runtime: npm installed one of the packages of its scope, the one for this machine. */
+/** Finds the program of a runtime. Its scope has a package for each platform; npm installed the one for this machine. */
 export async function findProgram(
   scope: string,
   ...path: readonly string[]

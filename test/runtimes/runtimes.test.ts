@@ -24,7 +24,7 @@ interface Runtime {
 }
 
 const here = import.meta.dirname;
-/** Nothing of this machine's settings, proxies least of all, but what programs need to start. */
+/** Only the variables that programs need to start. Other settings of this machine, such as proxies, are not passed on. */
 const env = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), DENO_NO_UPDATE_CHECK: "1", DO_NOT_TRACK: "1" };
 const children: ChildProcess[] = [];
 const folders: string[] = [];
@@ -62,7 +62,7 @@ async function start(file: string, args: readonly string[], stream: 1 | 3): Prom
   return said;
 }
 
-/** A runtime that runs a TypeScript file: without an argument it serves, with a URL it checks that. */
+/** Runs a TypeScript file in a runtime. Without an argument, the file serves the agent; with a URL, it checks the agent at that URL. */
 async function scripted(scope: string, path: readonly string[], args: readonly string[]): Promise<Runtime> {
   const { file, version } = await findProgram(scope, ...path);
   return {
@@ -82,7 +82,7 @@ async function workerd(): Promise<Runtime> {
     folders.push(folder);
     const outfile = join(folder, "worker.js");
     const entryPoints = [join(here, "worker.ts")];
-    // The tool of Workers looks at these members of a package too.
+    // Wrangler uses the same `package.json` fields.
     const mainFields = ["browser", "module", "main"];
     await build({
       entryPoints,

@@ -65,7 +65,7 @@ async function agent<E extends string | AnyExtension = never>(
   return { client, log, server, asked: () => server.calls.map(({ headers }) => headers["a2a-extensions"]) };
 }
 
-/** Answers with an echo, like a server that activates these extensions. */
+/** Sets the `A2A-Extensions` response header, like a server that activates these extensions. */
 const echo = (call: RpcCall, ...uris: readonly string[]): void => void call.response.setHeader("a2a-extensions", uris);
 
 const done = (metadata?: JsonObject) => taskOf("TASK_STATE_COMPLETED", metadata && { metadata });

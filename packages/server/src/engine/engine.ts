@@ -32,17 +32,17 @@ export interface Hosting {
   /** Runs the agent from now on, including its stored tasks. */
   begin(): void;
   /**
-   * Resolves when no turn of the agent runs in this process anymore. The engine then stops running the agent, unless another one has started
-   * with the same id. Waiting turns are released to other processes.
+   * Resolves when no turn of the agent runs in this process anymore. The engine then stops running the agent, unless another agent with the
+   * same id has started. Waiting turns are released to other processes.
    */
   end(): Promise<void>;
 }
 
-/** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */
+/** Executes agents, keeps their tasks, and answers the protocol operations of these agents. */
 export interface Engine {
   /** The service of one agent. Throws for an unknown id. */
   service(agentId: string): AgentService;
-  /** One of the agents. Throws for an unknown id. */
+  /** The hosting of one agent. Throws for an unknown id. */
   hosting(agentId: string): Hosting;
   /** Prepares another agent, without running it. Its extensions must be known to the engine. */
   offer(hosted: HostedAgent): Hosting;
@@ -52,7 +52,7 @@ export interface Engine {
   deleteOwner(of: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure>;
   /** All data of a principal, as JSON Lines. */
   exportOwner(of: Principal | string): AsyncIterable<string>;
-  /** Requests for authorizations, for the callback of the host. */
+  /** The open authorization requests, for the host's callback route. */
   readonly authorizations: Authorizations | undefined;
   /** Answers a request for a large file; `undefined` for other requests. `answers`: the memory limit for answers in progress. */
   file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined>;
@@ -60,11 +60,11 @@ export interface Engine {
   operating(): OperatingHost;
   /** Whether an operator drains this process. */
   isDraining(): boolean;
-  /** Begins to receive a message for one of these agents. Its large files are stored while it is read. Requires the option `files`. */
+  /** Begins to receive a message for one of these agents. Stores large files while the message is read. Requires the option `files`. */
   receive(agents: readonly string[], sender: Omit<FileSender, "services">): Promise<IncomingFiles>;
   /**
-   * Starts the periodic work: leases, lost runs, timeouts, retention. Before this, nothing runs and the store is not queried. Without
-   * `background` the work is done once, and on each call of `round`. Further calls do nothing.
+   * Starts the periodic work: leases, lost runs, timeouts, retention. Before this call, nothing runs and the store is not queried. Without
+   * `background`, the work is done once now, and then on each call of `round`. Further calls of `start` do nothing.
    */
   start(background?: boolean): void;
   /** Does the due periodic work. `force`: does all of it now, and polls webhooks. */
@@ -92,7 +92,7 @@ export function createEngine(options: EngineOptions): Engine {
   return new AgentEngine({ settings, agents, storage, supervisor, outbox, services });
 }
 
-/** The agents that the engine runs, by id. Others may be added, and some removed. */
+/** The agents that the engine runs, by id. Agents may be added and removed at any time. */
 type Agents = Map<string, CheckedAgent>;
 
 /** The store, and the parts of tasks that are in memory. */
@@ -217,9 +217,9 @@ class AgentHosting implements Hosting {
     while (!door.isClosed && this.#runs().some(({ phase }) => !phase.resting)) {
       await pause(settings.clock, pollInterval);
     }
-    // A server that stops releases its runs itself.
+    // A stopping server releases its runs itself.
     if (door.isClosed || agents.get(id) !== this.#hosted) return;
-    // First, so that this process does not take over the tasks that it releases.
+    // Do this first, so that this process does not take over the tasks that it then releases.
     agents.delete(id);
     await Promise.all(this.#runs().map(({ phase }) => phase.stop()));
   }
@@ -264,7 +264,7 @@ class AgentEngine implements Engine {
     this.#checkOpen();
     const { settings, storage, supervisor } = this.#parts;
     const { signalTask } = await import("./service/signal.ts");
-    // Without periodic work, a run that starts now would freeze. The event stays due, and the next request or `round` finds it.
+    // Without periodic work, a run that starts now would freeze. The event stays due until the next request or `round` handles it.
     const settle: Supervisor["settle"] = async (task) =>
       this.#started?.background === true ? supervisor.settle(task) : undefined;
     const { committer } = storage;

@@ -57,7 +57,7 @@ export async function deleteOwner(
     if (left.length === 0) break;
     await endsWithin(settings.clock, endTimeout, Promise.all(left));
   }
-  // Files last, because their store may be unavailable. The rest is then already deleted.
+  // Delete files last, because their store may be unavailable, and the rest is then already deleted.
   const files = await blobs?.load();
   for (const agent of agents) await files?.deleteOf({ agent, owner: name });
   if (scrub) await upkeep.scrub();
@@ -68,11 +68,11 @@ function runsOf({ runs }: ErasureDeps, name: string) {
   return [...runs.all()].filter(({ key }) => key.owner === name);
 }
 
-/** Ends the runs of messages without a task. The store has nothing to cancel, but their next event would create a task. */
+/** Ends the runs of messages without a task. The store has no task to cancel, but the next event of such a run would create one. */
 async function endMessages(deps: ErasureDeps, name: string): Promise<void> {
   const own = runsOf(deps, name).filter(({ phase }) => phase.fence === undefined);
   for (const { phase } of own) phase.lose("canceled");
-  // Appends run in order, so once this append has failed, all earlier ones are stored, and are deleted with the rest.
+  // Appends run in order, so once this append has failed, all earlier appends are stored, and their data is deleted with the rest.
   await Promise.all(own.map(({ key }) => deps.committer.append({ task: key, records: [] })));
 }
 

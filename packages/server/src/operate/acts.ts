@@ -33,20 +33,20 @@ import { pausedAgent, servedAgents, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
-/* The acts of operators. Stores an audit entry for each act, in the same append as the change. */
+/* The acts of operators. Each act is stored in the audit, in the same append as its change. */
 
 export interface ActDeps extends ReadDeps {
   readonly ids: Ids;
   readonly audit?: Audit | undefined;
 }
 
-/** The row of a failed task that names the task that continues it. */
+/** The row of a failed task with the id of the task that continues it. */
 const continuedFeature = "continued";
 
-/** Maximum number of agents in a message. */
+/** Maximum number of agents that a message names. */
 const maxNamed = 20;
 
-/** Maximum attempts of an act without `seq`, if the task changes meanwhile. */
+/** Maximum attempts of an act without `seq`, if the task changes concurrently. */
 const maxTries = 5;
 
 interface Refused {
@@ -150,7 +150,7 @@ export class Acts {
     });
   }
 
-  /** Creates a new task with the last message of a failed one, because a failed task no longer changes (A2A 1.0 §3.4.3). */
+  /** Creates a new task with the last message of a failed task, because a failed task no longer changes (A2A 1.0 §3.4.3). */
   async #continue(
     about: ActAbout,
     target: TaskTarget & { readonly step?: string },
@@ -189,7 +189,7 @@ export class Acts {
       create: { contextId: head.contextId },
       records: [record],
       effects: [
-        // Before all other tasks, because it has already waited.
+        // Place 0: before all other tasks, because this task has already waited.
         queueRow({ turn: 1, input: 1 }, 0),
         ...copiedSteps(kept, turn),
         ...(head.taskState === undefined ? [] : [{ effect: "taskState", value: head.taskState } as const]),
@@ -203,8 +203,8 @@ export class Acts {
   }
 
   /**
-   * The id of the task that continues a failed one. It is stored with the failed task first. A repeated act finds it, even after a crash before
-   * the new task was stored, so a task is never continued twice. `undefined`: the task changed meanwhile.
+   * The id of the task that continues a failed task. The id is stored with the failed task first. So a repeated act finds the id, even after a
+   * crash before the new task was stored, and no task is continued twice. `undefined`: the failed task changed concurrently.
    */
   async #continuation(head: TaskHead, context: ActContext): Promise<string | undefined> {
     const { store, host, ids } = this.#deps;
@@ -227,7 +227,7 @@ export class Acts {
     return given ?? { ok: true, paused: pausedAgent(agent, order) };
   }
 
-  /** Why no agent has this name: it has no task, and no node serves it. Without a node, any name may be right. */
+  /** Rejects a name if no agent with this name has a task, and no node serves such an agent. If no node is known, any name may be right. */
   async #unknownAgent(agent: string): Promise<Refused | undefined> {
     const { host, operators } = this.#deps;
     if (host.agents() === undefined) return undefined;
@@ -265,7 +265,7 @@ export class Acts {
     return { time: this.#deps.clock.now(), ...defined({ by: clipped(principal?.subject), reason }) };
   }
 
-  /** Gives or withdraws an order. `undefined`: done. */
+  /** Gives or withdraws an order. Resolves to `undefined` on success, else to the rejection. */
   async #order(
     name: string,
     order: OrderText | null,
@@ -296,7 +296,7 @@ export class Acts {
     return undefined;
   }
 
-  /** Changes a task. If the task has changed since it was read, and the act has no `seq`, reads it again. */
+  /** Changes a task. If the task has changed since it was read, and the act has no `seq`, reads the task again and retries. */
   async #act(
     about: ActAbout,
     target: TaskTarget,
@@ -329,7 +329,7 @@ export class Acts {
     await host.nudge();
     const { agent = "", taskId = "" } = about;
     const head = await store.head({ agent }, taskId);
-    // Retention may have deleted it meanwhile.
+    // Retention may have deleted the task in the meantime.
     if (head === undefined) return { ok: false, reason: "notFound", message: "The task was changed, and then deleted" };
     return { ok: true, task: viewOf(head) };
   }
@@ -340,7 +340,7 @@ export class Acts {
     return this.#refuse(about, context, head, { refused: "changed", message: "The task keeps changing; try again" });
   }
 
-  /** Stores a rejected act. `head`: absent for an unknown task. */
+  /** Stores a rejected act in the audit. `head`: absent for an unknown task. */
   async #refuse(
     about: ActAbout,
     context: ActContext,
@@ -422,7 +422,7 @@ async function lastInput(
   return found;
 }
 
-/** The message for the continuing task: a new one, which refers to the failed task. */
+/** The message for the continuing task: a new message that refers to the failed task. */
 function againOf({ taskId: _, ...message }: Message, { task, contextId }: TaskHead, ids: Ids): Message {
   const { referenceTaskIds = [] } = message;
   return {

@@ -2,11 +2,11 @@ import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/bytes";
 import { invalidParams, type A2AError } from "@parley/a2a/internal/model/index";
 
 /*
- * Cursors as text. A checksum detects truncated and changed cursors, and those of another filter, which would silently show other
- * tasks.
+ * Cursors as text. A checksum detects truncated and changed cursors, and cursors of another filter. Such cursors would silently show
+ * other tasks.
  */
 
-/** Numbers of a position. */
+/** A position in a list, as numbers. */
 export type Position = readonly (number | null)[];
 
 export function cursorOf(filter: string, position: Position): string {
@@ -34,7 +34,7 @@ function wrongCursor(): A2AError {
   ]);
 }
 
-/** FNV-1a: a change of any byte changes the number. */
+/** FNV-1a. If any byte changes, so does the number. */
 function checksum(text: string): string {
   let hash = 0x81_1c_9d_c5;
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01_00_01_93) >>> 0;

@@ -10,8 +10,8 @@ import { queueFeature, type AppendOutcome, type Store, type TaskAppend, type Tas
 const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
 
 /**
- * The acts of an operator on a store without a server. Running servers notice the changes like appends of other processes.
- * This host does not know the nodes and their agents.
+ * The host for acts of an operator directly on a store, without a server. Running servers notice the changes like appends of other
+ * processes. This host does not know the nodes and their agents.
  */
 export function directHost(store: Store, clock: Pick<Clock, "now">): OperatingHost {
   const append = async (item: TaskAppend): Promise<AppendOutcome> => {

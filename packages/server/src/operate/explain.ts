@@ -23,19 +23,19 @@ export interface Facts {
   readonly delegations: readonly FeatureRow[];
   /** Rows of `inTaskFeature`. */
   readonly requests: readonly FeatureRow[];
-  /** Why it failed, or who canceled it. */
+  /** Why the task failed, or who canceled it. */
   readonly end: { readonly cause?: EndCause | undefined; readonly act?: Act | undefined };
-  /** When it was suspended. Absent: it is not, or an older release suspended it. */
+  /** When the task was suspended. Absent: it is not suspended, or an older release suspended it. */
   readonly suspended?: number | undefined;
-  /** Number of tasks of its agent that are before it in the queue. */
+  /** Number of tasks of the same agent that are earlier in the queue. */
   readonly ahead: number;
   readonly more: boolean;
-  /** The pause of its agent. */
+  /** The order that pauses the agent, if any. */
   readonly pause: OrderText | undefined;
-  /** Whether a node runs its agent. `undefined`: unknown. */
+  /** Whether a node runs the agent. `undefined`: unknown. */
   readonly served: boolean | undefined;
   readonly host: Pick<OperatingHost, "nodes" | "silence">;
-  /** In milliseconds since the Unix epoch. */
+  /** The current time, in milliseconds since the Unix epoch. */
   readonly now: number;
 }
 

@@ -47,7 +47,7 @@ export function openApi(url: string, own?: Security): JsonSchema {
   };
 }
 
-/** A scheme of a card in the form of OpenAPI. */
+/** Converts a security scheme of a card to OpenAPI. */
 function schemeOf(scheme: SecurityScheme): JsonSchema {
   const { httpAuthSecurityScheme: http, apiKeySecurityScheme: key, openIdConnectSecurityScheme: oidc } = scheme;
   if (http !== undefined) return { type: "http", scheme: http.scheme.toLowerCase() };

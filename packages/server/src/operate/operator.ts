@@ -13,13 +13,13 @@ export interface OperatorInit {
   readonly store: Store;
   readonly clock: Pick<Clock, "now">;
   readonly host: OperatingHost;
-  /** Makes the ids of tasks that continue failed ones. Default: time-ordered UUIDs (version 7). */
+  /** Makes the ids of tasks that continue failed tasks. Default: time-ordered UUIDs (version 7). */
   readonly ids?: Ids;
   readonly audit?: Audit | undefined;
 }
 
 /**
- * Creates the operations of operators on a store. It checks no permissions.
+ * Creates the operations of operators on a store. The operations do not check permissions.
  *
  * @throws A2AError `UnsupportedOperation` if the store has no `operators`.
  */

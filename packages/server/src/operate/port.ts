@@ -4,40 +4,40 @@ import type { safeSentences } from "../engine/run/phase.ts";
 
 /* The interface for operators. All data is JSON, with the same form in a program, over HTTP and in the terminal. Times are ISO 8601 in UTC. */
 
-/** The operators' view of a task: without its messages and artifacts. */
+/** A task as operators see it, without its messages and artifacts. */
 export interface OperatedTask {
   /** Its agent, by `id`. */
   readonly agent: string;
   /** Its owner, by the stored name. */
   readonly owner: string;
-  /** Its id, unique for the agent. */
+  /** Its id, unique within the agent. */
   readonly taskId: string;
   /** Its conversation. */
   readonly contextId: string;
   /** Its state. */
   readonly state: TaskState;
-  /** When it got this state. */
+  /** When the task got this state. */
   readonly statusTime: string;
-  /** The number of its last record: an act with another `seq` is rejected. */
+  /** The `seq` of the task's last record. An act with another `seq` is rejected. */
   readonly seq: number;
-  /** Bytes of its records. */
+  /** Bytes of the task's records. */
   readonly bytes: number;
-  /** The node that holds it. Absent: no node does. */
+  /** The node that holds the task. Absent: no node does. */
   readonly node?: string;
-  /** The turn in progress. Absent: none. */
+  /** The turn in progress. Absent: no turn. */
   readonly run?: {
-    /** From 1. */
+    /** The number of the turn, from 1. */
     readonly turn: number;
-    /** From 1. */
+    /** The number of the attempt, from 1. */
     readonly attempt: number;
-    /** How many processes in a row died while they ran it. */
+    /** How many processes in a row died while they ran the task. */
     readonly deaths: number;
-    /** Whether no process takes it over until an operator resumes it. */
+    /** Whether no process takes the task over until an operator resumes it. */
     readonly suspended: boolean;
   };
   /**
-   * What it waits for, as far as the list knows: a node with room (`queue`), a time or an event (`wait`), or another agent (`delegate`; not
-   * in lists by `node` or `suspended`). Its state says if it waits for its user.
+   * What the task waits for, as far as the list knows: a node with room (`queue`), a time or an event (`wait`), or another agent (`delegate`;
+   * not in lists by `node` or `suspended`). `state` shows whether the task waits for its user.
    */
   readonly waits?: "queue" | "wait" | "delegate";
 }
@@ -45,65 +45,65 @@ export interface OperatedTask {
 /** Why a task failed, or who canceled it. */
 export type EndCause = keyof typeof safeSentences | "delegation" | "reported" | "operator";
 
-/** Why a task waits, or that it does not. */
+/** Why a task waits, or that the task does not wait. */
 export type Explanation = {
-  /** A sentence. */
+  /** The explanation as a sentence. */
   readonly text: string;
   /** The command that helps. */
   readonly help?: string;
-  /** When this began. */
+  /** When the wait, or other situation, began. */
   readonly since: string;
 } &
-  /** It is over. `cause`: why it failed, or who canceled it. */
+  /** The task is over. `cause`: why it failed, or who canceled it. */
   (
     | { readonly kind: "done"; readonly state: TaskState; readonly cause?: EndCause }
-    /** A node executes a turn. `steps`: names of those that have begun, and have no result yet. */
+    /** A node executes a turn. `steps`: names of the steps that have begun and have no result yet. */
     | { readonly kind: "running"; readonly node: string; readonly steps: readonly string[] }
-    /** Its node has been silent for `silentMs`; another node takes the task over. */
+    /** The task's node has been silent for `silentMs`. Another node will take the task over. */
     | { readonly kind: "nodeSilent"; readonly node: string; readonly silentMs: number }
-    /** Its run is free, and a node takes it over. */
+    /** No node holds the run. A node will take it over. */
     | { readonly kind: "lost" }
-    /** Its process died on every attempt. */
+    /** The task is suspended, because its process died on every attempt. */
     | { readonly kind: "suspended"; readonly deaths: number }
-    /** An operator has paused its agent. */
+    /** An operator has paused the task's agent. */
     | { readonly kind: "agentPaused"; readonly agent: string; readonly by?: string; readonly reason?: string }
-    /** It is due, but no node is known to run its agent. */
+    /** The task is due, but no node is known to run its agent. */
     | { readonly kind: "agentNotServed"; readonly agent: string }
-    /** It is in the queue for a node with room (`limits.runs`), behind `ahead` tasks of the agent, or `more`. */
+    /** The task is in the queue for a node with room (`limits.runs`). `ahead`: how many tasks of the agent are first. `more`: or even more. */
     | { readonly kind: "queued"; readonly ahead: number; readonly more: boolean }
-    /** It waits for a time (`turn.sleep()`). */
+    /** The task waits for a time (`turn.sleep()`). */
     | { readonly kind: "time"; readonly wait: string; readonly until: string }
-    /** It waits for an event (`turn.waitFor()`), such as a webhook's. */
+    /** The task waits for an event (`turn.waitFor()`), such as the call of a webhook. */
     | { readonly kind: "event"; readonly wait: string; readonly event: string; readonly until?: string }
-    /** It waits for a task of another agent. */
+    /** The task waits for a task of another agent. */
     | { readonly kind: "delegation"; readonly agent: string; readonly taskId?: string }
-    /** It waits for an authorization. */
+    /** The task waits for an authorization. */
     | { readonly kind: "authorization"; readonly expires?: string }
-    /** It waits for a message of its user. */
+    /** The task waits for a message of its user. */
     | { readonly kind: "input" }
   );
 
 /** A task in detail. */
 export interface ShownTask {
   readonly task: OperatedTask;
-  /** Why it waits: the most immediate reason. */
+  /** The most immediate reason why the task waits. */
   readonly why: Explanation;
   /** All reasons. */
   readonly waits: readonly Explanation[];
-  /** Its steps: with a stored result, or begun. */
+  /** The steps that have begun, or have a stored result. */
   readonly steps: readonly {
     readonly name: string;
-    /** Of its turn, or of the whole task. */
+    /** Whether the step belongs to the turn or to the whole task. */
     readonly scope: "turn" | "task";
     readonly state: "done" | "begun";
-    /** When it began. Absent, like `ended`: unknown. */
+    /** When the step began. Absent: unknown. The same applies to `ended`. */
     readonly begun?: string;
     readonly ended?: string;
   }[];
-  /** Finished waits of its turn, by their names. */
+  /** Finished waits of the turn, by their names. */
   readonly waited: readonly { readonly name: string; readonly begun: string; readonly ended: string }[];
   /**
-   * Which process took a lost run over: at most 16, newer ones replace older ones. `from`: the process that died or hung. Absent: it
+   * Takeovers of lost runs: at most 16, of which newer ones replace older ones. `from`: the process that died or hung. Absent: the process
    * released the run.
    */
   readonly takeovers: readonly {
@@ -113,7 +113,7 @@ export interface ShownTask {
     readonly node: string;
     readonly from?: string;
   }[];
-  /** Its delegations. `agent`: name of the other agent. `taskId`: the task there, once it is known. */
+  /** The task's delegations. `agent`: name of the other agent. `taskId`: the other agent's task, once known. */
   readonly delegations: readonly {
     readonly number: number;
     readonly agent: string;
@@ -140,7 +140,7 @@ export interface ShownTask {
   }[];
   /** Its newest records, oldest first. */
   readonly log: readonly LogEntry[];
-  /** The newest acts of operators on it, newest first. */
+  /** The newest acts of operators on the task, newest first. */
   readonly acts: readonly Act[];
 }
 
@@ -153,11 +153,11 @@ export interface LogEntry {
   readonly turn: number;
   readonly attempt: number;
   readonly state?: TaskState;
-  /** Bytes of its event. */
+  /** Bytes of the record's event. */
   readonly bytes: number;
-  /** ID of its artifact. */
+  /** ID of the record's artifact. */
   readonly artifactId?: string;
-  /** W3C `traceparent` of the call that caused it. */
+  /** W3C `traceparent` of the call that caused the record. */
   readonly trace?: string;
 }
 
@@ -183,7 +183,7 @@ export type ActName = "cancel" | "resume" | "retry-step" | "drop-wait" | "pause"
 
 /** An act in the audit, performed or rejected. */
 export interface Act {
-  /** Its number. Later acts have higher ones. */
+  /** The number of the act. Later acts have higher numbers. */
   readonly number: number;
   readonly act: ActName;
   readonly time: string;
@@ -200,9 +200,9 @@ export interface Act {
   readonly node?: string;
   /** Name of the step or wait. */
   readonly name?: string;
-  /** The state before. */
+  /** The state before the act. */
   readonly before?: string;
-  /** The state afterwards; for a rejected act, the reason. */
+  /** The state after the act. For a rejected act, the reason. */
   readonly after?: string;
 }
 
@@ -211,7 +211,7 @@ export interface TaskFilter {
   readonly agent?: string;
   /** Only the tasks with this id, whichever agents have them. */
   readonly taskId?: string;
-  /** By its stored name. */
+  /** Only tasks of the owner with this stored name. */
   readonly owner?: string;
   readonly states?: readonly TaskState[];
   /** Only tasks with a run that this node holds. */
@@ -222,7 +222,7 @@ export interface TaskFilter {
   readonly since?: number;
   /** Only tasks with an older status, in milliseconds since the Unix epoch. */
   readonly before?: number;
-  /** Default `newest`. Runs (`node`, `suspended`) are always listed by lease, the oldest first. */
+  /** Order by status time. Default `newest`. Runs (`node`, `suspended`) are always listed by lease, oldest first. */
   readonly order?: "oldest" | "newest";
   /** 1 to 500. Default 50. Only the last page has fewer tasks. */
   readonly limit?: number;
@@ -262,16 +262,16 @@ export interface CappedCount {
 /** A node. */
 export interface OperatedNode {
   readonly name: string;
-  /** Whether it is the node that answers. */
+  /** Whether this is the node that answers. */
   readonly self: boolean;
-  /** How long it has been silent, in milliseconds. Absent: the store does not count nodes. */
+  /** How long the node has been silent, in milliseconds. Absent: the store does not count nodes. */
   readonly silentMs?: number;
   readonly draining: boolean;
-  /** Whether it has been silent for longer than a lease and holds no run, so it has most likely stopped. `undrain` withdraws its order. */
+  /** Set if the node has been silent for longer than a lease and holds no run, so it has most likely stopped. `undrain` withdraws its order. */
   readonly gone?: true;
-  /** The agents that it runs. Absent: unknown. */
+  /** The agents that the node runs. Absent: unknown. */
   readonly agents?: readonly string[];
-  /** How many runs it holds. */
+  /** How many runs the node holds. */
   readonly runs: number;
 }
 
@@ -295,7 +295,7 @@ export interface ActContext {
 export interface TaskTarget {
   readonly agent: string;
   readonly taskId: string;
-  /** The expected number of its last record: otherwise the act is rejected. Absent: any. */
+  /** The `seq` that the task's last record must have, else the act is rejected. Absent: any. */
   readonly seq?: number;
 }
 
@@ -315,20 +315,20 @@ export type ActResult<Done = { readonly task: OperatedTask }> =
 
 /** The result of resuming a task. */
 export interface Resumed {
-  /** The resumed task: for a failed task a new one, in the same conversation. */
+  /** The resumed task. For a failed task, a new task in the same conversation. */
   readonly task: OperatedTask;
-  /** The failed task that it continues. */
+  /** The failed task that the new task continues. */
   readonly continues?: string;
 }
 
 /** The result of draining a node. */
 export interface DrainedNode {
   readonly node: string;
-  /** Set if nobody checked the name, because the nodes are not known here. A node with this name obeys the order. */
+  /** Set if the name could not be checked, because the nodes are not known here. If a node has this name, it obeys the order. */
   readonly unchecked?: true;
 }
 
-/** The operations of operators, across all owners. It checks no permissions. */
+/** The operations of operators, across all owners. They do not check permissions. */
 export interface Operator {
   /** @throws A2AError `InvalidParams` for a filter or cursor that is not valid. */
   list(filter: TaskFilter): Promise<TaskList>;
@@ -338,41 +338,41 @@ export interface Operator {
   nodes(): Promise<readonly OperatedNode[]>;
   paused(): Promise<readonly PausedAgent[]>;
   acts(query: { readonly limit?: number; readonly before?: number }): Promise<readonly Act[]>;
-  /** Cancels a task, whichever process runs it. */
+  /** Cancels a task, whichever process runs the task. */
   cancel(target: TaskTarget, context: ActContext): Promise<ActResult>;
   /**
    * Resumes a suspended task. For a failed task, which can no longer change, begins a new task of the same owner with its last message, its
    * state and the results of its steps.
    */
   resume(target: TaskTarget, context: ActContext): Promise<ActResult<Resumed>>;
-  /** Deletes the result of a step of a suspended, waiting or failed task, and resumes it, which runs the step again. */
+  /** Deletes the result of a step of a suspended, waiting or failed task, and resumes the task, which runs the step again. */
   retryStep(target: TaskTarget & { readonly step: string }, context: ActContext): Promise<ActResult<Resumed>>;
   /** Ends a wait for a time or an event, as if it had timed out. */
   dropWait(target: TaskTarget & { readonly wait: string }, context: ActContext): Promise<ActResult>;
   /**
-   * Pauses an agent: until `unpause`, no process begins or resumes a turn of it. Running turns end normally. Messages are accepted, and wait
-   * in the queue, even for a task with a running turn.
+   * Pauses an agent: until `unpause`, no process begins or resumes a turn of the agent. Running turns end normally. Messages are accepted, and
+   * wait in the queue, even for a task with a running turn.
    */
   pause(agent: string, context: ActContext): Promise<ActResult<{ readonly paused: PausedAgent }>>;
   unpause(agent: string, context: ActContext): Promise<ActResult<{ readonly agent: string }>>;
-  /** Drains a node: until `undrain`, it begins and resumes no turns, and its readiness probe fails. Its running turns end normally. */
+  /** Drains a node: until `undrain`, the node begins and resumes no turns, and its readiness probe fails. Running turns end normally. */
   drain(node: string, context: ActContext): Promise<ActResult<DrainedNode>>;
   undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
 }
 
 const waitWords = { queue: "a node", wait: "a time or an event", delegate: "a delegate" } as const;
 
-/** Such as `waits for a delegate`. */
+/** What a task waits for, in words, such as `waits for a delegate`. */
 export function waitWord({ waits }: OperatedTask): string | undefined {
   return waits && `waits for ${waitWords[waits]}`;
 }
 
-/** A state with what the task waits for. `state`: its name. */
+/** A state in words, with what the task waits for. `state`: the name of the state. */
 export function stateWord(state: string, task: OperatedTask): string {
   return task.run?.suspended === true ? "suspended" : [state, waitWord(task)].filter(Boolean).join(", ");
 }
 
-/** How long ago a time is, in its largest unit. */
+/** How long ago a time is, in the largest unit that fits. */
 export function ageOf(time: string): string {
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
   if (seconds < 120) return `${seconds} s`;
@@ -380,14 +380,14 @@ export function ageOf(time: string): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** A short name of a node, `web-1/4711/3f2a`: host, process and random id of its default name. Names by `lease.holder` stay. */
+/** Shortens the default name of a node to host, process and random id: `web-1/4711/3f2a`. Does not change names from `lease.holder`. */
 export function nodeWord(name: string): string {
   const parts = listIn(name).map(String);
   const [place = "", process = "", , id = ""] = parts;
   return parts.length < 4 ? name : `${place.split(" ", 1)[0]}/${process}/${id.slice(0, 4)}`;
 }
 
-/** An owner as `tenant/subject` or `subject`. Names by `ownerOf` stay. */
+/** An owner as `tenant/subject` or `subject`. Does not change names from `ownerOf`. */
 export function ownerWord(owner: string): string {
   const [organization, subject, ...more] = listIn(owner);
   if (typeof subject !== "string" || more.length > 0) return owner;

@@ -64,7 +64,7 @@ const maxAhead = 1_000;
 const headsAtOnce = 16;
 const ever = Number.MAX_SAFE_INTEGER;
 const shownRecords = 50;
-/** Default number of records of a page of a log, and maximum bytes of their events. */
+/** Default number of records on a page of a log, and maximum bytes of their events. */
 const [defaultRecords, pageBytes] = [1_000, 4 << 20];
 
 export async function listTasks(deps: ReadDeps, filter: TaskFilter): Promise<TaskList> {
@@ -86,7 +86,7 @@ export async function listTasks(deps: ReadDeps, filter: TaskFilter): Promise<Tas
   return next === undefined ? { tasks } : { tasks, next: cursorOf(key, [next.statusTime, next.number]) };
 }
 
-/** The tasks with an id: ids are unique for an agent only. */
+/** The tasks with an id, which may be several, because ids are unique only within an agent. */
 async function headsOf(deps: ReadDeps, taskId: string, filter: TaskFilter): Promise<readonly TaskHead[]> {
   const agents = filter.agent === undefined ? await agentsOf(deps) : [filter.agent];
   const heads: (TaskHead | undefined)[] = [];
@@ -114,7 +114,7 @@ interface RunsPage {
   readonly limit: number;
 }
 
-/** Lists runs, which are few and have their own index. Reads them until a page is full. */
+/** Lists runs, which are few and have their own index. Reads runs until a page is full. */
 async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, limit }: RunsPage): Promise<TaskList> {
   const { node, agent } = filter;
   const agents = agent === undefined ? await agentsOf(deps) : [agent];
@@ -130,7 +130,7 @@ async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, lim
     let page = await read(runsPerPage);
     const places = page.heads.flatMap((head, at) => (fits(head) ? [at + 1] : []));
     const last = places[limit - tasks.length - 1];
-    // The position after a task is known if the task is the last of a page.
+    // A position is known only after the last task of a page, so read a page that ends with this task.
     if (last !== undefined && last < page.heads.length) page = await read(last);
     tasks.push(...page.heads.filter(fits).map((head) => viewOf(head)));
     after = page.next;
@@ -166,7 +166,7 @@ export async function factsOf(deps: ReadDeps, head: TaskHead): Promise<Facts> {
   return { head, waits, steps, delegations, requests, suspended, end, pause, served, host, now, ...place };
 }
 
-/** Why a task failed, or who canceled it. Compares its status message with those of the engine, and returns nothing of it. */
+/** Why a task failed, or who canceled it. Compares the status message with the engine's messages, and returns none of its text. */
 async function endOf({ store, operators }: ReadDeps, { task, state }: TaskHead): Promise<Facts["end"]> {
   if (state !== "TASK_STATE_FAILED" && state !== "TASK_STATE_CANCELED") return {};
   const [snapshot, acts] = await Promise.all([
@@ -190,7 +190,7 @@ async function isServed(deps: ReadDeps, agent: string): Promise<boolean | undefi
   return deps.store.nodes !== undefined && isWhole ? false : undefined;
 }
 
-/** The agents of all nodes that are not silent. `isWhole`: whether each known node has told which agents it runs. */
+/** The agents of all nodes that are not silent. `isWhole`: whether the agents of each known node are known. */
 export async function servedAgents({
   store,
   host,
@@ -305,7 +305,7 @@ export async function readLog(
   return { task: viewOf(page.head), entries, ...(last < page.head.seq && { next: last }) };
 }
 
-/** The turn that works or waits, or the last one. */
+/** The number of the turn that works or waits, or else of the last turn. */
 export async function turnOf(store: Pick<Store, "read">, head: TaskHead): Promise<number> {
   const run = head.run ?? waitingRun(head);
   if (run !== undefined) return run.turn;

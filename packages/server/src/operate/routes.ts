@@ -6,7 +6,7 @@ import { actNames, ref, state, type JsonSchema } from "./schemas.ts";
 
 /* The routes of the operators' API, as a table for the HTTP handler, the OpenAPI document and the tests. */
 
-/** The rules for an input. */
+/** The rules for one input of a request. */
 interface Input {
   readonly type: "string" | "integer" | "boolean" | "time" | "states" | "order";
   readonly description: string;
@@ -34,23 +34,23 @@ export interface OperatorRequest {
 
 export interface OperatorRoute {
   readonly method: "GET" | "POST";
-  /** Below the path of the API. */
+  /** The path, relative to the path of the API. */
   readonly path: string;
-  /** Unique name, for generated clients. */
+  /** The unique name of the operation, for generated clients. */
   readonly id: string;
   readonly summary: string;
   readonly act: OperatorRequest["act"];
-  /** Of the query, or members of the body. */
+  /** Parameters of the query, or members of the body. */
   readonly inputs: Inputs;
-  /** Name of the schema of the answer. */
+  /** The name of the answer's schema. */
   readonly answer: string;
-  /** The reason for a 409. Absent: the task has changed, or does not allow the act. */
+  /** The description of a 409. Absent: the task has changed, or does not allow the act. */
   readonly conflict?: string;
-  /** `undefined`: 404. */
+  /** Executes the operation. `undefined`: the answer is a 404. */
   run(operator: Operator, given: Given, context: ActContext): Promise<object | undefined>;
 }
 
-/** Maximum characters of a text, and of a name that is stored with an order or an act, with at most three bytes each. */
+/** Maximum characters of a text, and of a name that is stored with an order or an act. A character takes at most three bytes. */
 const [maxText, maxName] = [4_096, 680];
 const agent: Input = { type: "string", description: "Agent, by the id of its mount", required: true, maximum: maxName };
 const onlyAgent: Input = { type: "string", description: "Only tasks of this agent" };
@@ -77,7 +77,7 @@ function targetOf(given: Given): { agent: string; taskId: string; seq?: number }
 
 function filterOf(given: Given): TaskFilter {
   const { states, order, ...rest } = given;
-  // The inputs of this route have the names and types of a filter.
+  // The inputs of this route have the names and types of the filter's members.
   const filter: { -readonly [Name in keyof TaskFilter]: unknown } = { ...rest };
   if (states !== undefined) filter.states = states;
   if (order !== undefined) filter.order = order;

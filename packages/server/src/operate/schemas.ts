@@ -50,7 +50,7 @@ const perState: JsonSchema = {
   additionalProperties: { type: "integer", minimum: 1 },
 };
 
-/** Why tasks failed, or who canceled them. No words of an agent. */
+/** Why tasks failed, or who canceled them. These texts contain no words of an agent. */
 export const endCauses: Readonly<Record<EndCause, string>> = {
   failed: "its agent threw an error",
   silent: "its agent ended the turn without an event",
@@ -69,7 +69,7 @@ export const endCauses: Readonly<Record<EndCause, string>> = {
   operator: "an operator ended it",
 };
 
-/** Kinds of an explanation, each with its own members. */
+/** The kinds of explanations, each with its own members. */
 const kinds: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {
   done: { state, "cause?": { enum: Object.keys(endCauses) } },
   running: { node: text, steps: listOf(text) },

@@ -8,7 +8,7 @@ export interface FoundStep {
   readonly name: string;
   readonly scope: ScopeName;
   readonly state: "done" | "begun";
-  /** In milliseconds since the Unix epoch, like `ended`. Absent: it was stored by an older release. */
+  /** When the step began, in milliseconds since the Unix epoch, like `ended`. Absent: an older release stored the step. */
   readonly begun?: number | undefined;
   readonly ended?: number | undefined;
 }
@@ -22,7 +22,7 @@ interface FoundWait {
 
 type Line = readonly [name: string, result?: unknown];
 
-/** The lines of a scope, by their names. */
+/** The results of a scope, by the names of their lines. */
 function linesOf(rows: readonly FeatureRow[], scope: string): ReadonlyMap<string, unknown> {
   const lines = resultRows(rows, scope).map(({ text }) => text);
   return new Map(
@@ -81,7 +81,7 @@ function nameOfLine(line: string): string {
   return (JSON.parse(line) as Line)[0];
 }
 
-/** The effects that delete the result of a step. Each row keeps its key, but loses its part of the line. */
+/** The effects that delete the result of a step. Each row keeps its key, but loses its part of the result's line. */
 export function forgetStep(rows: readonly FeatureRow[], { scope, name }: FoundStep): readonly FeatureEffect[] {
   const results = resultRows(rows, scope);
   const all = results.map(({ text }) => text).join("");
@@ -100,7 +100,7 @@ export function forgetStep(rows: readonly FeatureRow[], { scope, name }: FoundSt
   });
 }
 
-/** The rows of a turn and of the task, converted to those of turn 1 of another task. */
+/** Copies of the rows of a turn and of the task, as rows of turn 1 of another task. */
 export function copiedSteps(rows: readonly FeatureRow[], turn: number): readonly FeatureEffect[] {
   return rows.flatMap(({ key, value }): readonly FeatureEffect[] => {
     const scope = scopeOf(key);

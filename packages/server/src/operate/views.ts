@@ -7,7 +7,7 @@ import type { Act, ActName, OperatedTask } from "./port.ts";
 
 /* The operators' views of stored data. */
 
-/** `delegates`: whether it has an open delegation. */
+/** The operators' view of a task. `delegates`: whether the task has an open delegation. */
 export function viewOf(head: TaskHead, delegates: boolean | undefined = head.delegates): OperatedTask {
   const { task, contextId, state, statusTime, seq, bytes, holder: node, run: held } = head;
   const { agent, owner, taskId } = task;
@@ -46,7 +46,7 @@ function bounded(kind: string, name: string): string {
   return `${kind} ${jsonHash(name)}`;
 }
 
-/** Truncates a text for a stored act, whose size is limited: names of steps have no limit. */
+/** Truncates a text for a stored act, because the size of an act is limited, but names of steps are not. */
 export const clipped = (text: string | undefined): string | undefined =>
   text === undefined || text.length <= maxClipped ? text : `${text.slice(0, maxClipped)}…`;
 const maxClipped = 500;
@@ -58,7 +58,7 @@ export function actOf({ number, time, json }: StoredAct): Act {
   return { number, time: iso(time), ...(JSON.parse(json) as ActText) };
 }
 
-/** The facts of an act for the store and for the audit of the process. */
+/** The facts of an act, for the audit in the store and the audit of the process. */
 export interface ActAbout {
   readonly act: ActName;
   readonly agent?: string;

@@ -27,7 +27,7 @@ export interface GivenConfig {
   readonly version: string;
   /** URIs of the extensions that are active in the call. */
   readonly extensions: readonly string[];
-  /** The path of the config in its request, with a dot at the end, for errors. Empty if it is the request. */
+  /** The field path of the config in its request, with a trailing dot, for errors. Empty if the config is the whole request. */
   readonly path: string;
 }
 
@@ -40,7 +40,7 @@ export interface AcceptDeps {
   readonly ids: Ids;
 }
 
-/** Rejects with `InvalidParams`, which names the fields, and with `RequestTooLarge` for too many extensions. */
+/** Rejects with `InvalidParams`, which names the invalid fields, or with `RequestTooLarge` for too many extensions. */
 export async function acceptConfig(given: GivenConfig, deps: AcceptDeps): Promise<AcceptedConfig> {
   const { config, task, version, extensions, path } = given;
   const { settings, clock, challenge, ids, sealer } = deps;
@@ -108,7 +108,7 @@ function tooLong(text: string | undefined, bytes: number): string | undefined {
   return utf8Length(text ?? "") <= bytes ? undefined : `must not take more than ${bytes} bytes`;
 }
 
-/** Why a text cannot be a header: HTTP implementations trim spaces, and a line break would start another header. */
+/** Returns why a text cannot be a header value. HTTP implementations trim spaces, and a line break would start another header. */
 function unfit(text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   const fits = /^[\x20-\x7e]+$/.test(text) && !text.startsWith(" ") && !text.endsWith(" ");
@@ -129,7 +129,7 @@ function schemeProblem(scheme: string, url: string, { mutualTls }: PushSettings)
   return /^https:/i.test(url) ? undefined : "needs a url with https";
 }
 
-/** `Bearer` without credentials requests a JWT of the server. */
+/** `Bearer` without credentials means that the server signs a JWT for each delivery. */
 function credentialsProblem(scheme: string, credentials: string | undefined): string | undefined {
   const isMutualTls = isScheme(scheme, mutualTlsScheme);
   if (credentials === undefined) {
@@ -142,12 +142,12 @@ function credentialsProblem(scheme: string, credentials: string | undefined): st
   return undefined;
 }
 
-/** Whether the receiver at an address answers its challenge. Rejects with `Unavailable` if too many challenges are running. */
+/** Whether the receiver at a URL echoes a challenge. Rejects with `Unavailable` if too many challenges are in progress. */
 export type Challenge = (url: string, scheme: string | undefined) => Promise<boolean>;
 
 /**
- * Sends `{"challenge":"…"}` by POST; a receiver echoes it. This prevents registering another owner's address (A2A 1.0 §13.2).
- * The request has no secrets, because it may reach that owner.
+ * Sends `{"challenge":"…"}` by POST, which the receiver must echo. So a caller cannot register a URL of someone else (A2A 1.0 §13.2).
+ * The request has no secrets, because someone else may receive it.
  */
 export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
   let running = 0;
@@ -168,7 +168,7 @@ export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
       throw new A2AError("Unavailable", "Too many webhook challenges are in progress", { retryAfter: 1 });
     }
     running += 1;
-    // Without the reason of a failure, which would reveal networks that only the server sees.
+    // Omits the reason of a failure, which would tell the caller about networks that only the server can reach.
     return isAnswered(url, scheme)
       .catch(() => false)
       .finally(() => (running -= 1));

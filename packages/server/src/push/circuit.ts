@@ -3,8 +3,8 @@ import type { Clock } from "@parley/a2a/internal/base/index";
 
 /*
  * A circuit breaker and an adaptive concurrency limit per origin. An origin begins with one request at a time. The limit
- * grows with each success, and falls back to one after a failure. After several failures the circuit opens: no requests for a
- * while. Processes share this knowledge (`receivers.ts`).
+ * grows with each success, and falls back to one after a failure. After several failures the circuit opens, and the origin gets no
+ * requests for a while. Processes share this state (`receivers.ts`).
  */
 
 /** Failures in a row that open the circuit. */
@@ -12,30 +12,30 @@ const maxFailures = 5;
 /** The first and the longest pause, in milliseconds. Each pause is twice as long as the previous one. */
 const firstPause = 10_000;
 const longestPause = 5 * 60_000;
-/** A pause is longer or shorter by up to this share. */
+/** Each pause varies randomly by up to this fraction. */
 const jitter = 0.2;
-/** An origin whose requests take longer, in milliseconds, may not use the half of all requests that is reserved for the others. */
+/** A trusted origin takes less than this for a request, in milliseconds. Half of all requests are reserved for trusted origins. */
 const slowMs = 2_000;
-/** Maximum waiting jobs in this process: of an origin that answers, and of one that has not answered yet. */
+/** Maximum waiting jobs of one origin in this process: if the origin answers, and if it has not answered yet. */
 const maxWaiting = 256;
 const maxWaitingForNew = 8;
 /**
- * Limits the effect of a slow request on the estimate, because this process may have been suspended: a request counts for at most this many
- * times the estimate, plus this many milliseconds.
+ * A request counts for at most `outlierFactor` times the estimated duration, plus `outlierSlackMs`, because this process may have been
+ * suspended during the request.
  */
 const outlierFactor = 4;
 const outlierSlackMs = 200;
 /** Memory for origins without a job, in bytes. */
 const rememberedBytes = 2 << 20;
 
-/** The health of an origin, as shown by a request. `unclear`: it answered with an error. */
+/** The health of an origin, as shown by a request. `unclear`: the origin answered with an error. */
 export type Health = "alive" | "dead" | "unclear";
 
 /** The end of a job's turn. */
 export interface TurnEnd {
-  /** Absent: there was no request. */
+  /** The health of the origin. Absent: there was no request. */
   readonly health?: Health;
-  /** How long its request took, in milliseconds. */
+  /** How long the job's request took, in milliseconds. */
   readonly took?: number;
 }
 
@@ -50,7 +50,7 @@ export interface Known {
   readonly until: number;
   /** How many concurrent requests were allowed. */
   readonly allowed: number;
-  /** Whether it answered the last request, and about how long a request takes. */
+  /** Whether the origin answered the last request, and about how long a request takes, in milliseconds. */
   readonly succeeded: boolean;
   readonly takes: number;
 }
@@ -65,22 +65,22 @@ export interface Now {
 export class Origin<Job> {
   readonly name: string;
   readonly waiting: Job[] = [];
-  /** When its requests began. */
+  /** When the running requests began. */
   readonly running: number[] = [];
-  /** How many requests it may have at a time. */
+  /** Maximum concurrent requests to the origin. */
   allowed = 1;
   /** Jobs that were deferred since the last poll began. */
   deferred = 0;
-  /** When this process last read the others' knowledge. */
+  /** When this process last read the state that other processes share. */
   askedAt: number = -Infinity;
-  /** The important part of the state that was last shared, and when it was shared, on the wall clock. */
+  /** The last shared `gistOf` the state, and when it was shared, on the wall clock. */
   #told = "";
   #toldAt = -Infinity;
-  /** When the newest part of the state was learned, on the wall clock, and whether by a request of this process. */
+  /** When the state was last updated, on the wall clock, and whether a request of this process updated it. */
   #learnedAt = -Infinity;
   #isOwn = false;
   #failures = 0;
-  /** When the last failure that counts was seen. */
+  /** When the last counted failure occurred. */
   #failedAt = -Infinity;
   #succeeded = false;
   #pause = 0;
@@ -92,19 +92,19 @@ export class Origin<Job> {
     this.name = name;
   }
 
-  /** Whether it answered the last request, and fast. */
+  /** Whether the origin answered the last request, and is fast enough (`slowMs`). */
   get trusted(): boolean {
     return this.#succeeded && this.#takes < slowMs;
   }
 
-  /** How long its circuit is open, in milliseconds. 0: it gets requests. */
+  /** How long the circuit stays open, in milliseconds. 0: the circuit is closed. */
   openForMs(elapsed: number): number {
     return Math.max(0, this.#openUntil - elapsed);
   }
 
   /**
    * How long to defer one more job, in milliseconds: until the circuit closes, or until the origin may have answered the jobs before this
-   * one. `undefined`: it can wait here.
+   * one. `undefined`: the job can wait in this process.
    */
   deferralMs(elapsed: number, random: number): number | undefined {
     const openFor = this.openForMs(elapsed);
@@ -118,7 +118,7 @@ export class Origin<Job> {
     return Math.ceil(Math.min(longestPause, Math.max(20, turns * takes)));
   }
 
-  /** The state to share, if it has changed or was shared longer than `repeatMs` ago. It then counts as shared. `undefined`: nothing to share. */
+  /** Returns the state, and marks it as shared, if it has changed or was last shared longer than `repeatMs` ago. `undefined`: nothing to share. */
   news({ wall, elapsed }: Now, repeatMs: number): Known | undefined {
     const known: Known = {
       at: this.#learnedAt,
@@ -137,8 +137,8 @@ export class Origin<Job> {
   }
 
   /**
-   * Takes over newer knowledge of another process. A receiver that one process cannot reach may be reached by another, so a
-   * process that has asked the origin itself tries one more request before it opens the circuit.
+   * Applies newer state from another process. Two processes may not reach the same receivers, so if this process has sent
+   * requests to the origin, and the last one did not fail, it tries one more before it opens the circuit.
    */
   learn(known: Known, { wall, elapsed }: Now, maxRequests: number): void {
     const at = Math.min(known.at, wall);
@@ -176,7 +176,7 @@ export class Origin<Job> {
     } else if (health === "dead") {
       this.#succeeded = false;
       this.allowed = 1;
-      // Concurrent requests may fail together, as when a receiver restarts. They count as one failure.
+      // Requests that fail together, for example when a receiver restarts, count as one failure.
       if (since < this.#failedAt) return;
       this.#failedAt = elapsed;
       this.#failures += 1;
@@ -198,12 +198,12 @@ interface Ended extends Now {
   readonly random: number;
 }
 
-/** The duration of a request, limited for outliers. */
+/** The duration of a request, capped for outliers. */
 function likely(took: number, takes: number): number {
   return Math.min(took, outlierFactor * takes + outlierSlackMs);
 }
 
-/** A job with an owner. */
+/** A job on behalf of an owner. */
 interface Owned {
   readonly task: { readonly owner: string };
 }
@@ -211,7 +211,7 @@ interface Owned {
 export interface Running<Job> {
   readonly job: Job;
   readonly origin: Origin<Job>;
-  /** Ends its turn. */
+  /** Ends the turn of `job`. */
   end(result: TurnEnd): void;
 }
 
@@ -224,13 +224,13 @@ export class Origins<Job extends Owned> {
   readonly #maxRequests: number;
   readonly #maxPerOrigin: number;
   #running = 0;
-  /** Requests to untrusted origins: at most half of all. */
+  /** The number of running requests to untrusted origins, which is at most half of all. */
   #untrusted = 0;
   readonly #untrustedOf = new Map<string, number>();
   /** About how long requests to untrusted origins take, in milliseconds. */
   #untrustedTakes = 20;
 
-  /** `maxRequests`: maximum concurrent requests. `maxPerOrigin`: the maximum of these to one origin. */
+  /** `maxRequests`: maximum concurrent requests in all. `maxPerOrigin`: maximum concurrent requests to one origin. */
   constructor(clock: Clock, maxRequests: number, maxPerOrigin: number) {
     this.#clock = clock;
     this.#maxRequests = maxRequests;
@@ -245,7 +245,7 @@ export class Origins<Job extends Owned> {
     return { wall: this.#clock.now(), elapsed: this.#clock.elapsed() };
   }
 
-  /** Stores what other processes know about an origin, and that this process has asked. */
+  /** Applies the state of an origin from other processes, and notes the time of this read. */
   learn(origin: Origin<Job>, known: Known | undefined): void {
     const now = this.now();
     origin.askedAt = now.elapsed;
@@ -267,14 +267,14 @@ export class Origins<Job extends Owned> {
     for (const origin of this.#active.values()) origin.deferred = 0;
   }
 
-  /** Begins the next job that may run. */
+  /** Starts the next job that may run. */
   next(): Running<Job> | undefined {
     if (this.#running >= this.#maxRequests) return undefined;
     const elapsed = this.#clock.elapsed();
     const origin = this.#choose(elapsed);
     const job = origin?.waiting.shift();
     if (origin === undefined || job === undefined) return undefined;
-    // The next turn is another origin's.
+    // The other origins take their turns first.
     this.#active.delete(origin.name);
     this.#active.set(origin.name, origin);
     return { job, origin, end: this.#begin(origin, job.task.owner, elapsed) };

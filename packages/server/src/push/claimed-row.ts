@@ -17,12 +17,12 @@ import {
   type StoredConfig,
 } from "./stored.ts";
 
-/** Computes the next config. It is called again if an operator has changed the config meanwhile. */
+/** Computes the next config. If an operator changes the config before it is stored, this function is called again with the new one. */
 export type Change = (config: StoredConfig) => StoredConfig;
 
 const unchanged: Change = (config) => config;
 
-/** Retries if an operator changes the row in between. */
+/** Maximum attempts if an operator keeps changing the row. */
 const maxTries = 20;
 
 type Host = Pick<OutboxHost, "append" | "clock" | "holders" | "store">;
@@ -34,7 +34,7 @@ export class ClaimedRow {
   readonly #host: Host;
   #row: FeatureState;
   #config: StoredConfig;
-  /** The claim of this process, and when it was made or extended, on the monotonic clock. */
+  /** The claim of this process. `since`: when the row was claimed or the claim extended, on the monotonic clock. */
   #claim: { readonly id: string; readonly since: number } | undefined;
 
   constructor(host: Host, { task, key, value, due }: DueFeature, config: StoredConfig) {
@@ -60,7 +60,7 @@ export class ClaimedRow {
     return this.#claim === undefined ? Infinity : this.#host.clock.elapsed() - this.#claim.since;
   }
 
-  /** Applies a change that is not stored, while the row is not claimed. */
+  /** Applies a change only in memory. Call it while the row is not claimed. */
   assume(change: Change): void {
     this.#config = change(this.#config);
   }
@@ -118,7 +118,7 @@ export class ClaimedRow {
     return Math.floor(this.#host.clock.now());
   }
 
-  /** Stores a change. If an operator has changed the row but not its claim, the change is applied to the stored row. */
+  /** Stores a change. If an operator has changed the row but left its claim, applies the change to the stored row. */
   async #change(
     decide: (config: StoredConfig) => { readonly config: StoredConfig; readonly effects: readonly FeatureEffect[] },
     expect?: number,

@@ -41,7 +41,7 @@ export class PushConfigs {
   readonly #settings: PushSettings;
   readonly #host: ConfigsHost;
   readonly #accepting: AcceptDeps;
-  /** Ids of configs that are being stored, by task, so that concurrent calls do not exceed the limit together. */
+  /** Ids of configs that are being stored, by task. They count toward the limit, so concurrent calls cannot exceed it. */
   readonly #arriving = new Map<string, readonly string[]>();
 
   constructor(settings: PushSettings, host: ConfigsHost) {
@@ -66,7 +66,7 @@ export class PushConfigs {
 
   /**
    * Stores a config with an existing task. The config gets the events after `head`. If it replaces a config with the same id, it continues at
-   * that config's position, because callers send the same config with each message, even while events wait for a receiver that is down.
+   * the old position: callers send the same config with each message, and events may still wait for a receiver that is down.
    * `append` stores the effects. `field`: named in the error if the task has too many configs.
    */
   async store<T>(
@@ -81,12 +81,12 @@ export class PushConfigs {
     try {
       const all = await this.#all(task);
       const replaced = all.find(({ id }) => id === config.id)?.stored;
-      // Configs of concurrent calls may have been stored meanwhile.
+      // Concurrent calls may have stored configs since `all` was read.
       const ids = new Set([...all.map(({ id }) => id), ...before]);
       if (!ids.has(config.id) && ids.size >= this.#settings.configsPerTask) throw this.#tooMany(field);
       const now = this.#host.clock.now();
       const nonce = this.#host.ids.next();
-      // Later than all other configs, even if the clock was set back.
+      // Must be later than for all other configs, even if the clock was set back.
       const created = Math.max(now, (all.at(-1)?.stored.created ?? 0) + 1);
       const begin = { cursor: seq, generation, state, created, nonce };
       const row = rowOf(config, replaced === undefined ? begin : continued(replaced, config.url, nonce), now);
@@ -104,7 +104,7 @@ export class PushConfigs {
     return invalidParams([{ field, description }]);
   }
 
-  /** CreateTaskPushNotificationConfig (§3.1.7). `head`: of a task of the caller. */
+  /** CreateTaskPushNotificationConfig (§3.1.7). `head`: the head of one of the caller's tasks. */
   async create(
     head: TaskHead,
     config: TaskPushNotificationConfig,
@@ -119,7 +119,7 @@ export class PushConfigs {
     return shown(task.taskId, accepted.id, accepted);
   }
 
-  /** GetTaskPushNotificationConfig (§3.1.8). `task`: its key if it is the caller's. */
+  /** GetTaskPushNotificationConfig (§3.1.8). `task`: its key, with the caller as the owner. */
   async get(task: TaskKey, id: string): Promise<TaskPushNotificationConfig> {
     const found = (await this.#all(task)).find((each) => each.id === id);
     if (found === undefined) throw notFound(task.taskId, "This task has no webhook with this id");
@@ -160,7 +160,7 @@ export class PushConfigs {
   /** All configs of a task, by creation. Empty for the task of another owner. */
   async #all(task: TaskKey): Promise<readonly Listed[]> {
     const { store } = this.#host;
-    // Sequentially: a config that is parked in between is read twice instead of missed.
+    // Not concurrently: if a config is parked between these reads, it is read twice instead of missed.
     const active = await store.features(task, task.taskId, pushFeature);
     const parked = await store.features(task, task.taskId, parkedFeature);
     const byId = new Map([...parked, ...active].map(({ key, value }) => [key, configJson.read(value)]));
@@ -180,8 +180,8 @@ function rowOf(
 }
 
 /**
- * The position of a replaced config, in lists and in the log. If the address is the same, delivery numbers and ids continue,
- * so the receiver can deduplicate. `nonce`: used for a new address.
+ * The values that a new config takes from the config that it replaces: its positions in lists and in the log. If the URL is the
+ * same, delivery numbers and ids continue, so the receiver can deduplicate. `nonce`: used for a new URL.
  */
 function continued(replaced: StoredConfig, to: string, nonce: string) {
   const { attempts: _a, problem: _p, ...kept } = unclaimed(replaced);
@@ -191,7 +191,7 @@ function continued(replaced: StoredConfig, to: string, nonce: string) {
   return { ...inLog, nonce };
 }
 
-/** Callers see everything but the secrets. */
+/** The config as callers see it: without its secrets. */
 function shown(
   taskId: string,
   id: string,
@@ -225,11 +225,11 @@ function tokenAfter([created, id]: Position, task: TaskKey): string {
   return `${checksum(created, id, task)}.${created}.${id}`;
 }
 
-/** Throws `InvalidParams`. */
+/** Reads a page token. Throws `InvalidParams`. */
 function afterToken(token: string, task: TaskKey): Position {
   const [, sum, time = "", id = ""] = /^([0-9a-f]{16})\.(\d{1,16})\.(.+)$/s.exec(token) ?? [];
   const created = Number(time);
-  // Each number has only one valid spelling.
+  // Reject other spellings of the same number, such as with leading zeros.
   if (sum !== checksum(created, id, task) || String(created) !== time) {
     throw invalidParams([{ field: "pageToken", description: "was not issued by this list" }]);
   }

@@ -27,7 +27,7 @@ import {
 } from "./request.ts";
 import { maxRefused, moved, nextAgain, type StoredConfig } from "./stored.ts";
 
-/** The request with the trace of its own delivery. */
+/** Adds the observer's headers and the trace of this delivery to a request. */
 function carrying(request: Request, { trace, headers }: Pick<DeliveryObservation, "trace" | "headers">): Request {
   if (trace === undefined && headers === undefined) return request;
   const { body } = request;
@@ -40,7 +40,7 @@ export interface DeliveryContext
     Post,
     Pick<OutboxHost, "append" | "audit" | "blobs" | "extensionsOf" | "holders" | "logger" | "observer" | "store"> {
   readonly events: Omit<EventSource, "room">;
-  /** Memory for the records that the steps read. */
+  /** Memory budget for the records that the steps read. */
   readonly budget: ByteBudget;
   readonly open: OpenSecrets;
   readonly signer: PushSigner;
@@ -49,7 +49,7 @@ export interface DeliveryContext
   readonly waits: readonly number[];
   /** How long a request may take, in milliseconds. */
   readonly timeout: number;
-  /** Whether the server stops: no more requests begin. */
+  /** Whether the server is stopping, so that no more requests may begin. */
   readonly stopping: () => boolean;
 }
 
@@ -79,7 +79,7 @@ const unread = "The server could not read the event; see its log";
 export class Delivery {
   readonly task: TaskKey;
   readonly configId: string;
-  /** Approximate size of its row in bytes. */
+  /** Approximate size of the config's row in bytes. */
   readonly bytes: number;
   readonly #context: DeliveryContext;
   readonly #row: ClaimedRow;
@@ -133,7 +133,7 @@ export class Delivery {
     }
   }
 
-  /** Releases the row: it is due after `wait` milliseconds. An unfinished attempt does not count. */
+  /** Releases the row, which is then due after `wait` milliseconds. An unfinished attempt does not count. */
   async release(wait: number, change?: Change): Promise<void> {
     if (!this.#row.isClaimed && wait === 0) return;
     await this.#row.release(this.#row.now() + wait, change);
@@ -180,7 +180,7 @@ export class Delivery {
     const about = { id, sequence, attempt: attempts + 1, taskId: this.task.taskId, generation, trace, contentType };
     const request = await this.#prepare(codec, next, about);
     if (request === undefined) return this.#failed(this.#problem(unwritten), undefined);
-    // If the process was suspended since, another process may have the row.
+    // If the process was suspended since then, another process may hold the row now.
     const maxAge = Math.min(holders?.fresh ?? Infinity, claimMargin / 2);
     if (this.#row.age > maxAge && !(await this.#claim())) return done;
     if (stopping()) return this.#pause(0);
@@ -192,7 +192,7 @@ export class Delivery {
     return { ...step, took, health: answer.kind === "failed" ? answer.health : "alive" };
   }
 
-  /** The request; `undefined` if it cannot be written or signed. */
+  /** Makes the request. `undefined`: its body cannot be written, or it cannot be signed. */
   async #prepare(codec: WebhookCodec, { event }: Found, about: About): Promise<Request | undefined> {
     const { signer, events, logger, blobs } = this.#context;
     const { config } = this.#row;
@@ -284,7 +284,7 @@ export class Delivery {
     return last ? this.#rest(advanced, position.cursor) : this.#continue(advanced);
   }
 
-  /** After another attempt at a refused event. `problem`: it was not delivered. */
+  /** Stores the result of another attempt at a refused event. `problem`: why the attempt failed; `undefined` if it succeeded. */
   #triedAgain({ seq }: RefusedDelivery, problem: PushProblem | undefined): Promise<Step> {
     return this.#continue(({ again: wanted = [], refused = [], ...config }) => {
       const others = wanted.filter((each) => each !== seq);
@@ -309,7 +309,7 @@ export class Delivery {
   }
 
   async #unreadable(error: unknown): Promise<Step> {
-    // The store is down, or the process has no memory for the task now. The event is not the cause.
+    // The event is not the cause: the store is down, or the process has no memory for the task now.
     if (error instanceof A2AError && error.code === "Unavailable") throw error;
     this.#context.logger.error("Failed to read webhook events", { ...this.fields, cause: error });
     return this.#failed(this.#problem(unread), undefined);
@@ -328,7 +328,7 @@ export class Delivery {
     return (await this.#claim(change)) ? again : done;
   }
 
-  /** Stores a change and releases the row, unless the log has more by now. `end`: the last `seq` that was read. */
+  /** Stores a change and releases the row, unless the log has newer records. `end`: the last `seq` that was read. */
   async #rest(change: Change, end: number): Promise<Step> {
     const outcome = await this.#row.release(undefined, change, end);
     if (outcome === "released") return nextAgain(this.#row.config) === undefined ? done : again;

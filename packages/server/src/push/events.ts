@@ -26,30 +26,30 @@ export interface PushEvent {
   /** The generation of the task at this event. `undefined`: unknown. */
   readonly generation: number | undefined;
   readonly payload: Payload<StreamResponse>;
-  /** Set if content was left out because it would be too large: its size in bytes. */
+  /** Size in bytes of content that was left out, because it would be too large. Absent: nothing was left out. */
   readonly left?: number | undefined;
-  /** W3C `traceparent` of the call that caused it. */
+  /** W3C `traceparent` of the call that caused the event. */
   readonly trace: string | undefined;
 }
 
-/** The next step for a config, from the log. */
+/** The next step for a config, as found in the log. */
 export type Next =
   /** The task no longer exists. */
   | { readonly kind: "gone" }
   /** The log changed while it was read. */
   | { readonly kind: "again" }
-  /** No event up to the end of the log, at `position`. */
+  /** There is no event up to the end of the log, which is at `position`. */
   | { readonly kind: "none"; readonly position: Position }
-  /** `position`: of the config after the event. `last`: no later event is in the log. */
+  /** An event. `position`: the config's position after this event. `last`: the log has no later event. */
   | { readonly kind: "event"; readonly event: PushEvent; readonly position: Position; readonly last: boolean };
 
-/** The source of events, and the selection of those to send. */
+/** The store to read events from, and the policy that selects the events to send. */
 export interface EventSource {
   readonly store: Pick<Store, "read" | "load">;
   readonly policy: NonNullable<PushOptions["events"]>;
   /** Largest body in bytes. Larger content is not collected. */
   readonly bodyBytes: number;
-  /** Whether adjacent texts of an artifact are one part. */
+  /** Whether adjacent texts of an artifact are merged into one part. */
   readonly mergeTextParts: boolean;
   readonly room: Room;
 }
@@ -57,7 +57,7 @@ export interface EventSource {
 /** A page of this size needs no reservation. */
 const page = { limit: 256, bytes: roomless };
 
-/** The next event of a config. `sends`: the events that its version sends. */
+/** The next event of a config. `sends`: whether the config's protocol version sends single events or the whole task. */
 export async function nextEvent(
   source: EventSource,
   task: TaskKey,
@@ -107,7 +107,7 @@ export async function eventAgain(
     const next = await whole(source, task, record);
     return next.kind === "event" ? { ...next, event: { ...next.event, seq }, position, last: false } : next;
   }
-  // Its chunks may start anywhere before it.
+  // The chunks of the event's artifact may start anywhere in the earlier log.
   const before = { cursor: seq - 1, chunks: 0 };
   return eventAt(source, task, { record, before, position, last: false });
 }
@@ -121,7 +121,7 @@ function after(at: Position, { seq, state, kind }: LogRecord): Position {
   return { ...at, cursor: seq, state: state ?? at.state, generation };
 }
 
-/** Whether a record is delivered. `before`: the state of the task before it. Messages of the user are not (§3.1.2). */
+/** Whether a record is delivered. The user's messages are not (§3.1.2). `before`: the state of the task before the record. */
 function selects(policy: EventSource["policy"], record: LogRecord, before: string | undefined): boolean {
   const { kind, state } = record;
   if (kind === "message") return false;
@@ -133,12 +133,12 @@ function selects(policy: EventSource["policy"], record: LogRecord, before: strin
   try {
     return policy(eventOf(record));
   } catch {
-    // Otherwise the event would be lost.
+    // Deliver the event, which would otherwise be lost.
     return true;
   }
 }
 
-/** The current task, instead of all events so far. `cause`: the record that triggers it. */
+/** The current task as an event that replaces all events so far. `cause`: the record that triggers this event. */
 async function whole(source: EventSource, task: TaskKey, cause?: LogRecord): Promise<Next> {
   const { store, mergeTextParts, room } = source;
   let snapshot: Snapshot | undefined;
@@ -146,7 +146,7 @@ async function whole(source: EventSource, task: TaskKey, cause?: LogRecord): Pro
   try {
     snapshot = await store.load(task, task.taskId, { artifacts: true, mergeTextParts, room });
   } catch (error) {
-    // Without its content, if the store cannot return it as one text.
+    // If the store cannot return the task as one text, deliver it without its content.
     if (!(error instanceof A2AError && error.code === "UnsupportedOperation")) throw error;
     snapshot = await store.load(task, task.taskId, { artifacts: false, history: 0, room });
     left = snapshot?.head.bytes;
@@ -160,7 +160,7 @@ async function whole(source: EventSource, task: TaskKey, cause?: LogRecord): Pro
 
 interface Found {
   readonly record: LogRecord;
-  /** The position before it, and after it. */
+  /** The position before the event, and after it. */
   readonly before: Position;
   readonly position: Position;
   readonly last: boolean;
@@ -181,7 +181,7 @@ async function eventAt(source: EventSource, task: TaskKey, { record, before, pos
 
 /* Artifacts in chunks: the last chunk sends the whole artifact. */
 
-/** Maximum artifacts whose start is remembered. Beyond it, only the oldest start is known. */
+/** Maximum artifacts whose start is remembered. If there are more, only the oldest start is known. */
 const maxOpen = 1000;
 
 /**
@@ -189,9 +189,9 @@ const maxOpen = 1000;
  * early, but never too late.
  */
 export class OpenArtifacts {
-  /** Artifacts that began since the cursor, and are not complete: the `seq` before each. */
+  /** Incomplete artifacts that began after the cursor. Maps each to the `seq` before its first chunk. */
   readonly #begun = new Map<string, number>();
-  /** The start of the artifacts that began before the cursor. */
+  /** The `seq` before the first chunk of the incomplete artifacts that began before the cursor. */
   #before: number;
   #mayHaveBefore: boolean;
 
@@ -200,7 +200,7 @@ export class OpenArtifacts {
     this.#mayHaveBefore = chunks < cursor;
   }
 
-  /** The position after one more record. */
+  /** Adds a record. Returns the new value of `chunks` in the position. */
   note(record: LogRecord): { readonly chunks: number } {
     if (record.kind === "artifactUpdate") this.#update(record);
     if (this.#mayHaveBefore) return { chunks: this.#before };
@@ -227,7 +227,7 @@ export class OpenArtifacts {
 /** An artifact with all of its chunks. */
 interface WholeArtifact {
   readonly update: TaskArtifactUpdateEvent;
-  /** Set if its parts were left out, because they exceed the largest body: their size in bytes. */
+  /** Size in bytes of parts that were left out, because they exceed the largest body. Absent: nothing was left out. */
   readonly left?: number;
 }
 
@@ -238,7 +238,7 @@ interface Reading {
   readonly room: Room;
 }
 
-/** The artifact that `last` completes. Its first chunk comes after `from`. `undefined`: the log was compacted meanwhile. */
+/** The artifact that `last` completes. Its first chunk comes after `from`. `undefined`: the log was compacted during the read. */
 export async function wholeArtifact(
   { store, bodyBytes, mergeTextParts, room }: Reading,
   task: TaskKey,

@@ -9,7 +9,7 @@ export type { PushSettings } from "./port.ts";
 /** Loads the configs of a server on the first call, and returns the same object later. */
 export type LazyConfigs = () => Promise<PushConfigs>;
 
-/** Their code, including the signatures, is loaded only once a caller uses webhooks. */
+/** Loads the code for webhooks, which includes signatures, only when a caller first uses a webhook. */
 export function lazyConfigs(settings: PushSettings, host: ConfigsHost): LazyConfigs {
   let loading: Promise<PushConfigs> | undefined;
   return () => (loading ??= import("./configs.ts").then(({ PushConfigs: Configs }) => new Configs(settings, host)));

@@ -20,16 +20,16 @@ import { storedJson } from "@parley/a2a/internal/base/json";
 
 /** The keys of one element of `PushOptions.keys`. `id` is the `kid` of its public key. */
 export interface PushKey extends SealKey {
-  /** Signs: Ed25519. */
+  /** The private key for signatures (Ed25519). */
   readonly sign: WebKey;
   /** The public key of `sign`, for the key set. */
   readonly jwk: PublicJwk;
 }
 
-/** Derives the keys once. The first key seals. The others only open values that they sealed earlier. */
+/** Derives the keys once. The first key seals. The other keys only open values that were sealed with them earlier. */
 export type PushKeyring = () => Promise<readonly [PushKey, ...PushKey[]]>;
 
-/** Keys from 32 bytes each. */
+/** Derives a key from each element, which has 32 bytes. */
 export function pushKeyring([first, ...others]: readonly [Bytes, ...Bytes[]]): PushKeyring {
   let derived: ReturnType<PushKeyring> | undefined;
   return () => (derived ??= Promise.all([derive(first), ...others.map(derive)]));
@@ -40,13 +40,13 @@ export async function keySetOf(keyring: PushKeyring): Promise<KeySet> {
   return { keys: (await keyring()).map(({ jwk }) => jwk) };
 }
 
-/** HKDF (RFC 5869): neither derived key reveals the other. */
+/** Derives both keys with HKDF (RFC 5869), so that neither key reveals the other. */
 async function derive(bytes: Bytes): Promise<PushKey> {
   const root = await hkdfRoot(bytes);
   const aes = { name: "AES-GCM", length: 256 };
   const seal = await crypto.subtle.deriveKey(hkdf("parley push seal 1"), root, aes, false, ["encrypt", "decrypt"]);
   const seed = new Uint8Array(await crypto.subtle.deriveBits(hkdf("parley push sign 1"), root, 256));
-  // In WebCrypto a private key reveals its public key only as a JWK.
+  // WebCrypto returns the public part of a private key only in a JWK.
   const { x = "" } = await crypto.subtle.exportKey("jwk", await ed25519Key(seed, true));
   const jwk = await publicJwk(fromBase64Url(x) as Bytes);
   return { id: jwk.kid, seal, sign: await ed25519Key(seed), jwk };
@@ -93,8 +93,8 @@ export function rememberLast(open: OpenSecrets): OpenSecrets {
 
 /**
  * `v1a` is signed with each key, so a receiver that knows only the older key accepts deliveries until that key is removed (Standard
- * Webhooks, key rotation). A JWT names its key: the first one. The two kinds of signed text cannot be confused: a webhook's has at least two
- * dots, a JWT's has one.
+ * Webhooks, key rotation). A JWT is signed with the first key, and names it. The two kinds of signed text cannot be confused, because the text
+ * of a webhook has at least two dots, and the text of a JWT has one.
  *
  * @param issuer - `iss` of JWTs: the public URL of the server.
  */

@@ -10,7 +10,7 @@ import { defined } from "@parley/a2a/internal/base/defined";
 
 type Rows = Pick<Store, "append" | "dueFeatures" | "features" | "head">;
 
-/** The row of a config, as it was read. */
+/** A config and its row, as read from the store. */
 interface Found {
   readonly feature: typeof pushFeature | typeof parkedFeature;
   readonly row: FeatureRow;
@@ -23,13 +23,13 @@ interface ConfigKey {
   readonly configId: string;
 }
 
-/** The features, in the order of a list. */
+/** The features whose rows are configs, in the order in which they are listed. */
 const features = [pushFeature, parkedFeature] as const;
 
 /** Maximum entries of a list, because each may take 32 KiB. */
 const maxListed = 1000;
 
-/** Retries if a process that delivers changes the same row in between. */
+/** Maximum attempts if a delivering process keeps changing the same row. */
 const maxTries = 50;
 
 /** Options of `pushOperator()`. */
@@ -58,7 +58,7 @@ export function pushOperator(store: Rows, options: PushOperatorOptions = {}): Pu
       const outcome = changed ? "success" : "failed";
       const principal = by === undefined ? undefined : { subject: by };
       const { agent, taskId } = key;
-      // Errors are ignored here, because a store that fails now has failed the change, too.
+      // Ignore errors here, because if the store fails now, the change fails, too.
       const head = audit && (await store.head({ agent }, taskId).catch(() => undefined));
       const about = { action, agent, ...auditedSubject({ principal, taskId, contextId: head?.contextId }) };
       audit?.({ event: "administration", outcome, time: clock.now(), ...about });
@@ -119,7 +119,7 @@ function entryOf(task: TaskKey, found: Found, now: number): PushEntry {
   };
 }
 
-/** Query, fragment and user information may hold secrets. */
+/** Removes query, fragment and user information from a URL, because they may contain secrets. */
 function withoutQuery(url: string): string {
   if (!URL.canParse(url)) return "";
   const { origin, pathname } = new URL(url);
@@ -154,7 +154,7 @@ async function change(
     if (typeof effects === "boolean") return effects;
     const [outcome] = await store.append([{ task: head.task, records: [], effects }]);
     if (outcome?.ok === true) return true;
-    // The task was deleted in between.
+    // The task was deleted after its rows were read.
     if (outcome?.reason === "missing") return false;
   }
   throw new A2AError("Unavailable", "Other processes keep changing the webhook; try again");
@@ -167,13 +167,13 @@ function retried([found]: readonly Found[], seq: number | undefined, now: number
   if (seq !== undefined && !refused.some((each) => each.seq === seq)) return false;
   const wanted = seq === undefined || again.includes(seq) ? config : { ...config, again: [...again, seq] };
   if (feature === parkedFeature) {
-    // All attempts start again.
+    // Start again with the first attempt.
     const { attempts: _, ...fresh } = unclaimed(wanted);
     const removal = { effect: "feature", op: "delete", feature, key: row.key, if: stateOf(row) } as const;
     return [removal, { ...set(row.key, fresh, now), if: null }];
   }
   if (isClaimed(found, now)) return wanted === config ? true : [replace(found, wanted, row.due)];
-  // No delivery waits, or it is already due.
+  // Nothing to change: no delivery is pending, or it is due already.
   if (wanted === config && (row.due === undefined || row.due <= now)) return true;
   return [replace(found, wanted, Math.min(row.due ?? now, now))];
 }
@@ -181,7 +181,7 @@ function retried([found]: readonly Found[], seq: number | undefined, now: number
 function dropped(all: readonly Found[], seq: number | undefined): Change {
   const [found] = all;
   if (found === undefined) return false;
-  // Without a condition, so that the deletion succeeds even during a delivery, which is then the last one.
+  // No condition, so that the deletion also succeeds during a delivery, which is then the last one.
   if (seq === undefined) {
     return all.map(({ feature, row }) => deleteRow(feature, row.key));
   }

@@ -12,9 +12,9 @@ import { fetches, longestWait, originOf, type WebhookCodec } from "./request.ts"
 import { dueAt, Rescue } from "./rescue.ts";
 import { pushFeature, readConfig, type StoredConfig } from "./stored.ts";
 
-/** Rows that one poll reads, in addition to rows that this process holds. */
+/** How many rows a poll reads in addition to the rows that this process already holds. */
 const pageSize = 64;
-/** Memory for tasks with known configs, in bytes. Events of other tasks wait for the next poll. */
+/** Memory for the names of tasks that are known to have configs, in bytes. Events of other tasks wait for the next poll. */
 const knownBytes = 4 << 20;
 /** How long to defer a row that no process of this version can read, in milliseconds. */
 const unreadablePause = 60 * 60_000;
@@ -50,7 +50,7 @@ export class Worker implements Outbox {
   #polling = false;
   #pollAgain = false;
   #pollDue = false;
-  /** There were more rows than this process may hold. */
+  /** Whether the last poll found more rows than this process may hold. */
   #isFull = false;
   /** When the first deferred row is due, on the monotonic clock. */
   #soonest = Infinity;
@@ -133,7 +133,7 @@ export class Worker implements Outbox {
     });
   }
 
-  /** `stop` waits for it. */
+  /** Makes `stop` wait for this work. */
   #track(work: Promise<void>): void {
     const tracked = work.finally(() => this.#running.delete(tracked));
     this.#running.add(tracked);
@@ -149,7 +149,7 @@ export class Worker implements Outbox {
         this.#pollAgain = false;
         await this.#page();
       } while (this.#pollAgain && !this.#stopping);
-      // Due rows are delivered meanwhile.
+      // Rows that are due already are delivered first.
       if (more) this.poll();
     } catch (cause) {
       if (!this.#stopping) this.#host.logger.error("Webhook poll failed; retrying", { cause });
@@ -160,7 +160,7 @@ export class Worker implements Outbox {
     if (!this.#stopping) this.#clearTimer = clock.after(wait, () => this.poll());
   }
 
-  /** Takes due rows. If an origin already has enough rows here, its further rows are deferred, so that they do not hide others. */
+  /** Takes due rows. If this process holds enough rows of an origin, defers further ones, so that they do not hide rows of other origins. */
   async #page(): Promise<void> {
     const { store, agents, clock, append } = this.#host;
     const limit = this.#held.size + pageSize;
@@ -190,8 +190,8 @@ export class Worker implements Outbox {
   }
 
   /**
-   * Takes a row, which then waits for its turn here. Otherwise returns how long to defer it, in milliseconds. `deferred`: number of rows that
-   * this poll has deferred.
+   * Takes a row, which then waits for its turn in this process. If it cannot, returns how long to defer the row, in milliseconds. `deferred`: how
+   * many rows this poll has deferred.
    */
   #take(row: DueFeature, config: StoredConfig | undefined, deferred: number): number | "full" | undefined {
     if (config === undefined) {
@@ -221,7 +221,7 @@ export class Worker implements Outbox {
     if (this.#isFull && this.#held.isHalfFree) this.poll();
   }
 
-  /** Begins as many turns as may run. */
+  /** Starts as many turns as may run at the same time. */
   #dispatch(): void {
     while (!this.#stopping) {
       const next = this.#origins.next();
@@ -251,7 +251,7 @@ export class Worker implements Outbox {
     this.#dispatch();
   }
 
-  /** Defers the rows of an origin that gets no requests now. */
+  /** Defers the rows of an origin whose circuit is open. */
   async #clear(origin: Origin<Delivery>): Promise<void> {
     const { clock } = this.#host;
     if (origin.openForMs(clock.elapsed()) === 0) return;
@@ -271,7 +271,7 @@ export class Worker implements Outbox {
   }
 }
 
-/** If two tasks had the same name, the cost would be one unnecessary poll. */
+/** The name need not be unique: if two tasks had the same name, the cost would be one unnecessary poll. */
 function nameOf({ agent, taskId }: TaskKey): string {
   return `${agent} ${taskId}`;
 }
@@ -297,13 +297,13 @@ interface Usage {
 const unused: Usage = { rows: 0, bytes: 0 };
 
 /**
- * The rows that a process holds. Rows of untrusted origins take at most half of this number, and rows of one owner at most
- * half of that, so one owner's dead endpoints cannot starve another's.
+ * The rows that a process holds. Rows of untrusted origins may use half of the space, and one owner's a quarter, so one owner's dead
+ * endpoints cannot starve another's.
  */
 export class HeldRows {
   readonly #held = new Map<string, Held>();
   #bytes = 0;
-  /** Rows of untrusted origins, counted at the last poll: all of them, and by owner. */
+  /** Usage by rows of untrusted origins since the last poll began: in all, and by owner. */
   #untrusted = unused;
   #untrustedOf = new Map<string, Usage>();
 
@@ -315,7 +315,7 @@ export class HeldRows {
     return this.#held.size <= maxRows / 2;
   }
 
-  /** Rows of untrusted origins. */
+  /** The number of rows of untrusted origins. */
   get untrusted(): number {
     return this.#untrusted.rows;
   }
@@ -324,7 +324,7 @@ export class HeldRows {
     return this.#held.has(key);
   }
 
-  /** Resets the counts, because origins may have answered since the last poll. */
+  /** Counts the rows of untrusted origins again, because origins may have answered since the last poll. */
   beginPoll(): void {
     this.#untrusted = unused;
     this.#untrustedOf = new Map();
@@ -363,7 +363,7 @@ function plus({ rows, bytes }: Usage, more: number): Usage {
   return { rows: rows + 1, bytes: bytes + more };
 }
 
-/** Whether one more row would exceed a share of all. */
+/** Whether one more row would exceed a share of the maximum rows and bytes. */
 function exceeds({ rows, bytes }: Usage, more: number, share: number): boolean {
   return rows + 1 > maxRows * share || bytes + more > maxBytes * share;
 }

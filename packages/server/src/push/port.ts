@@ -55,14 +55,14 @@ export interface PushOptions {
   readonly concurrencyPerOrigin?: number;
 }
 
-/** The options with their defaults. `server/features.ts` makes them. */
+/** The options with their defaults, made by `server/features.ts`. */
 export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" | "dialer" | "mutualTls">> {
-  /** 32 bytes each. The first key is used. The others only open values that they sealed earlier. */
+  /** Keys of 32 bytes. The first key is used. The other keys only open values that were sealed with them earlier. */
   readonly keys: readonly [Bytes, ...Bytes[]];
   /** The public URL of the server: the issuer of JWTs. */
   readonly issuer: string;
   readonly net: NetPolicy;
-  /** Absent: the runtime's `fetch` resolves the name again. */
+  /** Pins addresses. Absent: the runtime's `fetch` resolves each name again. */
   readonly dialer: Dialer | undefined;
   readonly mutualTls: Dialer | undefined;
 }
@@ -80,9 +80,9 @@ export interface OutboxHost {
   readonly agents: readonly string[];
   /** The extensions of a webhook's registration that its agent still has. */
   extensionsOf(agent: string, registered: readonly string[]): Promise<DeliveredExtensions>;
-  /** Large files outside of the store: deliveries have links to them. */
+  /** Large files outside of the store. Deliveries contain links to these files. */
   readonly blobs?: LazyBlobs | undefined;
-  /** Whether adjacent texts of an artifact are one part in a task. */
+  /** Whether adjacent texts of an artifact are merged into one part in a task. */
   readonly mergeTextParts: boolean;
   /** How often to poll for rows that other processes have woken, in milliseconds. */
   readonly pollInterval: number;
@@ -113,13 +113,13 @@ export interface DeliveredExtensions {
 export interface Outbox {
   /** Begins to poll. */
   start(): void;
-  /** Starts no more requests. Running ones get `grace` milliseconds, then they are aborted, and their rows are due again. */
+  /** Starts no more requests. Running requests get `grace` milliseconds. Then they are aborted, and their rows are due again. */
   stop(grace: number): Promise<void>;
   /** Polls now for rows that are due. */
   poll(): void;
-  /** Called when a process is dead: the rows that it has claimed are due now. */
+  /** Called when a process is dead. Makes the rows that this process has claimed due now. */
   reclaim(): void;
-  /** Whether it polls now, or holds rows that it delivers now. */
+  /** Whether the outbox polls now, or holds rows to deliver now. */
   readonly isBusy: boolean;
   /** Called for each stored item, so that new events of tasks with configs are delivered immediately. */
   stored(item: TaskAppend): void;
@@ -132,7 +132,7 @@ export interface PushSecrets {
   readonly credentials?: string | undefined;
 }
 
-/** Opens `StoredConfig.sealed`. Rejects if no key opens it, and if it was sealed for another config or task. */
+/** Opens `StoredConfig.sealed`. Rejects if no key opens the value, or if it was sealed for another config or task. */
 export type OpenSecrets = (sealed: string, task: TaskKey, configId: string) => Promise<PushSecrets>;
 
 /** A request to sign. */
@@ -160,7 +160,7 @@ export interface PushEntry {
   readonly configId: string;
   /** Origin and path of the address, without its query. */
   readonly url: string;
-  /** The protocol version that registered it. */
+  /** The protocol version of the request that registered the config. */
   readonly version: string;
   /**
    * `idle`: everything is delivered. `due`: a delivery waits for its turn or its next attempt. `delivering`: a process is delivering.
@@ -173,7 +173,7 @@ export interface PushEntry {
   readonly cursor: number;
   /** Failed attempts at the next event. */
   readonly attempts: number;
-  /** When it is retried, or when the claim expires, or when it was parked, in milliseconds since the Unix epoch. */
+  /** When the config is retried, its claim expires, or it was parked, in milliseconds since the Unix epoch. */
   readonly due?: number;
   /** The last failure of the next event. */
   readonly problem?: PushProblem;
@@ -183,11 +183,11 @@ export interface PushEntry {
 
 /** Why a delivery failed. */
 export interface PushProblem {
-  /** When, in milliseconds since the Unix epoch. */
+  /** When the delivery failed, in milliseconds since the Unix epoch. */
   readonly at: number;
-  /** A sentence, without secrets and addresses of internal networks. */
+  /** The reason as a sentence, without secrets and addresses of internal networks. */
   readonly reason: string;
-  /** The status of the answer. Absent: there was none. */
+  /** The HTTP status of the answer. Absent: there was no answer. */
   readonly status?: number;
 }
 
@@ -195,7 +195,7 @@ export interface PushProblem {
 export interface RefusedDelivery extends PushProblem {
   /** The `seq` of the event in the log of its task. */
   readonly seq: number;
-  /** Its number among the deliveries of its config (`Parley-Sequence`). */
+  /** The number of the event among the deliveries of its config (`Parley-Sequence`). */
   readonly sequence: number;
 }
 

@@ -5,21 +5,21 @@ import type { OutboxHost } from "./port.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
 /*
- * Processes share their knowledge of receivers as notes in the store, so that a new process begins with it. Notes are hints: no delivery
- * waits for them or fails because of them (docs/decisions/webhooks.md).
+ * Processes share the state of each receiver's origin as a note in the store, so that a new process starts with that state. Notes are hints:
+ * no delivery waits for a note, or fails because of it (docs/decisions/webhooks.md).
  */
 
-/** How often this process asks about an origin with rows that are due, in milliseconds. */
+/** How often this process reads the note about an origin that has due rows, in milliseconds. */
 const askEvery = 5_000;
-/** How long to gather changes before storing them, in milliseconds, because an origin that recovers causes several changes. */
+/** How long to collect changes before storing them, in milliseconds. An origin that recovers causes several changes in a row. */
 const tellAfter = 250;
-/** How long a note counts, and how often one is repeated, in milliseconds. */
+/** How long a note is valid, and how often an unchanged note is stored again, in milliseconds. */
 const noteMs = 60 * 60_000;
 const repeatMs = noteMs / 4;
-/** Notes of one call (`StoreNotes`). */
+/** Maximum notes in one call (`StoreNotes`). */
 const maxNotes = 1_000;
 
-/** Shares this process's knowledge of origins, and reads the others'. */
+/** Shares the state of origins with other processes, and reads the state that they share. */
 export class Receivers<Job extends { readonly task: { readonly owner: string } }> {
   readonly #host: Pick<OutboxHost, "clock" | "logger" | "store">;
   readonly #origins: Origins<Job>;
@@ -36,7 +36,7 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     return this.#changed.size > 0;
   }
 
-  /** Asks about these origins, unless this process has asked recently. Never rejects. */
+  /** Reads the notes about these origins, except those that were read recently. Never rejects. */
   async ask(names: Iterable<string>): Promise<void> {
     const { notes } = this.#host.store;
     if (notes === undefined) return;
@@ -62,7 +62,7 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     this.#clearTimer ??= this.#host.clock.after(tellAfter, () => void this.tell());
   }
 
-  /** Shares the changes now. Never rejects. */
+  /** Stores the changed notes now. Never rejects. */
   async tell(): Promise<void> {
     this.#clearTimer?.();
     this.#clearTimer = undefined;
@@ -87,12 +87,12 @@ async function noteOf(name: string, known: Known, now: number): Promise<StoreNot
   return { key: await keyOf(name), value: knownJson.write(known), until: Math.ceil(now + noteMs) };
 }
 
-/** Hashed, because a host name may identify a person, and notes outlive the deleted data of an owner. */
+/** The key is a hash, because a host name may identify a person, and notes remain after an owner's data is deleted. */
 async function keyOf(name: string): Promise<string> {
   return `push ${toBase64Url(await sha256(name))}`;
 }
 
-/** `undefined`: a note of a release with another format. */
+/** Reads a note. `undefined`: another release wrote the note in another format. */
 function readKnown(value: string | undefined): Known | undefined {
   if (value === undefined) return undefined;
   const known = knownJson.read(value);

@@ -22,10 +22,10 @@ import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* A delivery attempt: body, headers, request, the meaning of its answer, and when to retry (docs/decisions/webhooks.md). */
 
-/** The part of a version's codec that writes bodies. */
+/** The part of a protocol version's codec that writes webhook bodies. */
 export type WebhookCodec = Pick<Codec, "shapes" | "webhook" | "version" | "aliases">;
 
-/** The body of an event. If it exceeds `maxBytes`, a reference replaces it. */
+/** The body of an event. If the body exceeds `maxBytes`, the event is replaced by a reference without content. */
 export function bodyOf(codec: WebhookCodec, event: PushEvent, maxBytes: number): string {
   const { payload, left } = event;
   const body = left === undefined ? write(codec, event) : undefined;
@@ -63,7 +63,7 @@ function bare({ state, timestamp }: TaskStatus): TaskStatus {
   return timestamp === undefined ? { state } : { state, timestamp };
 }
 
-/** An artifact has at least one part (A2A 1.0 §4.1.7). */
+/** An artifact without content. It needs at least one part (A2A 1.0 §4.1.7). */
 function empty({ artifactId }: Artifact): Artifact {
   return { artifactId, parts: [{ text: "" }] };
 }
@@ -73,7 +73,7 @@ export interface PushMessage {
   readonly id: string;
   /** The number of the delivery among the deliveries of its config. */
   readonly sequence: number;
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   readonly taskId: string;
   readonly generation: number | undefined;
@@ -82,12 +82,12 @@ export interface PushMessage {
   readonly body: string;
 }
 
-/** HTTP compares schemes without case. */
+/** Scheme names are case-insensitive in HTTP. */
 export function isScheme(scheme: string | undefined, name: string): boolean {
   return scheme?.toLowerCase() === name.toLowerCase();
 }
 
-/** The headers of a message. `now`: milliseconds since the Unix epoch. Rejects if it cannot be signed. */
+/** The headers of a delivery. `now`: milliseconds since the Unix epoch. Rejects if the delivery cannot be signed. */
 export async function headersOf(
   signer: PushSigner,
   now: number,
@@ -123,7 +123,7 @@ export async function headersOf(
   return headers;
 }
 
-/** Calls receivers, by the scheme of their authentication. */
+/** Returns the `fetch` for receivers with this authentication scheme. */
 export type FetchFor = (scheme: string | undefined) => GuardedFetch;
 
 /** Presents the client certificate only to configs that request it. */
@@ -142,9 +142,9 @@ export type Answer =
   | { readonly kind: "delivered"; readonly status: number }
   /** The receiver wants no more events (410). */
   | { readonly kind: "gone"; readonly status: number }
-  /** Final for this event. */
+  /** The receiver rejected the event permanently. */
   | { readonly kind: "refused"; readonly status: number; readonly reason: string }
-  /** May succeed later. */
+  /** The attempt failed, but a later attempt may succeed. */
   | {
       readonly kind: "failed";
       readonly reason: string;
@@ -152,16 +152,16 @@ export type Answer =
       /** `Retry-After` of the receiver, in seconds. */
       readonly retryAfter?: number | undefined;
       readonly health: Health;
-      /** Set if there was no answer. */
+      /** The error of the request. Set if there was no answer. */
       readonly error?: A2AError;
     }
-  /** Aborted by this server. */
+  /** This server aborted the request. */
   | { readonly kind: "aborted" };
 
 export interface Post {
   readonly fetchFor: FetchFor;
   readonly clock: Clock;
-  /** The running requests, to abort them. One signal for all would have too many listeners. */
+  /** One controller for each running request, to abort it. A signal shared by all requests would have too many listeners. */
   readonly requests: Set<AbortController>;
 }
 
@@ -204,9 +204,9 @@ function answerOf(status: number, wait: string | null, now: number): Answer {
   return { kind: "refused", status, reason: `The receiver answered with ${what}` };
 }
 
-/** Omits `url` from the reason, because its query may be secret. */
+/** The reason does not contain `url`, because its query may be secret. */
 function failureOf(error: A2AError, url: string): Answer {
-  // A request that was not sent says nothing about the receiver.
+  // `InvalidParams`: the request was not sent, so nothing is known about the receiver.
   const health = error.code === "InvalidParams" ? "unclear" : "dead";
   return { kind: "failed", reason: reasonOf(error, url), health, error };
 }
@@ -221,7 +221,7 @@ function reasonOf(error: A2AError, url: string): string {
   return found === undefined ? "The connection failed" : `The connection failed (${found})`;
 }
 
-/** A code of Node or its TLS, such as `ECONNREFUSED` and `DEPTH_ZERO_SELF_SIGNED_CERT`. Messages may have addresses. */
+/** The error code of Node or its TLS, such as `ECONNREFUSED`. Error messages are not used, because they may contain addresses. */
 function codeOf(cause: unknown): string | undefined {
   for (let at = cause, depth = 0; depth < 4 && isObject(at); depth += 1) {
     const { code, cause: next } = at;
@@ -231,12 +231,12 @@ function codeOf(cause: unknown): string | undefined {
   return undefined;
 }
 
-/** The origin of an address. Its path may be a secret. */
+/** The origin of a URL, without the path, which may be secret. */
 export function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : "";
 }
 
-/** An answer, for the observer. */
+/** Converts an answer for the observer. */
 export function resultOf(answer: Answer): DeliveryResult {
   switch (answer.kind) {
     case "delivered":
@@ -256,7 +256,7 @@ export function resultOf(answer: Answer): DeliveryResult {
 const day = 24 * 60 * 60 * 1000;
 /** Jitter: each wait varies by up to this share, so that simultaneous failures are not retried simultaneously. */
 const jitter = 0.2;
-/** A row that is due later was deferred by a clock that was set back since. */
+/** Maximum wait. If a row is due later than this, it was deferred before the clock was set back. */
 const maxWait = 30 * day;
 
 /**

@@ -4,13 +4,13 @@ import { pushFeature, readConfig, unclaimed, writeConfig } from "./stored.ts";
 
 /** How often to search for rows that are due too late, in milliseconds. */
 const searchMs = 10 * 60_000;
-/** The wall clock was set back if it lost more than this against the monotonic clock, in milliseconds. */
+/** If the wall clock falls behind the monotonic clock by more than this, in milliseconds, it was set back. */
 const setBackMs = 1_000;
 const pageSize = 256;
-/** Claimed rows that one poll reads. The next one continues. */
+/** Maximum claimed rows that one poll reads. The next poll continues there. */
 const maxClaimed = 4_096;
 
-/** Makes a row due at another time, and removes the claim of a dead process. */
+/** The item that makes a row due at another time, and removes its claim. */
 export function dueAt({ task, key, value, due }: DueFeature, to: number): TaskAppend {
   const config = readConfig(value);
   const kept = config === undefined ? value : writeConfig(unclaimed(config));
@@ -45,12 +45,12 @@ export class Rescue {
     this.#offset = host.clock.now() - host.clock.elapsed();
   }
 
-  /** Some process may be gone. */
+  /** Makes the next poll search for claims of dead processes. */
   expectLost(): void {
     this.#mayHaveLost = true;
   }
 
-  /** Makes such rows due. Resolves to whether there are more rows to check. */
+  /** Makes late rows due now. Resolves to whether there are more rows to check. */
   async poll(): Promise<boolean> {
     await this.#pollDeferred();
     if (this.#claimedAfter === undefined) {
@@ -68,8 +68,8 @@ export class Rescue {
   }
 
   /**
-   * Makes rows due now that are due too late because the clock was set back (docs/decisions/feature-effects.md): unclaimed rows
-   * that were due by the earlier clock, and rows that are due later than any claim or wait ends.
+   * If the clock was set back, some rows are due too late (docs/decisions/feature-effects.md). Makes these rows due now: unclaimed
+   * rows that were due before the clock was set, and rows whose `due` is later than any claim or wait could end.
    */
   async #pollDeferred(): Promise<void> {
     const { clock } = this.#host;
@@ -78,7 +78,7 @@ export class Rescue {
     const now = Math.floor(clock.now());
     // Stores take whole milliseconds, but the monotonic clock has fractions.
     if (lost > setBackMs) await this.#bringBack(now, now, Math.ceil(now + lost));
-    // Not earlier, so that the next poll finds the rows if the store fails.
+    // Set only now, so that the next poll finds the rows if the store fails.
     this.#offset = offset;
     if (clock.elapsed() < this.#nextSearch) return;
     this.#nextSearch = clock.elapsed() + searchMs;
@@ -96,7 +96,7 @@ export class Rescue {
     }
   }
 
-  /** Releases rows claimed by processes that are gone. Resolves to where the next poll continues. */
+  /** Releases rows whose claims belong to dead processes. Resolves to the `due` after which the next poll continues. */
   async #releaseLost(from: number | undefined): Promise<number | undefined> {
     const { clock, append, holders } = this.#host;
     if (holders === undefined) return undefined;
@@ -109,7 +109,7 @@ export class Rescue {
         const { claim, holder } = readConfig(value) ?? {};
         return claim !== undefined && holder !== undefined && holders.isLost(holder);
       });
-      // Other processes may find the row, too. Only one changes it.
+      // Other processes may find the same rows, but each row is changed only once.
       await Promise.all(lost.map((row) => append(dueAt(row, now))));
       if (rows.length < pageSize) return undefined;
       // There may be more rows with the same time.

@@ -11,15 +11,15 @@ export const pushFeature = "push";
 /** The rows of parked configs. No record wakes them. `due` is the time when they were parked. */
 export const parkedFeature = "push.parked";
 
-/** Refused events that a row keeps. One more parks the config. */
+/** Maximum refused events in a row. A further refused event parks the config. */
 export const maxRefused = 16;
 
 /** The value of a row, as JSON. Its key is the id of the config. */
 export interface StoredConfig {
   readonly url: string;
-  /** The protocol version that registered it, `Major.Minor`. */
+  /** The protocol version of the request that registered the config, `Major.Minor`. */
   readonly version: string;
-  /** URIs of the extensions that were active in the request that registered it. */
+  /** URIs of the extensions that were active in the request that registered the config. */
   readonly extensions?: readonly string[] | undefined;
   /** `authentication.scheme`, as given. */
   readonly scheme?: string | undefined;
@@ -27,7 +27,7 @@ export interface StoredConfig {
   readonly sealed?: string | undefined;
   /** Creation time in milliseconds since the Unix epoch, which determines the position in lists. A replacement keeps it. */
   readonly created: number;
-  /** Random, so that a config gets other delivery ids when it is registered again. */
+  /** Random value in the delivery ids, so that a config that is registered again has different ids. */
   readonly nonce: string;
   /** The `seq` up to which events were delivered or refused. */
   readonly cursor: number;
@@ -49,12 +49,12 @@ export interface StoredConfig {
   /**
    * The `seq` of refused events that an operator wants delivered first, in this order. An operator may change `again` and `refused`
    * even during a delivery, but never `claim` and `due`. So a process that gets `changed` reads the row again, and stores its result if
-   * its claim is still there.
+   * the row still has its claim.
    */
   readonly again?: readonly number[];
-  /** The claim of the process that delivers, a random id. The `due` of the row is when it expires. */
+  /** The random id of the claim, set while a process delivers. The claim expires at the `due` of the row. */
   readonly claim?: string;
-  /** The lease name of the process that has the claim. If it is gone, the claim is void. */
+  /** The lease name of the process that has the claim. If this process is dead, the claim is void. */
   readonly holder?: string;
 }
 
@@ -63,7 +63,7 @@ export const configJson: StoredJson<StoredConfig> = storedJson();
 /** The position of a config in the log. */
 export type Position = Pick<StoredConfig, "cursor" | "state" | "generation" | "chunks">;
 
-/** Reads a value. `undefined`: it is not a config. */
+/** Reads the value of a row. `undefined`: the value is not a config. */
 export function readConfig(value: string): StoredConfig | undefined {
   const config: StoredConfig | null = configJson.read(value);
   const isConfig =
@@ -74,7 +74,7 @@ export function readConfig(value: string): StoredConfig | undefined {
   return isConfig ? config : undefined;
 }
 
-/** Writes a value. If it would be too large for a store, the oldest refused events are dropped. */
+/** Writes the value of a row. If the value would be too large for a store, drops the oldest refused events. */
 export function writeConfig(config: StoredConfig): string {
   const value = configJson.write(config);
   const { refused = [], ...rest } = config;
@@ -86,7 +86,7 @@ export function unclaimed({ claim: _, holder: __, ...config }: StoredConfig): St
   return config;
 }
 
-/** The config at another position. Failures of the event that was next no longer count. */
+/** Moves the config to another position, and clears the failed attempts at its next event. */
 export function moved(config: StoredConfig, position: Position): StoredConfig {
   const { state: _s, generation: _g, chunks: _c, attempts: _a, problem: _p, ...rest } = config;
   return { ...rest, ...position };

@@ -10,7 +10,7 @@ export interface Owner {
   readonly owner: string;
 }
 
-/** The tasks that a reader may see. A task outside of the scope does not exist for it. */
+/** The tasks that a reader may see. For the reader, a task outside of the scope does not exist. */
 export interface Scope {
   /** The agent. */
   readonly agent: string;
@@ -40,7 +40,7 @@ export interface StoredRun {
   readonly input: number;
   /** How many consecutive processes took the run over and died before the run stored anything. Absent: none. */
   readonly deaths?: number;
-  /** How many `deaths` it is not blamed for, because it ran for a while after the last one. Absent: none. */
+  /** How many `deaths` the run is not blamed for, because it ran for a while after the last of them. Absent: none. */
   readonly outlived?: number;
   /** Set if the run was taken over alone, to find out whether it crashes the process. */
   readonly alone?: true;
@@ -62,13 +62,13 @@ export interface TaskHead {
   readonly seq: number;
   /** The lowest `seq` that `read` returns. It is more than 1 after the log was compacted. */
   readonly firstSeq: number;
-  /** The counter of the 1.1 draft: creation, status and artifact records. */
+  /** The task's generation (1.1 draft): the number of its creation, status and artifact records. */
   readonly generation: number;
   /** Size of all records in bytes (`recordBytes`). No snapshot and no page of the log is larger. */
   readonly bytes: number;
-  /** Number that rises with each new holder. An append with an older number fails as `fenced`. */
+  /** A number that rises with each new holder. An append with an older number fails as `fenced`. */
   readonly fence: number;
-  /** The process that holds the lease. The lease may have expired. Absent: it was never taken, or released. */
+  /** The process that holds the lease, which may have expired. Absent: the lease was never taken, or was released. */
   readonly holder?: string;
   /** When the lease expires, in milliseconds since the Unix epoch. */
   readonly leaseUntil?: number;
@@ -78,14 +78,14 @@ export interface TaskHead {
   readonly delegates?: true;
   /** The checkpoint as JSON text. Only `head` returns it, because it may be large. */
   readonly checkpoint?: string;
-  /** The state of the task as JSON text: the small value that its turns share. Like the checkpoint, only `head` returns it. */
+  /** The state of the task as JSON text: the small value that its turns share. Only `head` returns it, like the checkpoint. */
   readonly taskState?: string;
 }
 
 /** One change: of a task, or of a conversation. */
 export type AppendItem = TaskAppend | ContextAppend;
 
-/** A change of a task. Its conditions come first: if one does not hold, nothing changes. */
+/** A change of a task. If one of its conditions does not hold, nothing changes. */
 export interface TaskAppend {
   /** The task. */
   readonly task: TaskKey;
@@ -94,18 +94,18 @@ export interface TaskAppend {
    * `exists` if the agent has a task with this id. An item without `create` fails as `missing` if the owner has no such task.
    */
   readonly create?: { readonly contextId: string };
-  /** The `seq` that the last record of the task must have. Else it fails as `stale`. */
+  /** The `seq` that the last record of the task must have. Otherwise the item fails as `stale`. */
   readonly expect?: number;
-  /** The fence that the task must have. Else it fails as `fenced`. */
+  /** The fence that the task must have. Otherwise the item fails as `fenced`. */
   readonly fence?: number;
-  /** The run that the task must have; `null`: none. Else it fails as `stale`. */
+  /** The run that the task must have; `null`: no run. Otherwise the item fails as `stale`. */
   readonly run?: StoredRun | null;
   /**
-   * Records to add; may be empty. The store takes state, status time, counters and generation from them. Records after a
-   * terminal status fail as `terminal`.
+   * Records to add; may be empty. The store derives state, status time, counters and generation from these records. Records after
+   * a terminal status fail as `terminal`.
    */
   readonly records: readonly NewRecord[];
-  /** Largest size of the task with these records, in bytes (`TaskHead.bytes`). Else it fails as `full`. */
+  /** Maximum size of the task with these records, in bytes (`TaskHead.bytes`). Otherwise the item fails as `full`. */
   readonly maxBytes?: number;
   /** Further changes in the same transaction. */
   readonly effects?: readonly TaskEffect[];
@@ -135,7 +135,7 @@ export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffe
 /**
  * Changes who executes a task.
  *
- * - `acquire` takes a lease that is free or has expired (`until` ≤ `now`), and raises the fence by one. Else it fails as `leased`.
+ * - `acquire` takes a lease that is free or has expired (`until` ≤ `now`), and raises the fence by one. Otherwise fails as `leased`.
  * - `renew` extends the lease. It requires `fence`, and fails as `fenced` if the lease was released.
  * - `release` releases the lease. It requires `fence`.
  * - `revoke` takes the lease away from its holder, and raises the fence by one.
@@ -146,11 +146,11 @@ export type LeaseEffect =
       readonly effect: "lease";
       /** The operation on the lease. */
       readonly op: "acquire";
-      /** The process that takes it. */
+      /** The process that takes the lease. */
       readonly holder: string;
       /** The time now, in milliseconds since the Unix epoch. */
       readonly now: number;
-      /** When it expires, in milliseconds since the Unix epoch. */
+      /** When the lease expires, in milliseconds since the Unix epoch. */
       readonly until: number;
     }
   | { readonly effect: "lease"; readonly op: "renew"; readonly until: number }
@@ -165,7 +165,7 @@ export interface RunEffect {
   readonly run: StoredRun | null;
 }
 
-/** Sets the value with which a resumed run continues. */
+/** Sets the checkpoint: the value with which a resumed run continues. */
 export interface CheckpointEffect {
   /** Always `checkpoint`. */
   readonly effect: "checkpoint";
@@ -173,7 +173,7 @@ export interface CheckpointEffect {
   readonly value: string | null;
 }
 
-/** Sets the state of a task: the small value that its turns share. It is deleted only with the task. */
+/** Sets the state of a task: the small value that its turns share. The state is deleted only with the task. */
 export interface TaskStateEffect {
   /** Always `taskState`. */
   readonly effect: "taskState";
@@ -259,7 +259,7 @@ export interface AuditedAct {
   readonly subject: string;
   /** JSON text. At most `operatorBounds.value` bytes. */
   readonly json: string;
-  /** When it was done, in milliseconds since the Unix epoch. */
+  /** When the act was done, in milliseconds since the Unix epoch. */
   readonly time: number;
 }
 
@@ -269,13 +269,13 @@ export interface ActEffect extends AuditedAct {
   readonly effect: "act";
 }
 
-/** Adds a message that belongs to no task to a conversation: a direct reply, or the message that it answers. */
+/** Adds a message without a task to a conversation: a direct reply, or the message that it answers. */
 export interface ContextMessageEffect {
   /** Always `contextMessage`. */
   readonly effect: "contextMessage";
   /** JSON text of a `Message`. */
   readonly json: string;
-  /** When it was sent, in milliseconds since the Unix epoch. */
+  /** When the message was sent, in milliseconds since the Unix epoch. */
   readonly time: number;
 }
 

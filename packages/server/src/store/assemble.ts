@@ -14,21 +14,21 @@ import { storedJson } from "@parley/a2a/internal/base/json";
 import { updateJson } from "./json.ts";
 
 /*
- * The fold of a log as JSON text, with the same result as `TaskFold`. The texts of the records are concatenated. Only texts
- * that must be merged are parsed. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list`.
+ * The fold of a log as JSON text, with the same result as `TaskFold`. The texts of the records are concatenated, and only texts
+ * that must be merged are parsed. The benchmark rows `task-memory`, `get-task` and `list` need this.
  */
 
-/** The parts of a log from which a task is assembled, as far as the options request them. */
+/** The parts of a log from which a task is assembled. Parts that the options do not request are empty. */
 export interface TaskPieces {
   /** The state of the task. */
   readonly head: TaskHead;
-  /** The task as it was created (`baseOf`). A history in it is ignored. */
+  /** The task as it was created (`baseOf`). A history in this text is ignored. */
   readonly base: string;
-  /** The newest status record. `undefined`: the status is that of `base`. */
+  /** The newest status record. `undefined`: the task has the status in `base`. */
   readonly status: string | undefined;
   /** Status records that carry metadata, in order. */
   readonly metadata: readonly string[];
-  /** Records that hold history, in order: all, or enough of the newest. */
+  /** Records with messages of the history, in order: all records, or enough of the newest ones. */
   readonly history: readonly StoredEvent[];
   /** Artifact records, in order. */
   readonly artifacts: readonly string[];
@@ -72,7 +72,7 @@ export function assembleLog(log: readonly NewRecord[], options: LoadOptions): Ta
   return taskFrom(joinTask(task, status, history, { base, metadata, artifacts }, options));
 }
 
-/** `task`: the members of the task as it was created. `history`: at least as many messages as the options request. */
+/** `task`: the members of the task when it was created. `history`: at least as many messages as the options request. */
 function joinTask(
   task: Map<string, string>,
   status: string | undefined,
@@ -105,7 +105,7 @@ function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">
   return merged && JSON.stringify(merged);
 }
 
-/** Compacts a task: metadata in the base, and one record per artifact. In addition, only history and the last status are needed. */
+/** Compacts a task to a base with its metadata, and one record per artifact. Apart from these, only history and the last status are needed. */
 export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifacts"> {
   const { task, contextId } = pieces.head;
   const artifacts = joinArtifacts(pieces.artifacts).map((artifact) =>
@@ -121,9 +121,9 @@ export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifact
   return { base: objectOf(base), artifacts };
 }
 
-/** JSON text of a record, and its kind. */
+/** The JSON text of a record, and the record's kind. */
 export interface StoredEvent {
-  /** Which event it is. */
+  /** The kind of the event. */
   readonly kind: "task" | "message" | "statusUpdate" | "artifactUpdate";
   /** The event as JSON text. */
   readonly json: string;
@@ -159,12 +159,12 @@ const none: readonly string[] = [];
 
 /** An update that changes the task, and its members. */
 interface Update {
-  /** Its index among all updates. */
+  /** The index of this update among all updates. */
   readonly index: number;
   readonly artifactId: string;
-  /** Whether it appends to an existing artifact. */
+  /** Whether the update appends to an existing artifact. */
   readonly append: boolean;
-  /** Whether it is the first of its artifact. */
+  /** Whether this is the first update of its artifact. */
   readonly begins: boolean;
   readonly artifact: Map<string, string>;
 }
@@ -193,7 +193,7 @@ export function artifactStarts(updates: readonly string[]): readonly number[] {
 }
 
 interface Growing {
-  /** Without `parts`. */
+  /** The members of the artifact without `parts`. */
   readonly rest: Map<string, string>;
   readonly parts: PartTexts;
 }
@@ -231,11 +231,11 @@ function artifactOf({ rest, parts }: Growing): Fragments {
 /** Collects the parts of an artifact as JSON text. */
 interface PartTexts {
   add(array: string): void;
-  /** Joined by commas. */
+  /** The parts, joined by commas. */
   texts(): readonly (Fragments | string)[];
 }
 
-/** Unchanged parts: their arrays are concatenated. */
+/** Keeps parts unchanged, and concatenates their arrays. */
 class JoinedParts implements PartTexts {
   readonly #insides: string[] = [];
 
@@ -252,12 +252,12 @@ class JoinedParts implements PartTexts {
 /** Adjacent texts that become one part. */
 interface TextRun {
   readonly first: string;
-  /** Without their quotes. */
+  /** The JSON texts without their quotes. */
   readonly contents: string[];
   readonly mediaType: string | undefined;
 }
 
-/** Parts whose adjacent texts are merged, like `addPart` of the model. Texts are concatenated with their escapes. */
+/** Merges adjacent text parts, like `addPart` of the model. Concatenates the JSON texts with their escapes. */
 class MergedParts implements PartTexts {
   readonly #runs: (TextRun | string)[] = [];
   #open: TextRun | undefined;
@@ -282,7 +282,7 @@ class MergedParts implements PartTexts {
   }
 }
 
-/** A part that is only text and media type; `undefined` for any other part. */
+/** The text run of a part that has only text and media type. `undefined` for any other part. */
 function textRunOf(part: string): TextRun | undefined {
   const members = membersOf(part);
   const text = members.get("text");
@@ -291,7 +291,7 @@ function textRunOf(part: string): TextRun | undefined {
   return { first: part, contents: [insideOf(text)], mediaType };
 }
 
-/** Parses the updates, for chunks that change more than parts. */
+/** Folds artifacts by parsing their updates, for chunks that change more than parts. */
 function foldArtifacts(updates: readonly string[], mergeTextParts: boolean): readonly Fragments[] {
   const events = updates.map((json) => updateJson.read(json));
   const empty = { id: events[0]?.taskId ?? "", status: { state: "TASK_STATE_WORKING" } } as const;
@@ -312,7 +312,7 @@ function addList(joined: string[], before: string, items: readonly (Fragments | 
   joined.push("]");
 }
 
-/** The JSON of the first record of a task, without its history. */
+/** The JSON of a task's first record, without the history. */
 export function baseOf({ json }: NewRecord): string {
   const task = membersOf(json);
   task.delete("history");

@@ -14,7 +14,7 @@ export interface StoreBounds {
 /** 256 MiB is half of the longest string in V8. 32 MiB is the largest task that the engine allows by default. */
 export const defaultStoreBounds: StoreBounds = { text: 256 << 20, compaction: 32 << 20 };
 
-/** The error for a task that takes more than `StoreBounds.text`. A retry fails too. A query for less may succeed. */
+/** The error for a task that takes more than `StoreBounds.text`. A retry fails, too, but a query for less may succeed. */
 export function tooLarge(taskId: string, bytes: number, most: number): A2AError {
   return new A2AError(
     "UnsupportedOperation",
@@ -26,7 +26,7 @@ function mebibytes(bytes: number): number {
   return Math.ceil(bytes / (1 << 20));
 }
 
-/** The error of a store that cannot work now. The message may reach a client, the cause is only logged. */
+/** The error of a store that cannot work now. The message may reach a client, but the cause is only logged. */
 export function unavailable(sentence: string, cause?: unknown): A2AError {
   return new A2AError("Unavailable", sentence, { cause });
 }
@@ -83,14 +83,14 @@ export class NeedsRoom extends Error {
   }
 }
 
-/** Counts the bytes of a page while it is read. Beyond `most` bytes it throws `NeedsRoom` with the maximum bytes of the page. */
+/** Counts the bytes of a page while the page is read. Beyond `most` bytes, throws `NeedsRoom` with the maximum bytes of the page. */
 export class PageRoom {
   readonly #logs: readonly number[];
   readonly #bytes: number;
   readonly #most: number;
   #taken = 0;
 
-  /** `logs`: the sizes of the logs of its tasks, in bytes. */
+  /** `logs`: the log sizes of the page's tasks, in bytes. */
   constructor(logs: readonly number[], { bytes = defaultPageBytes }: ListQuery, most: number) {
     this.#logs = logs;
     this.#bytes = bytes;
@@ -112,7 +112,7 @@ export class PageRoom {
   }
 }
 
-/** Calls `read`. If it throws `NeedsRoom`, reserves the bytes and calls it again, perhaps several times, because the data may grow meanwhile. */
+/** Calls `read`. If `read` throws `NeedsRoom`, reserves the bytes and repeats the call, perhaps several times, because the data may grow. */
 export async function withRoom<T>(room: Room | undefined, read: (most: number) => T | Promise<T>): Promise<T> {
   for (let most = room === undefined ? Infinity : roomless; ;) {
     try {

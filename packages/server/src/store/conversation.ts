@@ -4,19 +4,19 @@ import type { SaidArtifact } from "./port.ts";
 import { updateJson } from "./json.ts";
 
 /*
- * Selects the messages and artifacts that a query of a conversation returns, the same in every store. It goes backwards from the newest entry
- * to a limit, so the cost does not depend on the length of the conversation.
+ * Selects the messages and artifacts that a query of a conversation returns, the same in every store. The selection goes backwards from the
+ * newest entry to a limit, so the cost does not depend on the length of the conversation.
  */
 
 /** The position and size of a record with messages. `TaskRef` is how the store refers to a task. */
 export interface MessagePlace<TaskRef> {
-  /** Its place in the conversation. */
+  /** The place of the record in the conversation. */
   readonly place: number;
-  /** When it was stored, in milliseconds since the Unix epoch. */
+  /** When the record was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** Its size in bytes of JSON. */
   readonly bytes: number;
-  /** `undefined`: a direct reply. */
+  /** The task of the record. `undefined`: a direct reply, or the message that it answers. */
   readonly task: TaskRef | undefined;
   /** Number of the record in the log of its task. */
   readonly seq: number;
@@ -26,7 +26,7 @@ export interface MessagePlace<TaskRef> {
 export interface ChunkPlace {
   /** Number of the record in the log of its task. */
   readonly seq: number;
-  /** When it was stored, in milliseconds since the Unix epoch. */
+  /** When the record was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** Its size in bytes of JSON. */
   readonly bytes: number;
@@ -34,11 +34,11 @@ export interface ChunkPlace {
 
 /** The artifact records of one task, newest first. `Wait`: the preparation of a store that reads asynchronously. */
 export interface Chunks<Wait = never> {
-  /** Called before `peek` and before `take`, with its `room`. Returns the preparation. Absent in a store that reads synchronously. */
+  /** Called before `peek`, and before `take` with the same `room`. Returns the preparation. Absent in a store that reads synchronously. */
   ready?(room?: number): Wait | undefined;
   /** The next record; `undefined`: no more records. */
   peek(): ChunkPlace | undefined;
-  /** JSON text of the record that `peek` returned. The store may read further records with it, up to `room` bytes in all. */
+  /** JSON text of the record that `peek` returned. The store may read further records at the same time, up to `room` bytes in all. */
   take(room: number): string;
 }
 
@@ -99,7 +99,7 @@ export function* pickNewestSteps<TaskRef, Wait>(
     }
   }
   const entries = [...artifacts.values()].map((gathered) => ({ order: gathered.order, entry: entryOf(gathered) }));
-  // If everything was read, an artifact without a beginning is not in the task either.
+  // If everything was read, an artifact without its beginning is not in the task either.
   return { messages: orders, artifacts: bounded ? entries : entries.filter(({ entry }) => entry.cut !== true) };
 }
 
@@ -112,14 +112,14 @@ interface Newest<TaskRef, Wait> {
   readonly task: TaskRef;
   readonly from: Chunks<Wait>;
   readonly chunk: ChunkPlace;
-  /** The place of the message that it answers. */
+  /** The place of the message that the artifact answers. */
   readonly place: number;
 }
 
 interface Gathered {
-  /** Newest first. */
+  /** The updates of the artifact, newest first. */
   readonly updates: [TaskArtifactUpdateEvent, ...TaskArtifactUpdateEvent[]];
-  /** Whether its beginning is among them. It replaced earlier records of the artifact. */
+  /** Whether `updates` has the artifact's beginning, which replaced all earlier records of the artifact. */
   whole: boolean;
   order: number;
   time: number;
@@ -184,7 +184,7 @@ function follows<TaskRef>(
   return place > message.place;
 }
 
-/** The selected entries, oldest first. `said`: the messages of each selected record. A record can have several. */
+/** The selected entries, oldest first. `said`: the messages of each selected record, which can have several. */
 export function inOrder<Said>(
   { messages, artifacts }: Picked,
   said: readonly (readonly Said[])[],

@@ -9,7 +9,7 @@ import type { AuditedAct, TaskHead } from "./append.ts";
 export interface OperatorQuery {
   /** Only tasks of this agent. */
   readonly agent?: string;
-  /** Only tasks of this owner, by its stored name. */
+  /** Only tasks of the owner with this stored name. */
   readonly owner?: string;
   /** Only tasks in one of these states. */
   readonly states?: readonly TaskState[];
@@ -29,7 +29,7 @@ export interface OperatorQuery {
 export interface OperatorPosition {
   /** Status time of the last task of the page, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
-  /** Its number: the store numbers tasks in the order of their creation. */
+  /** The number of that task: the store numbers tasks in the order of their creation. */
   readonly number: number;
 }
 
@@ -59,11 +59,11 @@ export interface StandingOrder {
 
 /** An act in the audit. */
 export interface StoredAct extends AuditedAct {
-  /** Rises with each act. */
+  /** The number of the act, which rises with each act. */
   readonly number: number;
 }
 
-/** Changes of an operator that are not on tasks. Stored in one transaction. */
+/** A change by an operator that does not affect a task. It is stored in one transaction. */
 export interface OperatorChange {
   /** An order to set. `value: null` withdraws it. `if` is the expected value; `null`: no order. */
   readonly order?: {
@@ -87,9 +87,9 @@ export interface ActQuery {
 
 /** Limits of orders and acts. */
 export const operatorBounds: {
-  /** Bytes of the name of an order, and of the subject of an act. */
+  /** Maximum bytes of an order's name, and of an act's subject. */
   readonly name: number;
-  /** Bytes of JSON of an order, and of an act. */
+  /** Maximum bytes of JSON of an order, and of an act. */
   readonly value: number;
   /** Maximum number of orders. */
   readonly orders: number;
@@ -98,13 +98,13 @@ export const operatorBounds: {
 } = { name: 2_048, value: 32 << 10, orders: 1_000, acts: 100_000 };
 
 /**
- * Operators' queries and orders. An act that changes a task is stored with the change: the effect `act` of `append`. Methods reject like those
- * of `Store`.
+ * Operators' queries and orders. An act that changes a task is stored with the change, by the effect `act` of `append`. Methods reject like
+ * the methods of `Store`.
  */
 export interface StoreOperators {
   /** Tasks of all owners. The cost depends on the page, and on the number of requested agents or the owner's agents. */
   tasks(query: OperatorQuery): Promise<OperatorPage>;
-  /** The exact number of tasks by agent and state, from counters, so the cost depends on the number of agents. At most `limit` agents, by name. */
+  /** The exact number of tasks by agent and state, for at most `limit` agents, by name. Uses counters, so the cost depends only on the agents. */
   counts(limit: number): Promise<readonly AgentCounts[]>;
   /** All standing orders, by name. */
   orders(): Promise<readonly StandingOrder[]>;
@@ -113,11 +113,11 @@ export interface StoreOperators {
    * number of orders is reached.
    */
   change(change: OperatorChange): Promise<boolean>;
-  /** Acts of the audit, newest first. */
+  /** Acts in the audit, newest first. */
   acts(query: ActQuery): Promise<readonly StoredAct[]>;
 }
 
-/** Checks a change before anything is stored, and rounds its time up to whole milliseconds. Throws a `TypeError` for a malformed one. */
+/** Checks a change before anything is stored, and rounds its time up to whole milliseconds. Throws a `TypeError` for a malformed change. */
 export function readChange({ order, act }: OperatorChange): OperatorChange {
   if (order !== undefined) {
     checkName("The name of an order", order.name);
@@ -157,18 +157,18 @@ function checkJson(what: string, text: string): void {
 
 /** The `value` of an order. */
 export interface OrderText {
-  /** The operator who set it. Absent: unknown. */
+  /** The operator who gave the order. Absent: unknown. */
   readonly by?: string;
-  /** Why. Absent: no reason. */
+  /** The operator's reason. Absent: no reason was given. */
   readonly reason?: string;
-  /** When, in milliseconds since the Unix epoch. */
+  /** When the order was given, in milliseconds since the Unix epoch. */
   readonly time: number;
 }
 
 /** Names of the orders that servers obey. */
 export const orderNames: {
-  /** No process begins or resumes a turn of an agent. */
+  /** The order that no process begins or resumes a turn of an agent. */
   readonly pause: (agent: string) => string;
-  /** A process begins and resumes no turn. */
+  /** The order that a process begins and resumes no turn. */
   readonly drain: (node: string) => string;
 } = { pause: (agent) => `pause ${agent}`, drain: (node) => `drain ${node}` };

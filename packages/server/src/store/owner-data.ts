@@ -32,11 +32,11 @@ export interface EraseOptions {
   readonly onProgress?: (tasks: number) => void;
 }
 
-/** Tasks, or rows of a kind, in one transaction. */
+/** Maximum tasks, or rows of a kind, in one transaction. */
 const limit = 100;
-/** Rounds for an owner that keeps creating tasks. */
+/** Maximum rounds for an owner that keeps creating tasks. */
 const maxRounds = 20;
-/** Milliseconds between two rounds, because a server's sweep may have locked the rest. */
+/** Milliseconds between two rounds, because a server's sweep may have locked the remaining rows. */
 const roundPause = 100;
 
 const active: readonly TaskState[] = [
@@ -60,7 +60,7 @@ export function stillCreatesTasks(): A2AError {
   return unavailable("The owner keeps creating tasks: revoke its access first");
 }
 
-/** All items of a list with pages. `read` gets the last item of the page before. */
+/** All items of a paged list. `read` gets the last item of the previous page. */
 async function* paged<Item>(read: (last?: Item) => Promise<readonly Item[]>): AsyncGenerator<Item, void, void> {
   for (let page = await read(); page.length > 0; page = await read(page.at(-1))) yield* page;
 }
@@ -83,7 +83,7 @@ export async function erase(store: Store, { agent, owner }: Owner, options: Eras
     for (let found = await upkeep.find({ ...of, states: active }, limit); found.length > 0;) {
       for (const head of found) if (await cancel(head)) canceled += 1;
       const again = await upkeep.find({ ...of, states: active }, limit);
-      // If no task could be canceled, all of them changed concurrently. The next round retries.
+      // If no task could be canceled, all tasks changed concurrently. The next round retries.
       if (again.length === found.length && again.every(({ seq }, at) => seq === found[at]?.seq)) break;
       found = again;
     }
@@ -103,7 +103,7 @@ export async function erase(store: Store, { agent, owner }: Owner, options: Eras
   throw stillCreatesTasks();
 }
 
-/** Ends a task, whichever process runs it: that process finds the fence raised. */
+/** Ends a task, whichever process runs it. That process then finds that the fence was raised. */
 async function cancelInStore(store: Store, { task, contextId, statusTime, run }: TaskHead): Promise<boolean> {
   const state = "TASK_STATE_CANCELED";
   const time = Math.max(statusTime, Math.floor(store.clock?.now() ?? Date.now()));
@@ -124,7 +124,7 @@ async function cancelInStore(store: Store, { task, contextId, statusTime, run }:
   return outcome?.ok === true;
 }
 
-/** Tasks of a page, and about their bytes. A page is in memory. */
+/** Maximum tasks of a page, and their approximate bytes. A page is held in memory. */
 const taskPage = { limit: 50, bytes: defaultPageBytes, artifacts: true } as const;
 
 export async function* exported(
@@ -146,7 +146,7 @@ export async function* exported(
         yield lineWith({ type: "message", agent, contextId, at: new Date(time).toISOString() }, "message", json);
       }
     }
-    // Newest status first. The second query finds tasks that were missed because they got a new status meanwhile.
+    // Newest status first. The second query finds tasks that the first missed, because their status changed during the export.
     for (const query of [{}, { since: started }]) {
       for await (const task of tasksOf(store, of, query)) {
         if (!("since" in query)) counts.tasks += 1;

@@ -28,8 +28,8 @@ export * from "./queries.ts";
 export type { SearchHit, SearchPage, SearchQuery, SearchSnippet, SearchTerm, TaskSearch } from "./search.ts";
 
 /**
- * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
- * one transaction, with one outcome for each item. Data that must be stored together with an event is an effect of its item.
+ * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`, which stores a batch
+ * in one transaction, with one outcome for each item. Data that must be stored with an event is an effect of the event's item.
  *
  * Every method rejects with an `A2AError` of code `Unavailable` if the store cannot work now, such as with a full disk or a
  * lost connection. That call then stores nothing.
@@ -40,11 +40,11 @@ export interface Store {
   /** Whether the data survives a restart of the process. */
   readonly durable: boolean;
   /**
-   * Whether only this process can have the data open. Runs of other processes are then lost, and are taken over before their leases
-   * expire. Default false.
+   * Whether only this process can have the data open. If so, all runs of other processes are lost, and are taken over before their
+   * leases expire. Default false.
    */
   readonly exclusive?: boolean;
-  /** Maximum bytes of JSON of a record, a checkpoint and the state of a context. A server lowers its limits to it. Absent: no maximum. */
+  /** Maximum bytes of JSON of a record, a checkpoint and the state of a context. A server lowers its limits to this. Absent: no maximum. */
   readonly recordBytes?: number;
 
   /**
@@ -53,7 +53,7 @@ export interface Store {
    */
   readonly clock?: Clock;
 
-  /** Connections of its pool: how many are open, how many of them idle, how many callers wait for one. Absent: it has no pool. */
+  /** The connection pool: how many connections are open, how many of these are idle, and how many callers wait. Absent: no pool. */
   connections?(): { readonly total: number; readonly idle: number; readonly waiting: number };
 
   /**
@@ -97,7 +97,7 @@ export interface Store {
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
-  /** Tasks whose run has no valid lease, oldest lease first, to take them over. The cost depends only on the page. */
+  /** Tasks that can be taken over, because their run has no valid lease, oldest lease first. The cost depends only on the page. */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
   /** Counts the runs that no process holds at `now`, of agents that are not in `agents`. At most `limit` agents. */
@@ -108,7 +108,7 @@ export interface Store {
 
   /**
    * Rows of a feature that are due, by `due`, then in the order in which their keys were first stored. Several processes may read the same
-   * row. A process claims a row before it acts on it: it sets a later `due`, with the row that it read as `if`. One process succeeds,
+   * row. Before a process acts on a row, it claims the row: it sets a later `due`, with the row that it read as `if`. One process succeeds,
    * the others get `changed`. The cost depends only on the page and the number of agents.
    */
   dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]>;
@@ -135,15 +135,15 @@ export interface Store {
   sweep(options: SweepOptions): Promise<SweepReport>;
 
   /**
-   * Calls `listener` when another process has appended, if the store can detect this. Without a `taskId` any task may have changed. Calls are
-   * hints: they may be late, missing or repeated. The returned function stops them.
+   * Calls `listener` when another process has appended, if the store can detect this. Without a `taskId`, any task may have changed. Calls
+   * are hints: they may be late, missing or repeated. The returned function stops the calls.
    */
   watch?(listener: (taskId?: string) => void): () => void;
 
   /**
    * Checks the condition of the store. Probes call it about once a second, so it must be cheap, must not change data, and must not
-   * retry. After a failed write it may test whether the store is writable. Rejects if the store cannot be read. `signal`: the
-   * answer is no longer needed. Absent: a server reads the head of an unknown task instead.
+   * retry. After a failed write it may test whether the store is writable. Rejects if the store cannot be read. `signal`: fires when
+   * the answer is no longer needed. If a store has no `check`, a server reads the head of an unknown task instead.
    */
   check?(signal?: AbortSignal): Promise<StoreCondition>;
 
@@ -153,9 +153,9 @@ export interface Store {
 
 /** The condition of a readable store. */
 export interface StoreCondition {
-  /** Whether it can be written, checked without a write. */
+  /** Whether the store can be written, as far as it knows without a write. */
   readonly writable: boolean;
-  /** Why it cannot, in a sentence for the log of the server. */
+  /** Why the store cannot be written, in a sentence for the log of the server. */
   readonly reason?: string;
   /**
    * How this process learns of appends of other processes. `told`: by wake-ups. `polled`: later, by polling. `unseen`:
@@ -170,7 +170,7 @@ export interface StoreCondition {
  */
 export interface StoreNodes {
   /**
-   * Records a heartbeat. Resolves to all known processes, including this one. It need not survive a crash of the store.
+   * Records a heartbeat. Resolves to all known processes, including this one. Heartbeats need not survive a crash of the store.
    *
    * @param within - Time limit in milliseconds. If the connection does not answer, a store tries its second connection with
    * the same limit, and rejects if that fails, too. Default: no limit.
@@ -184,15 +184,15 @@ export interface StoreNodes {
 export interface StoreNode {
   /** Its name. */
   readonly name: string;
-  /** A number that changes with each of its heartbeats. */
+  /** A number that changes with each heartbeat of the process. */
   readonly beats: number;
-  /** How long ago the last one was, in milliseconds on the clock of the store. */
+  /** How long ago the last heartbeat was, in milliseconds on the clock of the store. */
   readonly silent: number;
 }
 
 /**
- * Short notes that the processes on a store share, such as the health of a webhook receiver. They are hints: a store may lose them in a
- * crash.
+ * Short notes that the processes on a store share, such as the health of a webhook receiver. Notes are hints, which a store may lose in
+ * a crash.
  */
 export interface StoreNotes {
   /**
@@ -211,21 +211,21 @@ export interface StoreNotes {
 
 /** A note under a key. */
 export interface StoreNote {
-  /** At most 128 characters of printable ASCII. It must not identify a person, so names are hashed. */
+  /** At most 128 characters of printable ASCII. A key must not identify a person, so names are hashed. */
   readonly key: string;
   /** At most 1,024 characters of printable ASCII. */
   readonly value: string;
-  /** When it expires, in milliseconds since the Unix epoch. */
+  /** When the note expires, in milliseconds since the Unix epoch. */
   readonly until: number;
 }
 
 /**
  * Budgets that the processes on a store share, such as the requests of a caller. A budget refills evenly: 600 per minute means one every
- * 100 ms, by the store's clock. A process calls it rarely, and decides locally meanwhile (docs/decisions/rate-limits.md).
+ * 100 ms, by the store's clock. A process calls `take` rarely, and decides locally between calls (docs/decisions/rate-limits.md).
  */
 export interface StoreRates {
   /**
-   * Reports usage of budgets, and requests more. Returns one answer for each, in the same order. An unused budget is full.
+   * Reports usage of budgets, and requests more. Returns one answer for each budget, in the same order. An unused budget is full.
    * Budgets need not survive a crash of the store, which refills them.
    *
    * Usage counts even if it exceeds the remaining budget. The debt is repaid as the budget refills, and never exceeds one
@@ -238,7 +238,7 @@ export interface StoreRates {
 
 /** The usage of a budget by a process, and its request. */
 export interface RateUse {
-  /** Names the budget: any text. */
+  /** The name of the budget: any text. */
   readonly key: string;
   /** The whole budget. At least 1. */
   readonly requests: number;
@@ -246,7 +246,7 @@ export interface RateUse {
   readonly per: number;
   /** Usage that was not requested before. An integer. */
   readonly used: number;
-  /** Requested amount. An integer. Granted as far as the budget allows after `used`. */
+  /** Requested amount. An integer. The store grants as much as the budget allows after `used`. */
   readonly wanted: number;
 }
 
@@ -296,7 +296,7 @@ export interface KnownContext {
 export interface KnownReply {
   /** Its place in the conversation. */
   readonly place: number;
-  /** When it was sent, in milliseconds since the Unix epoch. */
+  /** When the message was sent, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** JSON text of the `Message`. */
   readonly json: string;
@@ -304,13 +304,13 @@ export interface KnownReply {
 
 /** The number of deleted rows. */
 export interface RemovedTasks extends Removed {
-  /** How many conversations without a task. */
+  /** How many conversations without a task were deleted. */
   readonly conversations: number;
 }
 
 /** The number of deleted rows. */
 export interface Removed {
-  /** How many tasks, or conversations. */
+  /** How many tasks, or conversations, were deleted. */
   readonly deleted: number;
   /** Whether there is more to delete. */
   readonly more: boolean;
@@ -318,7 +318,7 @@ export interface Removed {
 
 /**
  * Retention, deletion and export, for operators. Each call that deletes is one short transaction, so servers keep working.
- * Methods reject like those of `Store`.
+ * Methods reject like the methods of `Store`.
  */
 export interface Upkeep {
   /** Owners that have data, by agent and name, in an order of the store. */
@@ -332,12 +332,12 @@ export interface Upkeep {
 
   /**
    * Deletes tasks with all their data, oldest status first, at most `limit`. Keeps tasks with a run, because a process may be executing them.
-   * Then deletes conversations without a task, at most `limit`. Each is selected like a completed task with the time of the conversation's
-   * last use. A conversation stays until its idempotency keys have expired.
+   * Then deletes conversations without a task, at most `limit`, which are selected like completed tasks, by the time of their last use. A
+   * conversation stays until its idempotency keys have expired.
    */
   remove(selection: TaskSelection, limit: number): Promise<RemovedTasks>;
 
-  /** Conversations of an owner, in an order of the store. `after`: the last of the page before. */
+  /** Conversations of an owner, in an order of the store. `after`: the last conversation of the previous page. */
   contexts(owner: Owner, page: { readonly after?: string; readonly limit: number }): Promise<readonly KnownContext[]>;
 
   /**
@@ -350,8 +350,8 @@ export interface Upkeep {
   ): Promise<readonly KnownReply[]>;
 
   /**
-   * Deletes an owner's data other than tasks: conversations with their states and messages, keys, and finally its name. While the owner has
-   * tasks, nothing is deleted, and `more` is true. Deletes at most `limit` rows of a kind.
+   * Deletes an owner's data except tasks: conversations with their states and messages, keys, and finally the owner's name. While the owner
+   * has tasks, nothing is deleted, and `more` is true. Deletes at most `limit` rows of a kind.
    */
   forget(owner: Owner, limit: number): Promise<Removed>;
 

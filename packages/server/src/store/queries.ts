@@ -3,13 +3,13 @@ import type { FeatureState, TaskHead, TaskKey } from "./append.ts";
 
 /* Queries of a store, and their results. */
 
-/** Memory for a large result. A reader reserves it before it reads. `CallContext` implements it. */
+/** Memory for large results, which a reader reserves before it reads. Implemented by `CallContext`. */
 export interface Room {
   /** Resolves when there is room for this many bytes of JSON in all. If it rejects, the read rejects with the same error. */
   reserve(bytes: number): Promise<void>;
 }
 
-/** Up to this many bytes are read without a reservation. */
+/** A read of up to this many bytes needs no reservation. */
 export const roomless: number = 256 << 10;
 
 /** How much of a task to load. */
@@ -36,7 +36,7 @@ export interface ListedTask {
   readonly task: Task;
   /** `task` as JSON text, if the store could build it without parsing. `task` is then parsed only on access. */
   readonly json?: string;
-  /** For a large task: `json` in pieces, to write it without joining. Reading `json` or `task` joins it again each time. */
+  /** For a large task: `json` in pieces, which can be written without joining. Each read of `json` or `task` joins the pieces again. */
   readonly pieces?: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export const defaultPageBytes: number = 8 << 20;
 
 /** Records of a log. */
 export interface LogPage {
-  /** May be fewer than the limit, although the log has more. Empty only at the end of the log. */
+  /** The records. May be fewer than the limit, although the log has more. Empty only at the end of the log. */
   readonly records: readonly LogRecord[];
   /** The head when `records` were read. */
   readonly head: TaskHead;
@@ -90,13 +90,13 @@ export interface ListQuery {
 }
 
 /**
- * A position in a list: the last task of a page with its place. It stays valid when that task gets a new status. It only contains data
- * of the page, because an internal number would reveal how many tasks other owners create.
+ * A position in a list: the last task of a page with its place. The position stays valid when that task gets a new status. It contains only
+ * data of the page, because an internal number would reveal how many tasks other owners create.
  */
 export interface ListPosition {
-  /** Its status time then, in milliseconds since the Unix epoch. */
+  /** The task's status time on that page, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
-  /** Its id. If the task was deleted since, the next page begins with the first task of that time. */
+  /** The task's id. If the task was deleted since then, the next page begins with the first task with that status time. */
   readonly taskId: string;
 }
 
@@ -106,7 +106,7 @@ export interface TaskPage {
   readonly tasks: readonly ListedTask[];
   /** Where the next page begins. Absent on the last page. */
   readonly next?: ListPosition;
-  /** The exact number of matching tasks on all pages. It comes from counters, so the cost does not grow with the number of tasks. */
+  /** The exact number of matching tasks on all pages, from counters, so the cost does not grow with the number of tasks. */
   readonly total: number;
 }
 
@@ -133,7 +133,7 @@ export interface StoredConversation {
 
 /** A message of a conversation. */
 export interface SaidMessage {
-  /** When it was stored, in milliseconds since the Unix epoch. */
+  /** When the message was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** The message. */
   readonly message: Message;
@@ -213,7 +213,7 @@ export interface FeatureQuery {
 export interface DueFeature extends FeatureRow {
   /** The task that it belongs to. */
   readonly task: TaskKey;
-  /** When it was due. */
+  /** When the row was due. */
   readonly due: number;
 }
 
@@ -234,11 +234,11 @@ export interface SweepOptions {
   readonly limit: number;
 }
 
-/** Another time for the tasks of an agent, or in a state. */
+/** Another deletion time for tasks of an agent, or in a state. */
 export interface SweepRule {
-  /** Absent: every agent. */
+  /** Only tasks of this agent. Absent: every agent. */
   readonly agent?: string;
-  /** A terminal state. Absent: every one, and conversations without a task. */
+  /** Only tasks in this terminal state. Absent: every terminal state, and conversations without a task. */
   readonly state?: TaskState;
   /** Deletes tasks with an older status. `-Infinity`: none. */
   readonly deleteBefore: number;
@@ -246,9 +246,9 @@ export interface SweepRule {
 
 /** The result of a sweep. */
 export interface SweepReport {
-  /** How many tasks it deleted. */
+  /** How many tasks were deleted. */
   readonly deleted: number;
-  /** How many logs it compacted. */
+  /** How many logs were compacted. */
   readonly compacted: number;
   /** Whether the sweep stopped at the limit. */
   readonly more: boolean;

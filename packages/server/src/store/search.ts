@@ -5,13 +5,13 @@ import { messagesOf, type StoredEvent } from "./assemble.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
 /**
- * Optional full text search of a store, in the messages of histories and in artifacts. Off by default, and free while off.
+ * Optional full text search of a store, in the messages of histories and in artifacts. Off by default, and without cost while off.
  */
 export interface TaskSearch {
   /**
    * Switches the index on or off, for every process that shares the store. Resolves when all stored tasks are indexed. From then
    * on each append updates the index in its transaction: messages immediately, and artifacts when their task is interrupted or
-   * terminal. Deleted tasks leave the index. While it is off, nothing is indexed. Switching it on again indexes the missing texts.
+   * terminal. Deleted tasks leave the index. While off, the store indexes nothing. Switching on again indexes the missing texts.
    *
    * @throws A2AError `Unavailable` if the store cannot have an index.
    */
@@ -19,7 +19,7 @@ export interface TaskSearch {
   /**
    * Finds tasks of an owner, best first, then newest first. Result and order depend only on this owner's tasks.
    *
-   * @throws A2AError `Unavailable` while it is off, and until the index is complete.
+   * @throws A2AError `Unavailable` while the search is off, and until the index is complete.
    */
   find(owner: Owner, query: SearchQuery): Promise<SearchPage>;
 }
@@ -42,7 +42,7 @@ export interface SearchQuery {
   readonly state?: TaskState;
   /** Maximum tasks on the page. */
   readonly limit: number;
-  /** How many tasks the pages before had. Default 0. */
+  /** How many tasks the previous pages had. Default 0. */
   readonly skip?: number;
 }
 
@@ -58,7 +58,7 @@ export interface SearchPage {
 export interface SearchHit {
   /** Its id. */
   readonly taskId: string;
-  /** The best texts first. At most three. */
+  /** Snippets of at most three texts, the best text first. */
   readonly snippets: readonly SearchSnippet[];
 }
 
@@ -66,15 +66,15 @@ export interface SearchHit {
 export interface SearchSnippet {
   /** The message that has the text. */
   readonly messageId?: string;
-  /** The artifact that has it. */
+  /** The artifact that has the text. */
   readonly artifactId?: string;
-  /** About 160 characters. */
+  /** The text of the snippet, about 160 characters. */
   readonly text: string;
   /** The positions of the words in `text`, in UTF-16 units, in order. */
   readonly marks: readonly { readonly start: number; readonly end: number }[];
 }
 
-/* The ranking, equal in every store: an integer function of the task's own texts. Other owners' texts do not affect it. */
+/* The ranking, equal in every store: an integer function of the task's own texts, which texts of other owners do not affect. */
 
 /** The points of a task for a text that has a term. */
 export const searchPoints: {
@@ -105,7 +105,7 @@ export function mainWords(words: readonly string[]): readonly string[] {
 export interface KeptWords {
   /** All words, in order. */
   readonly words: string;
-  /** How many. */
+  /** The number of words. */
   readonly count: number;
   /** The main words. */
   readonly main: string;
@@ -120,7 +120,7 @@ function spaced(words: readonly string[]): string {
   return ` ${words.join(" ")} `;
 }
 
-/** The points of a text for a term. 0: not in the text. A term of several words counts as a main word if each of its words does. */
+/** The points of a text for a term. 0: the text does not have the term. A term of several words counts as a main word if each word does. */
 export function pointsOf({ words, count, main }: KeptWords, { words: wanted, prefix = false }: SearchTerm): number {
   const ending = prefix ? "" : " ";
   if (!words.includes(` ${wanted.join(" ")}${ending}`)) return 0;
@@ -130,19 +130,19 @@ export function pointsOf({ words, count, main }: KeptWords, { words: wanted, pre
 }
 
 /*
- * Selects the texts of a task that are searched, and splits them into words, in the same way for every store. A store stores and finds words;
- * it never reads the text of a query.
+ * Selects the texts of a task that are searched, and splits them into words, in the same way for every store. A store only stores and finds
+ * words, and never reads the text of a query.
  */
 
 /** How much of a task is searched, in bytes of UTF-8. */
 export const searchBounds: {
-  /** Maximum of one text: a message, or a part of an artifact that was stored in one record. */
+  /** Maximum size of one text: of a message, or of the part of an artifact that one record has. */
   readonly text: number;
-  /** Maximum of all texts of a task. */
+  /** Maximum size of all texts of a task. */
   readonly task: number;
-  /** Maximum of the JSON of a record. The text of a larger record is not read. */
+  /** Maximum size of a record's JSON. The text of a larger record is not read. */
   readonly record: number;
-  /** Maximum of the texts from which the snippets of a page are made. */
+  /** Maximum size of the texts from which the snippets of a page are made. */
   readonly page: number;
 } = { text: 64 << 10, task: 256 << 10, record: 1 << 20, page: 512 << 10 };
 
@@ -157,19 +157,19 @@ export const longestWord = 64;
 
 /** A text of a message or an artifact. */
 export interface SearchText {
-  /** Set for a message. */
+  /** The id of the message. Absent for an artifact. */
   readonly messageId?: string;
-  /** Set for an artifact. */
+  /** The id of the artifact. Absent for a message. */
   readonly artifactId?: string;
   /** The text. */
   readonly text: string;
-  /** Set for an artifact: its parts, to append more. */
+  /** The parts of an artifact's text, to append more. Absent for a message. */
   readonly pieces?: SearchPieces;
 }
 
-/** Letters and digits without a break. */
+/** A run of letters and digits without a break. */
 export const letters: RegExp = /[\p{L}\p{N}\p{M}]+/gu;
-/** Scripts without spaces: each character counts as a word, so a real word is a phrase. */
+/** Characters of scripts without spaces. Each character counts as a word, so a real word is searched as a phrase. */
 const unspaced =
   "\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}\\p{sc=Tibetan}";
 const word = new RegExp(`[${unspaced}]|(?:(?![${unspaced}])[\\p{L}\\p{N}])+`, "gu");
@@ -196,7 +196,7 @@ export const maxSearchWords = 64;
 
 /**
  * The terms of a query: words, phrases in quotes, and prefixes, which end in `*`. Anything else separates words, so no query is malformed.
- * Empty if it has no words. May return more than `maxSearchTerms`.
+ * Empty if the query has no words. May return more than `maxSearchTerms`.
  *
  * @example
  * ```ts
@@ -226,7 +226,7 @@ function* textsIn(value: unknown): Generator<string, void, void> {
     for (const member of Object.values(value)) yield* textsIn(member);
 }
 
-/** Stores accept any part. */
+/** The texts of a part, of which no member can be relied on, because stores accept any part. */
 function* textsOfPart(part: Part): Generator<string, void, void> {
   const { text, data, filename }: Readonly<Partial<Record<string, unknown>>> = { ...part };
   if (typeof text === "string") yield text;
@@ -236,11 +236,11 @@ function* textsOfPart(part: Part): Generator<string, void, void> {
 
 /** The stored parts of an artifact's text, so that more can be appended later. */
 export interface SearchPieces {
-  /** Its name and its description. */
+  /** The name and the description of the artifact. */
   readonly head: string;
-  /** Its texts, joined. */
+  /** The artifact's text parts, joined. */
   readonly text: string;
-  /** Other texts, in lines: of data, and names of files. */
+  /** Texts in data, and names of files, one per line. */
   readonly others: string;
   /** The words on both sides of each place where texts were joined within a word. */
   readonly joints: string;
@@ -251,7 +251,7 @@ export function piecesText({ head, text, others, joints }: SearchPieces): string
   return lines([head, text, others, joints].filter((each) => each !== ""));
 }
 
-/** Texts in lines, up to the bound of one text. */
+/** Joins texts as lines, up to the maximum size of one text. */
 function lines(texts: Iterable<string>): string {
   let all = "";
   for (const text of texts) {
@@ -263,7 +263,7 @@ function lines(texts: Iterable<string>): string {
 
 const letter = /[\p{L}\p{N}\p{M}]/u;
 
-/** The words around each joint of two texts within a word, because it may be one word or two. */
+/** The words on both sides of each joint that may be within a word, because these may be one word or two. */
 function atJoints(texts: readonly string[]): string {
   const words: string[] = [];
   for (const [at, text] of texts.entries()) {
@@ -289,7 +289,7 @@ interface HeldArtifact {
   length: number;
 }
 
-/** Stores accept any message. */
+/** Messages whose members may be absent, because stores accept any message. */
 const looseMessageJson = storedJson<Pick<Message, "messageId"> & Partial<Message>>();
 
 /** Collects the texts of a task: of its history, and of its artifacts. */
@@ -304,7 +304,7 @@ export class SearchTexts {
     this.#left = bytes;
   }
 
-  /** Adds the messages of a record, each once. Ranking counts them as one text; for snippets each is a separate text. */
+  /** Adds the messages of a record, each once. Ranking counts all of them as one text, but each message is a separate text for snippets. */
   record(event: StoredEvent): readonly SearchText[] {
     const seen = new Set<string>();
     return messagesOf(event).flatMap((json) => {
@@ -316,7 +316,7 @@ export class SearchTexts {
     });
   }
 
-  /** Adds an artifact, or the next piece of one. */
+  /** Adds an artifact, or the next piece of an artifact. */
   piece(
     { artifactId, name, description, parts = [] }: Pick<Artifact, "artifactId"> & Partial<Artifact>,
     append: boolean,
@@ -341,7 +341,7 @@ export class SearchTexts {
     }
   }
 
-  /** Adds an artifact that was collected earlier. Further pieces are appended to it, or replace it. */
+  /** Adds an artifact that was collected earlier. Further pieces are appended to this artifact, or replace it. */
   resume(artifactId: string, pieces: SearchPieces): void {
     this.#left += utf8Length(piecesText(pieces));
     const { head, text, others, joints } = pieces;
@@ -360,7 +360,7 @@ export class SearchTexts {
     return Array.from(this.#artifacts, ([artifactId, { head, texts, others, joints }]) => {
       const pieces = {
         head,
-        // Streams can be cut within a word.
+        // Join the chunks without a separator, because a stream can be cut within a word.
         text: cut(texts.join(""), searchBounds.text),
         others: lines(others),
         joints: [joints, atJoints(texts)].filter((each) => each !== "").join(" "),

@@ -11,7 +11,7 @@ import { defined } from "@parley/a2a/internal/base/defined";
 
 /* Positions of words in a text, and snippets of a text. */
 
-/** A word, and where it is in its text. */
+/** A word, and its position in the text. */
 interface Word {
   readonly word: string;
   readonly start: number;
@@ -69,7 +69,7 @@ function beginning(text: string, at: number): number {
   return /[\uDC00-\uDFFF]/.test(text.charAt(start)) ? start + 1 : start;
 }
 
-/** The end of a snippet: the last end of a word within it. */
+/** The end of a snippet: the end of the last whole word in it. */
 function ending(text: string): number {
   if (text.length <= snippetLength) return text.length;
   const gap = /[^\p{L}\p{N}\p{M}][\p{L}\p{N}\p{M}]*$/u.exec(text.slice(0, snippetLength + longestWord - 1));
@@ -102,7 +102,7 @@ export class Snippets {
     this.#terms = terms;
   }
 
-  /** A snippet of each text, while characters are left. The best tasks come first on the page, so they get snippets first. */
+  /** A snippet of each text, while characters are left. The best tasks come first on the page, so these tasks get snippets first. */
   of(texts: readonly SearchText[]): readonly SearchSnippet[] {
     return texts.slice(0, maxSnippets).flatMap((text) => {
       if (text.text.length > this.#left) return [];

@@ -30,7 +30,7 @@ export function snapshotOf(head: TaskHead, json: string): SnapshotText {
   return new TextSnapshot(head, json);
 }
 
-/** A snapshot of a JSON text in fragments. They are joined only if the text is small. */
+/** A snapshot of a JSON text in fragments, which are joined only if the text is small. */
 export function snapshotFrom(head: TaskHead, fragments: Fragments): SnapshotText {
   if (!isLarge(fragments)) return new TextSnapshot(head, fragments.join(""));
   return new PiecedSnapshot(head, piecesOf(fragments));
@@ -41,7 +41,7 @@ export function taskFrom(fragments: Fragments): TaskText {
   return isLarge(fragments) ? new PiecedTask(piecesOf(fragments)) : new TextTask(fragments.join(""));
 }
 
-/** The text of a task, in pieces if it is large. `task` is read only if its text is unknown, because reading it may parse it. */
+/** The text of a task, in pieces if it is large. Reads `task` only if the text is unknown, because reading it may parse JSON. */
 export function taskJson(listed: ListedTask): JsonText {
   return listed.pieces ?? listed.json ?? JSON.stringify(listed.task);
 }
@@ -69,7 +69,7 @@ class TextSnapshot extends TextTask implements SnapshotText {
   }
 }
 
-/** A large task. A joined text is not cached, because it would need the same memory again. */
+/** A large task. The joined text is not cached, because it would need the same memory again. */
 class PiecedTask implements TaskText {
   readonly pieces: readonly string[];
   #task: Task | undefined;

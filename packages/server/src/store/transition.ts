@@ -25,15 +25,15 @@ export type Refusal = Extract<AppendOutcome, { readonly ok: false }>["reason"];
 export interface ReadRecord {
   /** The record. */
   readonly record: NewRecord;
-  /** Whether it holds messages of the task's history. */
+  /** Whether the record has messages of the task's history. */
   readonly inHistory: boolean;
-  /** Whether it adds to the task's metadata. */
+  /** Whether the record adds to the task's metadata. */
   readonly hasMetadata: boolean;
-  /** Its contribution to `TaskHead.bytes`. */
+  /** How many bytes the record adds to `TaskHead.bytes`. */
   readonly bytes: number;
 }
 
-/** The size of a record in bytes, as every bound of a log counts it. */
+/** The size of a record in bytes, as all limits of a log count it. */
 export function recordBytes({ json, call }: Pick<NewRecord, "json" | "call">): number {
   return utf8Length(json) + (call === undefined ? 0 : utf8Length(call));
 }
@@ -50,7 +50,7 @@ export interface ReadItem {
 
 const noFeatures: readonly FeatureEffect[] = [];
 
-/** Reads an item before anything is stored. Throws a `TypeError` for a malformed one. */
+/** Reads an item before anything is stored. Throws a `TypeError` for a malformed item. */
 export function readItem(item: TaskAppend): ReadItem {
   const first = item.records[0];
   if (item.create !== undefined && first?.kind !== "task") {
@@ -71,8 +71,8 @@ export function readItem(item: TaskAppend): ReadItem {
 }
 
 /**
- * Reads the items of an append before anything is stored. Not every database stores fractions, so times are rounded up to whole milliseconds:
- * nothing expires too early. Throws a `TypeError` for a malformed item.
+ * Reads the items of an append before anything is stored. Not every database stores fractions, so times are rounded to whole milliseconds, up,
+ * so that nothing expires too early. Throws a `TypeError` for a malformed item.
  */
 export function readItems(items: readonly AppendItem[]): readonly (ReadItem | ContextAppend)[] {
   return items.map((item) => {
@@ -92,12 +92,12 @@ const times = ["time", "until"] as const;
 
 type Times = { readonly [Name in (typeof times)[number]]?: unknown };
 
-/** Returns the same list if all times are whole, as nearly always. */
+/** Rounds the times of a list. Returns the same list if all times are whole, as they nearly always are. */
 function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
   return list.some(hasFraction) ? list.map(rounded) : list;
 }
 
-/** A function of the module, because it runs for each record (budget "bytes of chunk"). */
+/** Not a closure, because it runs for each record (budget "bytes of chunk"). */
 function hasFraction({ time, until }: Times): boolean {
   return isFraction(time) || isFraction(until);
 }
@@ -157,7 +157,7 @@ function readRecord(record: NewRecord): ReadRecord {
   }
 }
 
-/** The head of a task after an item, or why the item fails. The store checks idempotency keys before this, and features after it. */
+/** The head of a task after an item, or why the item fails. Before this, the store checks idempotency keys, and after this, features. */
 export function decide({ item, records }: ReadItem, head: TaskHead | undefined): TaskHead | Refusal {
   if (item.create !== undefined) {
     if (head !== undefined) return "exists";
@@ -227,7 +227,7 @@ function textOfRun(run: StoredRun | null | undefined): string {
 /** A task before its first record. */
 function newHead({ task: { agent, owner, taskId }, create }: TaskAppend): TaskHead {
   return {
-    // Not a spread: on Node 20 each frozen copy by spread gets its own hidden class, 180 bytes. Row `task-memory`.
+    // Not a spread: on Node 20, each frozen copy by spread gets its own hidden class of 180 bytes (row `task-memory` of the benchmarks).
     task: Object.freeze({ agent, owner, taskId }),
     contextId: create?.contextId ?? "",
     state: "TASK_STATE_SUBMITTED",
@@ -264,21 +264,21 @@ export const delegationFeature = "delegation";
 /** Rows of finished delegations. */
 export const delegatedFeature = "delegation.over";
 
-/** Results of steps and waits, and the names of steps that have begun. */
+/** Rows with the results of steps and waits, and with the names of steps that have begun. */
 export const stepFeature = "step";
-/** Open waits, and events that no wait has consumed. Rows that may let a task continue are due. */
+/** Rows of open waits, and of events that no wait has consumed. A row that may let its task continue is due. */
 export const waitFeature = "wait";
 
-/** Which process took over a lost run, for operators: a few rows, each with a `StoredTakeover`. */
+/** Rows that tell operators which process took over a lost run. Each has a `StoredTakeover`. */
 export const takeoverFeature = "takeover";
 
-/** When a task was suspended, in milliseconds since the Unix epoch: one row. */
+/** The row with the time when a task was suspended, in milliseconds since the Unix epoch. */
 export const suspendedFeature = "suspended";
 
-/** Tasks that wait for a process with capacity for their run. Each has a row, whose `due` is its position in the queue. */
+/** The row of a task that waits for a process with room for its run. The row's `due` is the task's position in the queue. */
 export const queueFeature = "queue";
 
-/** The replay of a task that was lost several times: one row with the `seq` of the last repeated event. */
+/** The row of a task that was lost several times, with the `seq` of the last event that a run has repeated. */
 export const replayFeature = "replay";
 
 /** The effect that deletes a row. */
@@ -314,7 +314,7 @@ export interface FeatureLookup {
   count(): number;
 }
 
-/** Checks an effect before anything is stored. Throws a `TypeError` for a malformed one. */
+/** Checks an effect before anything is stored. Throws a `TypeError` for a malformed effect. */
 export function checkFeature(effect: FeatureEffect): void {
   checkText("The name of a feature", effect.feature, featureBounds.name);
   // Ignoring an unknown change would lose it silently.
@@ -330,7 +330,7 @@ function checkDue(due: number | undefined): void {
   if (!Number.isSafeInteger(due)) throw new TypeError("due of a feature must be in whole milliseconds");
 }
 
-/** Databases reject or change text with NUL or lone surrogates. The transaction would then fail, with the items of others. */
+/** Databases reject or change text with NUL or lone surrogates. The whole transaction would then fail, with the items of other tasks. */
 function checkValue(value: string): void {
   if (typeof value === "string" && utf8Length(value) > featureBounds.value) {
     throw new TypeError(`The value of a feature must not take more than ${featureBounds.value} bytes`);
@@ -355,7 +355,7 @@ function checkText(what: string, text: string, most: number): void {
   if (bytes === 0 || bytes > most) throw new TypeError(`${what} must take 1 to ${most} bytes; got ${bytes}`);
 }
 
-/** Why the effects of an item fail, or `undefined`. */
+/** Why the effects of an item fail. `undefined`: they do not fail. */
 export function refuseFeatures(effects: readonly FeatureEffect[], rows: FeatureLookup): "changed" | "full" | undefined {
   /** Whether a row exists after the effects so far. */
   const present = new Map<string, boolean>();

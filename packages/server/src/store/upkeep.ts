@@ -15,8 +15,8 @@ export const sweptStates: readonly TaskState[] = [
 type Times = Pick<SweepOptions, "deleteBefore" | "rules">;
 
 /**
- * The time before which tasks of an agent in a state are deleted, by the time of their status. `state` absent: conversations of the agent that
- * have no task. `-Infinity`: none.
+ * Tasks of an agent in a state are deleted if their status is older than this time. `state` absent: the time for conversations of the agent that
+ * have no task. `-Infinity`: nothing is deleted.
  */
 export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string, state?: TaskState): number {
   const rule = rules.find(
@@ -25,7 +25,7 @@ export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string
   return rule?.deleteBefore ?? deleteBefore ?? -Infinity;
 }
 
-/** The time before which every terminal task is deleted, of any agent and in any state. `-Infinity`: none is certain to be deleted. */
+/** Every terminal task with a status older than this time is deleted, of any agent and in any state. `-Infinity`: no such time. */
 export function deletesAllBefore({ deleteBefore, rules = [] }: Times): number {
   return Math.min(deleteBefore ?? -Infinity, ...rules.map((rule) => rule.deleteBefore));
 }
@@ -56,10 +56,10 @@ export function lazyOperators(load: () => Promise<StoreOperators>): StoreOperato
 }
 
 /**
- * Deletes all data of an owner: its tasks, after canceling those that are not over, its conversations, keys, and its name.
- * Each transaction is short. Files of the database may still have remains: see `Upkeep.scrub`.
+ * Deletes all data of an owner: tasks (after canceling unfinished ones), conversations, keys, and the owner's name. Each
+ * transaction is short. The database files may still contain deleted data: see `Upkeep.scrub`.
  *
- * @throws A2AError `Unavailable` if the owner keeps creating tasks: withdraw its access first.
+ * @throws A2AError `Unavailable` if the owner keeps creating tasks. Withdraw the owner's access first.
  */
 export async function eraseOwner(store: Store, owner: Owner, options?: EraseOptions): Promise<Erasure> {
   const { erase } = await import("./owner-data.ts");

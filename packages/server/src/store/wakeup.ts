@@ -3,14 +3,14 @@ import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
 import type { AppendItem, AppendOutcome } from "./append.ts";
 
 /**
- * Tells the nodes of a cluster which tasks have changed, so that their readers read the store. Messages are hints: they may be late, missing,
- * repeated, or for a task without readers. Losing all of them costs only latency, because each node also polls.
+ * Tells the nodes of a cluster which tasks have changed, so that readers of these tasks read the store. Messages are hints: they may be late,
+ * missing, repeated, or for a task without readers. If all messages are lost, this costs only latency, because each node also polls.
  *
  * `wakeupContract()` of `@parley/testing` tests an implementation.
  */
 export interface Wakeup {
   /**
-   * Whether messages of other nodes arrive now, as far as this node knows. While they do not, the node polls more often. `/readyz` reports it as
+   * Whether messages of other nodes arrive now, as far as this node knows. While they do not, this node polls more often. `/readyz` reports
    * `"changes":"told"` or `"polled"`.
    */
   readonly isConnected: boolean;
@@ -21,7 +21,7 @@ export interface Wakeup {
   publish(taskIds: readonly string[]): void;
   /**
    * Calls `listener` with the id of a task that another node has changed. `undefined`: any task may have changed, such as after a lost
-   * connection. The returned function stops it.
+   * connection. The returned function stops the calls.
    */
   subscribe(listener: WakeupListener): () => void;
   /** Sends published messages, if possible immediately, and closes the connection. Later calls do nothing. */
@@ -34,7 +34,7 @@ export type WakeupListener = (taskId: string | undefined) => void;
 /** Published instead of a task id when a stopping process releases a run: other processes then poll for free runs. */
 export const freeRuns = "\u0000runs";
 
-/** Published instead of a task id when a task is queued: processes with capacity then poll for it. */
+/** Published instead of a task id when a task is queued: processes with room then poll for queued tasks. */
 export const queuedRuns = "\u0000queue";
 
 /** The ids to publish after a commit. */
@@ -69,8 +69,8 @@ export interface WakeupBatchOptions {
 }
 
 /**
- * Batches published ids: the first id is sent immediately. Those that follow during a call, or within the interval after it,
- * wait for the next call. Each id is sent once per call. The bytes of waiting ids are limited.
+ * Batches published ids. The first id is sent immediately. Ids that follow during a call, or within the interval after it, wait
+ * for the next call, which sends each of them once. The bytes of waiting ids are limited.
  */
 export class WakeupBatch {
   readonly #options: Required<WakeupBatchOptions>;
@@ -78,7 +78,7 @@ export class WakeupBatch {
   readonly #node: string = crypto.randomUUID();
   #pending = new Set<string>();
   #bytes = 0;
-  /** Whether more tasks have changed than the waiting ids name. */
+  /** Whether tasks have changed that are not among the waiting ids. */
   #overflows = false;
   #sending: Promise<void> | undefined;
   /** Cancels the scheduled call. */
@@ -110,7 +110,7 @@ export class WakeupBatch {
     this.#schedule();
   }
 
-  /** After a lost connection: reports that any task may have changed. */
+  /** Called after a lost connection. Reports that any task may have changed. */
   resume(): void {
     if (!this.#isClosed) this.#schedule();
   }
@@ -120,7 +120,7 @@ export class WakeupBatch {
     return this.#message([]);
   }
 
-  /** Reads a message. `undefined`: it does not have this form. */
+  /** Reads a message. `undefined`: the message has an unknown form. */
   read(message: string): ReceivedWakeup | undefined {
     let value: unknown;
     try {
@@ -174,12 +174,12 @@ export class WakeupBatch {
     const messages = this.#take();
     this.#begun = clock.elapsed();
     const failed = (cause: unknown): void => {
-      // No retry: if one call fails, so does the next one.
+      // Do not retry, because the next call would most likely fail, too.
       this.#overflows = true;
       this.#isPaused = true;
       onError(cause);
     };
-    // Also if it throws synchronously.
+    // An async function, so that a synchronous error of `send` rejects, too.
     const sending = (async () => send(messages))()
       .catch(failed)
       .finally(() => {
@@ -222,13 +222,13 @@ export class WakeupBatch {
 
 /** A received message. */
 export interface ReceivedWakeup {
-  /** Whether it was this node. */
+  /** Whether this node sent the message. */
   readonly isOwn: boolean;
   /** Tasks that have changed; `undefined` for any task. */
   readonly taskIds: readonly (string | undefined)[];
 }
 
-/** Brackets, quotes and the name of the node. */
+/** Bytes of a message without ids: brackets, quotes and the name of the node. */
 const frameBytes = 40;
 
 /** Bytes of an id in a message, with its comma. */

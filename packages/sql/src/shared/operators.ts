@@ -32,7 +32,7 @@ import {
 
 type Position = Required<OperatorQuery>["after"];
 
-/** Call it in a transaction. Merges the lists of each agent, or owner, and state, each in the order of its index. */
+/** Call it in a transaction. Reads a sorted list for each state of each agent (or owner) from an index, and merges these lists. */
 export function* readOperatorTasks(dialect: Dialect, asked: OperatorQuery): Steps<OperatorPage> {
   const { owner, states: wanted = states, order, limit } = asked;
   const level = owner === undefined ? "agent" : "owner";

@@ -26,7 +26,7 @@ const maxBytes = 8 << 20;
 /** Caches a writer's data between transactions. Call `forget` after a rollback. */
 export class WriterMemory {
   readonly scopes: ScopeIds;
-  /** Unfinished tasks, so that a chunk does not read the row of its task. */
+  /** Caches unfinished tasks: to store a chunk, the writer need not read its task's row. */
   readonly tasks: BoundedMap<KnownTask>;
   readonly #driver: Driver;
   #version: number | undefined;
@@ -83,7 +83,7 @@ function updateOf(names: readonly string[]): string {
   return `UPDATE tasks SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE number = ?`;
 }
 
-/** Writes rows of tasks: new ones together, those with only a longer log together, others one by one. */
+/** Writes task rows. Inserts are batched, and so are updates of tasks whose log only grew; other tasks are updated one by one. */
 export class TaskWriter {
   readonly #driver: Driver;
   readonly #new: ManyRows;

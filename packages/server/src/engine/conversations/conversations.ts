@@ -20,7 +20,7 @@ import { replyWindow, type RunSettings } from "../shared/settings.ts";
 import { messageJson, valueJson } from "../../store/json.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/** A direct reply of an agent. The answer and the stored reply share its text. */
+/** A direct reply of an agent. Its JSON text is used for both the answer and the stored reply. */
 export class DirectReply extends Payload<{ readonly message: Message }> {
   readonly text: string;
 
@@ -35,12 +35,12 @@ export class DirectReply extends Payload<{ readonly message: Message }> {
   }
 }
 
-/** Maximum conversations, exchanges of each, and bytes of all. */
+/** Maximum conversations, maximum exchanges of each conversation, and maximum bytes in all. */
 const maxContexts = 1_000;
 const maxExchanges = 50;
 const maxBytes = 32 << 20;
 
-/** A message and the direct reply to it. */
+/** A message and its direct reply. */
 export interface Exchange {
   /** Wall time of the reply, in milliseconds. */
   readonly time: number;
@@ -49,7 +49,7 @@ export interface Exchange {
   readonly answer: string;
 }
 
-/** Keeps direct replies in memory with the messages that they answer, if the store does not keep them. */
+/** If the store does not keep direct replies, keeps each reply in memory with the message that it answers. */
 export class RememberedReplies {
   readonly #conversations = new BoundedMap<readonly Exchange[]>({
     bytes: maxBytes,
@@ -82,7 +82,7 @@ function bytesOf({ asked, answer }: Exchange): number {
   return sizeOf(asked) + memoryOf(answer);
 }
 
-/** The last items that are within both bounds. */
+/** The newest items, up to both limits. */
 export function newestOf<Item>(
   items: readonly Item[],
   limit: number,
@@ -119,7 +119,7 @@ export class Conversations {
     return new ContextView(key, false, (options) => this.#history(key, asking, options), state, stateBytes);
   }
 
-  /** The context of a turn whose message starts the conversation, so there is nothing to read. */
+  /** The context of a turn whose message starts the conversation, so nothing has to be read. */
   begin(key: ContextKey, { message }: AskingTurn): ContextView {
     const { clock, limits } = this.#settings;
     const history = (): Promise<HistoryEntry[]> => Promise.resolve([entryOf({ time: clock.now(), message })]);
@@ -128,7 +128,7 @@ export class Conversations {
 
   /**
    * Stores a message and the JSON of its direct reply, together with the state that the turn has set and, if answers are durable, the
-   * idempotency key. `undefined` if everything stays in memory.
+   * idempotency key. Returns `undefined` if nothing has to be stored, because everything stays in memory.
    */
   keepReply(
     view: ContextView,
@@ -183,7 +183,7 @@ export class Conversations {
 export interface AskingTurn {
   readonly taskId: string;
   readonly turn: number;
-  /** `seq` of its message. */
+  /** `seq` of the turn's message. */
   readonly seq: number;
   readonly message: Message;
 }
@@ -193,7 +193,7 @@ type ReadHistory = (options: HistoryOptions) => Promise<readonly HistoryEntry[]>
 /** The context of one turn, and the state that the turn has set. */
 export class ContextView implements TurnContext {
   readonly key: ContextKey;
-  /** Whether the context begins with this turn's message. */
+  /** Whether the conversation begins with this turn's message. */
   readonly begins: boolean;
   readonly #history: ReadHistory;
   readonly #state: StateValue;
@@ -228,7 +228,7 @@ export class ContextView implements TurnContext {
   }
 }
 
-/** The state of a task or a context during a turn. It is parsed only when it is read, because most agents have none. */
+/** The state of a task or a context during a turn. The state is parsed only when an agent reads it, because most agents have no state. */
 export class StateValue {
   readonly #call: string;
   readonly #maxBytes: number;
@@ -236,7 +236,7 @@ export class StateValue {
   #value: JsonValue | undefined;
   #change: string | null | undefined;
 
-  /** `call`: the method that sets it, for errors. `stored`: as JSON text. */
+  /** `call`: the method that sets the state, for errors. `stored`: the stored state as JSON text. */
   constructor(call: string, stored: string | undefined, maxBytes: number) {
     this.#call = call;
     this.#text = stored;

@@ -14,22 +14,22 @@ import {
 } from "../../store/index.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 
-/** Effects of which a batch keeps only the last: each replaces the previous one, and a checkpoint can be large. */
+/** Kinds of effects that replace each other. A batch keeps only the last effect of such a kind, because a checkpoint can be large. */
 const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "taskState", "contextState"]);
 
-/** The content of one append: records in order, effects, and the state and run of the task after them. */
+/** The content of one append: records in order, effects, and the state and run of the task after the append. */
 export class Batch {
   records: NewRecord[] = [];
-  /** UTF-8 bytes of each record, and of all together. */
+  /** UTF-8 bytes of each record. `bytes`: of all records and rows together. */
   sizes: number[] = [];
   bytes = 0;
   effects: TaskEffect[] = [];
   /** The number of records before each effect of a feature. The effect belongs to the last of these records. */
   #places: Map<TaskEffect, number> | undefined;
-  /** Before the records. */
+  /** The state of the task before the records. */
   from: TaskState;
   state: TaskState;
-  /** `null`: the task no longer has a run. */
+  /** The run of the task after the append. `null`: no run. */
   run: StoredRun | null;
 
   constructor(state: TaskState, run: StoredRun | null) {
@@ -54,7 +54,7 @@ export class Batch {
   addEffect(effect: TaskEffect, place: number = this.records.length): void {
     if (effect.effect === "run") this.run = effect.run;
     if (replaceable.has(effect.effect)) this.effects = this.effects.filter((each) => each.effect !== effect.effect);
-    // A delegation stores its progress with each chunk. Only the last one counts.
+    // A delegation stores its progress with each chunk, so keep only the last progress.
     if (isProgressRow(effect)) {
       this.effects = this.effects.filter((each) => !(isProgressRow(each) && each.key === effect.key));
     }
@@ -65,7 +65,7 @@ export class Batch {
     }
   }
 
-  /** Puts the first `count` records and all effects of `refused`, a batch that was not stored, before its own. */
+  /** Adds the first `count` records and all effects of `refused`, a batch that was not stored, before the records and effects of this batch. */
   prepend(refused: Batch, count: number): void {
     const sizes = refused.sizes.slice(0, count);
     this.from = refused.from;
@@ -105,9 +105,9 @@ function rowBytes(effect: FeatureEffect): number {
 /**
  * Cuts a batch that is too large for its task. `before` is the task before the batch. `kept` has the records that fit, `lost`
  * is the first record that does not. If all records fit, the task has too many rows: `lost` is then the last record that sets
- * a row, and `rows` is true. The next append shows whether the remaining rows fit. Some effects are dropped as well: a
- * checkpoint, which would cover lost records, the end of the lease, which belongs to a lost terminal status, and the rows of
- * features that go with lost records.
+ * a row, and `rows` is true. The next append shows whether the remaining rows fit. Effects that depend on lost records
+ * are dropped, too: a checkpoint, which would cover these records, the end of the lease, which belongs to a lost terminal status,
+ * and the feature rows of these records.
  */
 export function cutToFit(
   batch: Batch,
@@ -130,7 +130,7 @@ export function cutToFit(
 
 /**
  * How many bytes of records a task of `before` bytes has room for, if the store rejected this batch. `Infinity` if the
- * records are within the limit: the store then rejected their rows. A status that ends the task may exceed `taskBytes`.
+ * records are within the limit, so that the store must have rejected their rows. A status that ends the task may exceed `taskBytes`.
  */
 function roomFor(batch: Batch, taskBytes: number, before: number): number {
   const { maxBytes = Infinity } = boundOf(batch, taskBytes);
@@ -163,7 +163,7 @@ export function keepIn(effects: FeatureEffect[]): (change: FeatureChange<RowEffe
     const before = last.get(name);
     if (op === "set" && before?.op !== "set" && rows === featureBounds.rows) throw tooManyRows();
     rows += Number(op === "set") - Number(before?.op === "set");
-    // Keep both changes of a row that is deleted and set again: it moves to the end of the rows.
+    // If a row is deleted and set again, keep both changes, because the row moves to the end of the rows.
     const at = before === undefined || (before.op === "delete" && op === "set") ? effects.length : before.at;
     effects[at] = effect;
     last.set(name, { at, op });
@@ -176,7 +176,7 @@ export function tooManyRows(): TypeError {
   return new TypeError(`A task has at most ${featureBounds.rows} rows of features`);
 }
 
-/** Effects that end the run of a task: it has reached a terminal state, or waits for its user. */
+/** Effects that end the run of a task that has reached a terminal state, or waits for its user. */
 export const endOfRun: readonly TaskEffect[] = [
   { effect: "run", run: null },
   { effect: "checkpoint", value: null },
@@ -190,12 +190,12 @@ export interface Ending {
   readonly finish: NewRecord | undefined;
   /** `suspends` and `waits`: the turn resumes later with its checkpoint, once its question is answered or its wait is over. */
   readonly how: "ends" | "suspends" | "waits";
-  /** The states that the turn leaves. They are stored with its end alone: an attempt that follows a lost one needs the earlier states. */
+  /** Effects that store the states set by the turn. Stored only when it ends, because after a lost attempt, the next needs the earlier states. */
   readonly states: readonly TaskEffect[];
   readonly resolve: (end: TurnEnd) => void;
 }
 
-/** As `endOfRun`, for a turn that resumes from its checkpoint. */
+/** Like `endOfRun`, for a turn that resumes from its checkpoint. */
 export const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
 
 export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
@@ -223,15 +223,15 @@ export function boundOf({ records, state }: Batch, taskBytes: number): { readonl
 export type Kept = readonly (readonly FeatureEffect[])[];
 
 export type AppendResult =
-  /** The batch was stored, and the turn continues. Or a message arrived before the end of the turn: the writer appends the batch again without that end. */
+  /** The turn continues: the batch was stored, or a message arrived first, and the writer appends the batch again without the end of the turn. */
   | { readonly kind: "open" }
-  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, if they contain the answer to its message. */
+  /** The task was created. `ended`: whether its turn has ended, too. `log`: all records, if they contain the answer to the task's message. */
   | { readonly kind: "created"; readonly ended: boolean; readonly log: readonly NewRecord[] | undefined }
   /** The turn has ended: the task is terminal or waits for its user. */
   | { readonly kind: "ended" }
   /**
    * The task has no room for `lost`, which is dropped with everything after it. The records before it are appended next,
-   * and leave the task in `state`. `rows`: it has too many rows of features, not too many bytes.
+   * and leave the task in `state`. `rows`: whether the task has too many feature rows, instead of too many bytes.
    */
   | { readonly kind: "full"; readonly lost: NewRecord | undefined; readonly rows: boolean; readonly state: TaskState }
   /** The run can store no more. `once`: the same message has already created a task. */
@@ -241,7 +241,7 @@ export type AppendResult =
 /** Why a run must stop writing before its turn has ended. */
 export type Loss = "canceled" | "fenced" | "cutOff" | "store" | "shutdown";
 
-/** The loss that a failed append reveals. A cancel in another process also raises the fence, so the task's state decides. */
+/** The reason for the loss, by a failed append. A cancel in another process also raises the fence, so the task's state decides. */
 export function lossOf({ reason, head }: Extract<AppendOutcome, { readonly ok: false }>): Loss {
   const canceled = head === undefined ? reason === "terminal" : head.state === "TASK_STATE_CANCELED";
   return canceled ? "canceled" : "fenced";
@@ -274,7 +274,7 @@ export class Additions {
     for (const record of records) this.#of.delete(record);
   }
 
-  /** Logs a dropped addition: one line for each extension and limit, because a full task stays full. */
+  /** Logs a dropped addition, only once for each extension and limit, because a full task stays full. */
   leftOut(by: readonly string[], limit: string): void {
     for (const extension of by) {
       const line = `${limit} ${extension}`;
@@ -284,7 +284,7 @@ export class Additions {
     }
   }
 
-  /** The batch without additions; `undefined` if it has none. */
+  /** The batch without additions. `undefined`: the batch has no additions. */
   withoutAny(batch: Batch): Batch | undefined {
     const found = batch.records.map((record) => this.#bare(record));
     if (found.every((each) => each === undefined)) return undefined;
@@ -307,7 +307,7 @@ export class Additions {
     return { bare, rows: rows.filter(({ feature }) => by.includes(feature)) };
   }
 
-  /** The record without its addition. `undefined` if it has none, or another extension needs it: the record then stays unchanged. */
+  /** The record without its addition. `undefined`: the record stays unchanged, because it has no addition or another extension needs the addition. */
   bareOf(record: NewRecord): NewRecord | undefined {
     try {
       return this.#of.get(record)?.bare();

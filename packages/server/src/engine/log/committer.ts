@@ -13,7 +13,7 @@ import { Emitter } from "../shared/collections.ts";
 
 /** The cause of a change of a task. */
 export interface Cause {
-  /** The caller who changed it, or whose message an agent works on. */
+  /** The caller who changed the task, or who sent the message that the agent works on. */
   readonly by?: Principal | undefined;
   /** The state before the change: a status with the same state is not recorded. Absent: every status is recorded. */
   readonly from?: TaskState | undefined;
@@ -32,9 +32,9 @@ export interface Submission {
 }
 
 /**
- * Maximum concurrent transactions, and items of each. While the store works on one, this thread handles the outcomes of the
- * previous one. A thousand tasks in one transaction would all wait for the slowest. Row `fan-in` of the benchmarks needs both
- * limits, because without them a chunk takes twice as long (docs/decisions/hot-path.md).
+ * Maximum concurrent transactions, and items of each. While the store works on a transaction, this thread handles the outcomes
+ * of the previous one. A thousand tasks in one transaction would all wait for the slowest. Row `fan-in` of the benchmarks needs both
+ * limits: without them, a chunk takes twice as long (docs/decisions/hot-path.md).
  */
 const maxInFlight = 2;
 const maxItems = 128;
@@ -170,7 +170,7 @@ export class Committer {
 
   /**
    * An error other than an `A2AError` means that the store rejected one of the items and stored nothing. Appends the items one by one,
-   * in order, so that the others do not fail because of it.
+   * in order, so that only the rejected item fails.
    */
   async #alone(items: readonly AppendItem[], error: unknown): Promise<readonly Result[]> {
     if (error instanceof A2AError || items.length === 1) return items.map(() => ({ error }));
@@ -202,7 +202,7 @@ export class Committer {
     try {
       const taken = batch.map((submission) => submission.take());
       const items = this.#wakes.length === 0 ? taken : this.#waking(taken);
-      // Read before the append, because by the time the store answers, a writer may work on the turn of another caller.
+      // Read the causes before the append: when the store answers, a writer may already work on the turn of another caller.
       const causes = this.#audit && batch.map(({ cause }) => cause);
       const observer = this.#observer;
       let results: readonly Result[];

@@ -6,14 +6,14 @@ import { answers, LogReader, pageSize, type Position } from "./reader.ts";
 
 /** The start of a stream in the log of a task. */
 export interface StreamPosition extends Position {
-  /** For the stream of a send: `seq` of its message. */
+  /** For the stream of a send: `seq` of the sent message. */
   readonly input: number;
   /** The generation of the task at `after`, if the version of the protocol has generations. */
   readonly generation?: number;
 }
 
 export interface StreamFrom extends StreamPosition {
-  /** The first event: the task as it was at `after`. `state` repeats the task's state, so that a large task need not be parsed. */
+  /** The first event: the task at `after`. `state` is the task's state, so that a large task need not be parsed. */
   readonly first?: { readonly item: StreamItem; readonly state: TaskState };
 }
 
@@ -32,7 +32,7 @@ export class EventStream implements AsyncIterableIterator<Batch> {
   /** Absent while the stream is opened, and for a stream of one message. */
   #events: TaskEvents | undefined;
   #over = false;
-  /** While the stream opens: ends the wait if the caller leaves. */
+  /** Ends the wait for the stream to open, if the caller leaves before. */
   #leave: () => void = nothing;
 
   constructor(operation: StreamName, open: OpenStream) {
@@ -104,7 +104,7 @@ const over: IteratorReturnResult<void> = { done: true, value: undefined };
 const nothing = (): void => {};
 const nothingToOpen: OpenStream = () => Promise.resolve(undefined);
 
-/** The events of a task from a position on, until the one that ends the stream (A2A 1.0 §3.1.2, §3.1.6). */
+/** The events of a task after a position, up to the event that ends the stream (A2A 1.0 §3.1.2, §3.1.6). */
 class TaskEvents {
   readonly #operation: StreamName;
   readonly #from: StreamPosition;
@@ -187,7 +187,7 @@ class TaskEvents {
     return items;
   }
 
-  /** Whether a record is the last event of the stream. The stream of a send ends only with a record that answers the sent message. */
+  /** Whether the stream ends with this record. The stream of a send ends only with a record that answers the sent message. */
   async #closes(record: LogRecord): Promise<boolean> {
     if (record.state === undefined) return false;
     if (isTerminal(record.state)) return true;

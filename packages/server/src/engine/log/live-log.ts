@@ -13,7 +13,7 @@ export interface LiveHead {
 /** Limits for the records that are kept in memory for readers. */
 export interface LiveLimits {
   readonly liveRecords: number;
-  /** UTF-8 bytes of JSON. */
+  /** Maximum UTF-8 bytes of their JSON. */
   readonly liveBytes: number;
 }
 
@@ -21,13 +21,13 @@ export interface LiveLimits {
 export interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
-  /** Whether it can continue in another process, like the reader of a stream. */
+  /** Whether the reader can continue in another process, as the reader of a stream can. */
   readonly moves: boolean;
 }
 
 /**
- * The newest records of one task in memory, shared by all of its readers, which it notifies of new records. It is a cache: a
- * reader whose next record is not in memory reads the store.
+ * Keeps the newest records of one task in memory for all of its readers, and notifies them of new records. This is only a cache: if
+ * the next record is not in memory, a reader reads the store.
  */
 export class LiveLog {
   readonly task: TaskKey;
@@ -38,11 +38,11 @@ export class LiveLog {
   #bytes = 0;
   #head: LiveHead | undefined;
   #waiters = new Set<Waiter>();
-  /** Number of notifications, so that a reader detects one that arrived while it was reading. */
+  /** Number of notifications so far, so that a reader can detect a notification that arrived while it was reading. */
   notifications = 0;
   #closed: { readonly error: unknown } | undefined;
   #draining: { readonly error: unknown } | undefined;
-  /** How many readers and runs use it. `LiveLogs` drops it at zero. */
+  /** How many readers and runs use this log. At zero, `LiveLogs` drops the log. */
   users = 0;
 
   constructor(task: TaskKey, contextId: string, limits: LiveLimits) {
@@ -51,7 +51,7 @@ export class LiveLog {
     this.#limits = limits;
   }
 
-  /** The head of the task while this process runs it, and so knows all of its changes; else `undefined`. */
+  /** The head of the task while this process runs the task, and so knows all changes. Otherwise `undefined`. */
   get head(): LiveHead | undefined {
     return this.#head;
   }
@@ -187,7 +187,7 @@ export class LiveLog {
   }
 }
 
-/** The live logs of an engine, by task: one for each task that has a run or a reader in this process. */
+/** The live logs of an engine, by task. Each task with a run or a reader in this process has a live log. */
 export class LiveLogs {
   readonly #logs = new ChurnMap<string, LiveLog>();
   readonly #limits: LiveLimits;
@@ -226,7 +226,7 @@ export class LiveLogs {
     else for (const log of this.#logs.values()) if (log.head === undefined) log.notify();
   }
 
-  /** Called when the server stops. Sends readers of tasks that it does not run to other processes, if they can continue there. */
+  /** Called when the server stops. Readers of tasks that this process does not run leave, if they can continue in another process. */
   drain(error: unknown): void {
     this.#draining = { error };
     for (const log of this.#logs.values()) log.drain(error);

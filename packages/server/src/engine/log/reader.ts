@@ -21,7 +21,7 @@ import {
 import type { LiveLog, LiveLogs, Waiter } from "./live-log.ts";
 import { callJson } from "./records.ts";
 
-/** Maximum records of a page. It is small, because many readers may hold a page without reading it. */
+/** Maximum records of a page. Pages are small, because many readers may hold a page without reading on. */
 export const pageSize = 256;
 /** Maximum bytes of JSON of a page. A larger record gets a page to itself, and reserves memory (`Position.room`). */
 const pageBytes = roomless;
@@ -39,8 +39,8 @@ export interface Position {
 }
 
 /**
- * Reads the log of a task from a position: first the stored records, then new ones as they arrive. Streams and waiting sends
- * use it. It is a class because a waiting generator cannot be closed.
+ * Reads the log of a task from a position: first the stored records, then new records as they arrive. Used by streams and waiting
+ * sends. This is a class, because a waiting generator cannot be closed.
  */
 export class LogReader {
   readonly #from: Position;
@@ -126,7 +126,7 @@ async function readPage(
   const options = { after, limit: pageSize, bytes: pageBytes };
   const page = await store.read(scope, taskId, room === undefined ? options : { ...options, room });
   if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
-  // The log was compacted meanwhile, so reading cannot continue here. A new subscription starts with the Task.
+  // The log was compacted, so reading cannot continue at this position. A new subscription starts with the Task.
   if (after + 1 < page.head.firstSeq)
     throw new A2AError("Unavailable", "Subscribe to the task again: this position was compacted");
   return page.records;
@@ -149,11 +149,11 @@ export async function answers(
   // A task without a run has no unanswered messages.
   if (run === undefined) return true;
   if (run.turn === record.turn) return run.input >= input;
-  // A later message already has its turn, so this message was answered. A late reader still gets the answer.
+  // A later message already has a turn, so this message was answered. A late reader still gets the answer.
   return run.input > input && record.turn >= run.turn - (await turnsAfter(store, scope, task, input, run.input));
 }
 
-/** The number of turns between two messages, of which each starts one. */
+/** The number of turns that the messages after `message`, up to and including `later`, have started. */
 async function turnsAfter(
   store: Store,
   scope: Scope,

@@ -48,7 +48,7 @@ export interface StoredCall {
   readonly trace?: string;
   /** Headers of the request that the agent declares with `store`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Id of the authorization request that the message answers. Such a message starts no turn. */
+  /** Id of the authorization request that the message answers. Such a message does not start a turn. */
   readonly answers?: string;
 }
 
@@ -56,7 +56,7 @@ export const callJson: StoredJson<StoredCall> = storedJson();
 
 /**
  * The part of a caller that is stored: the identity that owns its tasks, its scopes and schemes, and the claims that the agent
- * declares (`keepClaims`). Other claims of a token are only available in the turn that starts with it, and are never stored.
+ * declares (`keepClaims`). Other claims are never stored, and only a turn that starts with the caller's request has them.
  */
 export function storedPrincipal(
   { subject, organization, scopes, schemes, claims }: Principal,
@@ -84,7 +84,7 @@ function common(origin: Origin, time: number): Common {
   };
 }
 
-/** The first record of a task: the new task, with the message that made it. */
+/** The first record of a task: the new task, with the message that created it. */
 export function taskRecord(
   origin: Origin,
   state: TaskState,
@@ -120,7 +120,7 @@ export interface MessageIds {
   readonly taskId?: string;
 }
 
-/** A message of the agent, with ids and role. Throws `InvalidAgentResponse` when it is not valid. */
+/** Adds ids and the role to a message of the agent. Throws `InvalidAgentResponse` if the message is invalid. */
 export function agentMessage(message: AgentMessage, ids: MessageIds): Message {
   const { messageId = ids.messageId } = message;
   return checked(messageSchema, Object.assign({}, message, ids, { messageId, role: "ROLE_AGENT" }), "message");
@@ -177,7 +177,7 @@ export function artifactRecord(
   return { kind: "artifactUpdate", json, actor, ...common(origin, time) };
 }
 
-/** Checks an agent's value against the protocol, and copies it without unknown members. */
+/** Checks a value from an agent against the protocol, and copies the value without unknown members. */
 function checked<T>(schema: Schema<T>, value: unknown, what: string): T {
   const result = check(schema, value, "copy");
   if (result.ok) return result.value;
@@ -189,12 +189,12 @@ function checked<T>(schema: Schema<T>, value: unknown, what: string): T {
 
 /* The text of artifacts in the message of the final status, for front ends that show no artifacts (`mirrorArtifactText`). */
 
-/** A longer text would double the stored bytes, and few front ends could show it. */
+/** Maximum bytes of the text. A longer text would double the stored bytes, and few front ends could show it. */
 const maxBytes = 256 << 10;
 
 const suffix = "-mirror";
 
-/** Returns whether a message repeats the text of its task's artifacts. The conversation then contains it once. */
+/** Whether a message repeats the text of its task's artifacts. The conversation then contains the text only once. */
 export function isMirror({ messageId, taskId, role }: Partial<Message>): boolean {
   return (
     role === "ROLE_AGENT" &&
@@ -204,14 +204,14 @@ export function isMirror({ messageId, taskId, role }: Partial<Message>): boolean
   );
 }
 
-/** Whether an event ends the task without a message. */
+/** Whether an event ends the task and has no message. */
 export function endsSilently(event: AgentEvent | undefined): event is StatusEvent {
   return event?.kind === "status" && event.state === "TASK_STATE_COMPLETED" && event.message === undefined;
 }
 
 /**
- * A message with the text of a turn's artifacts, read from the log, so that it is the same after a crash. `undefined`: no text, or too
- * much.
+ * A message with the text of a turn's artifacts, read from the log, so that the message is the same after a crash. `undefined`: there is
+ * no text, or too much text.
  *
  * @param after - `seq` of the message of the turn.
  */

@@ -34,7 +34,7 @@ export interface WriterStart {
   readonly state: TaskState;
   readonly fence: number;
   readonly run: StoredRun;
-  /** Whether the log may hold messages for later turns, as after a run in another process. */
+  /** Whether the log may contain messages for later turns, such as after a run in another process. */
   readonly mayHaveMessages: boolean;
 }
 
@@ -44,11 +44,11 @@ export interface WriterInit {
   readonly settings: Pick<EngineSettings, "clock" | "lease" | "limits">;
   readonly task: TaskKey;
   readonly contextId: string;
-  /** Absent: the first records create the task. */
+  /** The stored task. Absent: the first records create the task. */
   readonly start?: WriterStart;
-  /** Source of the optional additions of the records. */
+  /** Source of the extensions' optional additions to the records. */
   readonly source?: { readonly additions: Additions | undefined };
-  /** The rows of files that a record refers to first. They are dropped with the record. */
+  /** The rows of the files that no earlier record refers to. If the record is dropped, these rows are, too. */
   readonly files?: ((record: NewRecord) => readonly FeatureEffect[]) | undefined;
   readonly onResult: (result: AppendResult) => void;
 }
@@ -57,11 +57,11 @@ const none: readonly never[] = [];
 
 /**
  * Writes the log of one task under a fence. Records and effects gather in a batch, which the next commit stores. One batch
- * is in flight at a time, so that records stay in order. Both batches together are limited, so that a fast agent waits for a
- * slow store.
+ * is in flight at a time, so that records stay in order. The size of both batches together is limited, so that a fast agent
+ * waits for a slow store.
  *
- * Invariant for messages: a task without a run has no unread message. So a turn ends only if the writer knows all records of the
- * log (`expect`). The end of a turn raises the fence, and a message is accepted only under the fence that its sender saw.
+ * Invariant for messages: a task without a run has no unread message. So a turn ends only if the writer knows all records in
+ * the log (`expect`). The end of a turn raises the fence, and a message is accepted only under the fence that its sender saw.
  */
 export class LogWriter implements Submission {
   /** Who sent the message of the turn, for the audit. */
@@ -73,7 +73,7 @@ export class LogWriter implements Submission {
   #ending: Ending | undefined;
   /** The writer is in the committer's queue, or in a commit. */
   #submitted = false;
-  // After the last commit.
+  // The values after the last commit.
   #seq: number;
   #fence: number;
   #storedRun: StoredRun | null;
@@ -114,8 +114,8 @@ export class LogWriter implements Submission {
   }
 
   /**
-   * Adds records and effects to the batch. Those of one call are stored together, unless the task becomes full. `kept`: the
-   * rows of each record, dropped with it. A terminal state also ends the run. Returns the state of the task after all writes so far.
+   * Adds records and effects to the batch. The records and effects of one call are stored together, unless the task becomes full.
+   * `kept`: the rows that are dropped with each record. A terminal state also ends the run. Returns the state after all writes so far.
    */
   write(records: readonly NewRecord[], effects: readonly TaskEffect[], kept: Kept = none): TaskState {
     const pending = this.#pending;
@@ -134,7 +134,7 @@ export class LogWriter implements Submission {
     return pending.state;
   }
 
-  /** Ends the turn. `finish` is its last record; a task that is interrupted, or waits, needs none. */
+  /** Ends the turn. `finish`: the last record of the turn; absent if the task is interrupted or waits. */
   endTurn(finish: Ending["finish"], how: Ending["how"], states: Ending["states"]): Promise<TurnEnd> {
     if (this.#closed) return Promise.resolve("ended");
     return new Promise((resolve) => {
@@ -143,24 +143,24 @@ export class LogWriter implements Submission {
     });
   }
 
-  /** Notes that the log was read up to `seq` while no append was in flight. `unreadMessages`: it has unread messages. */
+  /** Notes that the log was read up to `seq` while no append was in flight. `unreadMessages`: whether it has further messages. */
   sawLog(seq: number, unreadMessages: boolean): void {
     this.#seq = seq;
     this.#unreadMessages = unreadMessages;
   }
 
-  /** Resolves once the batches are below their limits; `undefined` while they are. */
+  /** Resolves once the batches are below their limits. Returns `undefined` if they already are. */
   room(): Promise<void> | undefined {
     return this.#isWindowFull ? this.#untilRoom() : undefined;
   }
 
-  /** Resolves once everything written so far is stored; rejects when it cannot be. */
+  /** Resolves once everything written so far is stored. Rejects if it cannot be stored. */
   async flush(): Promise<void> {
     while (this.#hasPending || (this.#inFlight !== undefined && !this.#closed)) await this.settled();
     if (this.#isLost) throw new A2AError("Unavailable", "The last events could not be stored");
   }
 
-  /** Resolves after the append that is in flight, or else after the next one, or once the writer is closed. */
+  /** Resolves after the append in flight, if there is one, else after the next append. Also resolves once the writer is closed. */
   settled(): Promise<void> {
     return this.#waiters.wait();
   }
@@ -169,10 +169,10 @@ export class LogWriter implements Submission {
     return { by: this.by, from: this.#inFlight?.from };
   }
 
-  /** For the committer: the item that stores the batch. */
+  /** Called by the committer. Returns the item that stores the batch. */
   take(): TaskAppend {
     const { task, contextId, settings } = this.#init;
-    // Closed while queued: the item changes nothing.
+    // The writer was closed while queued, so return an item that changes nothing.
     if (this.#closed) return { task, records: [] };
     const ending = this.#endingNow();
     const batch = this.#pending;
@@ -193,7 +193,7 @@ export class LogWriter implements Submission {
     return { task, fence: this.#fence, ...expect, records, ...bound, effects };
   }
 
-  /** For the committer: the outcome of the last item that it took. */
+  /** Called by the committer with the outcome of the last item that it took. */
   settle(outcome: AppendOutcome): void {
     this.#submitted = false;
     const batch = this.#inFlight;
@@ -263,7 +263,7 @@ export class LogWriter implements Submission {
     return { kind: "created", ended, log: isAnswered ? records : undefined };
   }
 
-  /** The log holds messages that the run has not read: puts the batch back, and the turn does not end. */
+  /** The log has messages that the run has not read, so puts the batch back, and does not end the turn. */
   #putBack(batch: Batch, { finish }: Ending): AppendResult {
     this.#unreadMessages = true;
     this.#pending.prepend(batch, batch.records.length - (finish === undefined ? 0 : 1));
@@ -271,7 +271,7 @@ export class LogWriter implements Submission {
     return { kind: "open" };
   }
 
-  /** The task is full: appends the batch again without its optional additions. `undefined`: it has none. */
+  /** The task is full, so appends the batch again without its optional additions. `undefined`: the batch has no additions. */
   #leaveOut(batch: Batch): AppendResult | undefined {
     const left = this.#init.source?.additions?.withoutAny(batch);
     if (left === undefined) return undefined;
@@ -283,8 +283,8 @@ export class LogWriter implements Submission {
   }
 
   /**
-   * The task is full: appends the records that still fit, and drops the others. If the rows of the remaining records do not fit
-   * either, drops one more record, but keeps the status that ends the task.
+   * The task is full, so appends the records that still fit, and drops the others. If the rows of these records do not fit either,
+   * drops one more record, but keeps the status that ends the task.
    */
   #cut(batch: Batch, head: TaskHead | undefined): AppendResult {
     const before = head ?? { bytes: 0, state: this.#pending.state };
@@ -301,9 +301,9 @@ export class LogWriter implements Submission {
     return { kind: "full", lost, rows, state: kept.state };
   }
 
-  /** The end of the turn, as part of the next append. `undefined` while a message is known to wait. */
+  /** The end of the turn for the next append. `undefined`: the turn does not end now, for example because a message waits. */
   #endingNow(): Ending | undefined {
-    // A waiting turn has not ended, so messages keep waiting for it.
+    // A waiting turn has not ended, so messages keep waiting for its end.
     if (this.#unreadMessages && this.#ending?.how !== "waits") this.#endingIs("messageWaits");
     return this.#ending;
   }

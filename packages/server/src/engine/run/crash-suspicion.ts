@@ -14,7 +14,7 @@ export function isSuspect(run: StoredRun | null | undefined): run is StoredRun {
   return (run?.deaths ?? 0) > 0;
 }
 
-/** Whether these writes are progress beyond the lost run. The start of a step is not progress, because the step may be what crashes. */
+/** Whether these writes are progress beyond the lost run. The start of a step is not progress, because the step may cause the crash. */
 export function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
   if (records.length > 0) return true;
   return effects.some(
@@ -24,7 +24,7 @@ export function isProgress(records: readonly NewRecord[], effects: readonly Task
   );
 }
 
-/** The maximum that stores accept. No run reaches it without storing a record. */
+/** The maximum that stores accept for `outlived`. Every run stores a record, which resets the count, long before that. */
 const maxOutlived = 10_000;
 
 interface SuspectedRun {
@@ -35,7 +35,7 @@ interface SuspectedRun {
   flush(): Promise<void>;
 }
 
-/** A run that was taken over from a crashed process. It may have caused the crash, until it writes a new record. */
+/** The suspicion that a run, which was taken over from a crashed process, caused the crash. It ends when the run makes progress. */
 export class CrashSuspicion {
   readonly #of: SuspectedRun;
   #run: StoredRun;
@@ -58,7 +58,7 @@ export class CrashSuspicion {
   clear(): void {
     const { turn, attempt, input, deaths = 0 } = this.#run;
     const outlived = Math.min(deaths, maxOutlived);
-    // May be called twice for one start.
+    // This may be called twice after one start.
     if (outlived !== this.#run.outlived) this.#store({ turn, attempt, input, deaths, outlived });
   }
 
@@ -68,7 +68,7 @@ export class CrashSuspicion {
     this.#excused = true;
   }
 
-  /** Called when another run began while this run was on trial alone. Resolves once this is stored. */
+  /** Called when another run began while this run was on trial alone. Resolves once the store has noted that. */
   async joined(): Promise<void> {
     if (this.#run.alone !== true) return;
     const { alone: _, ...run } = this.#run;
@@ -76,7 +76,7 @@ export class CrashSuspicion {
     await this.#of.flush().catch(() => {});
   }
 
-  /** Effects that subtract the crash counted in advance, if this process releases the task to another process. */
+  /** Effects for releasing the task to another process: subtract the crash that the takeover counted in advance. */
   get handBack(): readonly TaskEffect[] {
     return this.#excused ? [] : [{ effect: "run", run: withoutCrash(this.#run) }];
   }
@@ -89,7 +89,7 @@ export class CrashSuspicion {
     if (begins) void this.#storeReplay(input).catch(() => {});
   }
 
-  /** `input`: `seq` of the message of the turn. A position of an earlier turn does not count for this turn. */
+  /** `input`: `seq` of the turn's message. A stored position at or before this `seq` belongs to an earlier turn, and does not count. */
   async #storeReplay(input: number): Promise<void> {
     const { store, task } = this.#of;
     const [row] = await store.features(task, task.taskId, replayFeature);

@@ -101,7 +101,7 @@ class TurnDelegations implements Delegations {
     this.#waiting += 1;
     if (this.#waiting === 1) {
       phase().rest(true, false);
-      // The first events of the delegation might crash the process. After a quiet period the delegation counts as a wait.
+      // The first events of the delegation might crash the process, so it counts as a wait only after a quiet period.
       this.#quiet = settings.clock.after(quietAfter, () => phase().rest(true, true));
     }
     let waits = true;

@@ -16,7 +16,7 @@ import type { Phase } from "./phase.ts";
 /* One turn of an agent, step by step. */
 
 /**
- * The number of steps at the start of a turn that ignore the time slice, so that a short answer takes one commit and no read of
+ * The number of steps at the start of a turn that ignore the time slice, so that a short answer needs one commit and no read from
  * the store, even on a busy server ("a short answer" in test/engine/cost.test.ts).
  */
 const freeSteps = 8;
@@ -28,7 +28,7 @@ export interface Driven {
   rest(): Promise<void> | undefined;
 }
 
-/** Processes the agent's events of one turn, until it returns or the turn ends. Rejects with the agent's error. */
+/** Processes the agent's events of one turn, until the agent returns or the turn ends. Rejects with the agent's error. */
 export async function drive(output: AgentOutput, run: Driven, context: ContextView): Promise<void> {
   if (!isGenerator(output)) {
     try {
@@ -40,7 +40,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     return;
   }
   try {
-    // Awaits only promises, because every chunk passes here.
+    // Await only promises, because every chunk passes through here.
     for (let steps = 1; ; steps += 1) {
       const step = await output.next();
       const accepted = step.value === undefined ? !run.phase.stopped : run.accept(step.value, context);
@@ -53,7 +53,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
       if (run.phase.stopped) break;
     }
   } catch (error) {
-    // Before the agent cleans up, because its cleanup must not store anything.
+    // Do this before the agent cleans up, because its cleanup must not store anything.
     if (isOfStore(error)) run.phase.lose("store", error);
     // An error of the agent has ended its generator. After an error of the engine, the agent may still have to clean up.
     void output.return().catch(() => {});
@@ -61,12 +61,12 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     if (error instanceof AuthorizationNotGiven && error.kind === "message") return;
     return refused(error, run, context);
   }
-  // The task or the turn has ended before the agent returned. A failed append is thrown at its `yield`.
+  // The task or the turn has ended before the agent returned. A failed append is thrown at the agent's `yield`.
   if (run.storeError === undefined) await left(output);
   else await output.throw(run.storeError);
 }
 
-/** Ends the function. If the turn resumes later, a step in its `finally` throws instead of starting. That is not an error. */
+/** Ends the agent's function. If the turn resumes later, a step in a `finally` block throws instead of starting. That is not an error. */
 async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>): Promise<void> {
   try {
     await output.return();
@@ -99,7 +99,7 @@ function isGenerator(output: AgentOutput): output is AgentEvents {
   return typeof output === "object" && output !== null && Symbol.asyncIterator in output;
 }
 
-/** Maximum characters of all lines of a question about wrong fields. */
+/** Maximum characters of a question about invalid fields. */
 const longestQuestion = 4096;
 
 /** Asks for a valid message, with the agent's question and the problems of the message. */
@@ -133,8 +133,8 @@ function asking(parts: readonly Part[]): AgentEvent {
 const timeSlice = 1;
 
 /**
- * Keeps agents from blocking the event loop. An agent that yields without waiting continues in microtasks, and meanwhile no
- * request is read and no answer written. Once the time slice is used up, agents wait for the next turn of the event loop.
+ * Keeps agents from blocking the event loop. An agent that yields without waiting continues in microtasks, which keep the process
+ * from reading requests and writing answers. Once the time slice is used up, agents wait for the next turn of the event loop.
  *
  * The writer's window limits one agent, but not many. Without the slice, 32 agents at full speed take 160 ms of CPU in one
  * turn instead of 2 (docs/decisions/hot-path.md, and "many agents at full speed" in test/engine/cost.test.ts).

@@ -28,7 +28,7 @@ export class TaskArtifacts {
   readonly #store: Pick<Store, "read">;
   readonly #task: TaskKey;
   readonly #own = new ArtifactLedger();
-  /** Artifacts of the log before it; absent until they are needed. */
+  /** Artifacts in the log before this run. `undefined`: not read yet. */
   #earlier: ArtifactLedger | undefined;
 
   /** `isNew`: the task is not stored yet, so its log has no artifacts. */
@@ -47,7 +47,7 @@ export class TaskArtifacts {
     this.#earlier = await this.#read();
   }
 
-  /** Notes an event. Throws for an append to an artifact that is not open, unless the run repeats events of a lost one. */
+  /** Notes an event. Throws for an append to an artifact that is not open, unless the run repeats events of a lost run. */
   note(event: ArtifactEvent, repeating: boolean): void {
     const { artifactId } = event.artifact;
     if (event.append === true && !repeating) {
@@ -83,7 +83,7 @@ function notOpen(artifactId: string, closed: boolean): string {
   return `artifact ${id} is closed: open it with ${open}, and close it with { last: true } on the last append alone`;
 }
 
-/** States with which a turn may end the task after asking a question, because they carry a reason. */
+/** States in which a turn may end the task after asking a question, because the status carries a reason. */
 const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"]);
 
 const statusAdvice = "The question ends its turn: return after asking, and continue in the turn of the answer.";
@@ -92,7 +92,7 @@ const waitAdvice =
 const artifactAdvice = "A stream of the message has ended with the question: yield results before it.";
 
 /**
- * The question that a turn has asked its user. It stays open until the answer arrives. A later status of the same turn would
+ * The question that a turn has asked its user, which stays open until the answer arrives. A later status of the same turn would
  * withdraw the question before the user could answer. Such a status is an error, unless it ends the task with a reason.
  */
 export class Question {
@@ -108,7 +108,7 @@ export class Question {
     return this.#isOpen;
   }
 
-  /** A turn begins. `isOpen`: the lost run of this turn had asked a question. */
+  /** Begins a turn. `isOpen`: whether the lost run of this turn had asked a question. */
   begin(isOpen: boolean): void {
     this.#isOpen = isOpen;
     this.#warned = false;
@@ -125,7 +125,7 @@ export class Question {
   refuses(event: AgentEvent, turn: number): boolean {
     if (!this.#isOpen) return false;
     const kind = event?.kind;
-    // The answer would have to wait for the end of this wait, which may never come.
+    // A wait: the answer would be handled only after the end of this wait, which may never come.
     const refused = kind === "reply" || kind === "wait" || (kind === "status" && !withdraws.has(event.state));
     if (refused || (event?.kind === "artifact" && !this.#warned)) this.#report(event, turn, refused);
     return refused;
@@ -145,9 +145,9 @@ export class Question {
 export interface EventPlace {
   readonly key: TaskKey;
   readonly origin: Origin;
-  /** Its author. An event of a delegation comes from another agent. */
+  /** The author of the event. Events of a delegation come from another agent. */
   readonly actor: "agent" | "delegate";
-  /** Its number in its turn, for the id of its message. */
+  /** The number of the event in its turn, for the id of the event's message. */
   readonly number: string;
   readonly time: number;
 }
@@ -200,7 +200,7 @@ export class ExtendedEvents {
     this.#contextId = contextId;
   }
 
-  /** The record of an event, and the event after the extensions' changes. `kept`: receives the rows that they store with it. */
+  /** The record of an event, and the event after the extensions' changes. `kept`: receives the rows that extensions store with the record. */
   made(
     event: AgentEvent,
     input: TurnInput,
@@ -226,7 +226,7 @@ export class ExtendedEvents {
     return [recordOf(without, place), without];
   }
 
-  /** A status of the server with the extensions' additions, or without them if they are too large. */
+  /** A status of the server with the extensions' additions, or without these if they are too large. */
   withAddition(record: NewRecord, by: readonly string[], bare: () => NewRecord): NewRecord {
     if (this.#isTooLarge(record)) {
       this.additions.leftOut(by, "limits.eventBytes");
@@ -253,7 +253,7 @@ export class ExtendedEvents {
 /** Maximum stored ranges of lost events. Beyond this number of diverging attempts, events of the oldest range count again. */
 const maxLostRanges = 256;
 
-/** The agent's checkpoint. `events`: how many it has yielded. `asked`: it has asked a question. */
+/** The agent's checkpoint. `events`: how many events the agent has yielded. `asked`: whether it has asked a question. */
 export function checkpointOf(
   value: JsonValue,
   events: number,

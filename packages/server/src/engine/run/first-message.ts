@@ -12,7 +12,7 @@ import type { FirstMessageInit, FirstResult, TurnInput } from "./turn-input.ts";
 
 type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 
-/** A message that has no task yet: the agent answers it directly, or its first event creates the task. */
+/** A message that has no task yet. The agent answers the message directly, or the agent's first event creates the task. */
 export class FirstMessage implements Phase {
   stopped = false;
   readonly resting = false;
@@ -64,7 +64,7 @@ export class FirstMessage implements Phase {
     if (this.stopped) return true;
     if (ask !== undefined) return false;
     this.stopped = true;
-    // A copy of the error. Otherwise a calling agent in this process would seem to reject its own message.
+    // Copy the error: if the caller is an agent in this process, the original would seem to reject that agent's own message.
     this.#init.result.reject(new A2AError(code, message, { fields }));
     this.#host.end();
     return true;
@@ -93,7 +93,7 @@ export class FirstMessage implements Phase {
 
   rest(): void {}
 
-  /** A turn that created no task and gave no answer has failed. */
+  /** Fails, because the turn has neither created a task nor given an answer. */
   endTurn(): Promise<undefined> {
     this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     return Promise.resolve(undefined);

@@ -26,11 +26,11 @@ import { storedJson } from "@parley/a2a/internal/base/json";
 import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 
 interface RememberingTurn extends KeepingTurn {
-  /** The store could not be read. Returns the error to throw. */
+  /** Called if the store could not be read. Returns the error to throw. */
   readonly onFailed: (error: unknown) => unknown;
 }
 
-/** The stored steps and waits of a task. They are read once per turn, because only this run changes them. Events are read on demand. */
+/** Reads the stored steps and waits of a task, once per turn, because only this run changes them. Events are read on demand. */
 export async function openMemory(run: RememberingTurn): Promise<RunMemory> {
   const { settings, task } = run;
   // A message without a task has no rows.
@@ -44,7 +44,7 @@ const textJson = storedJson<string>();
 /** The name of a step or a wait, and its result, if any. */
 const lineJson = storedJson<readonly [name: string, result?: unknown]>();
 
-/** Maximum open waits. Each is a row, and rows are limited. */
+/** Maximum open waits. Each wait is a row, and the rows of a task are limited. */
 const maxWaits = 64;
 /** Maximum bytes of the names of steps that have begun, as JSON. */
 const maxBegun = 16 << 10;
@@ -121,10 +121,10 @@ export class RunMemory implements TurnMemory {
     const begun = this.#begun[scope];
     const before = begun.has(name);
     begun.set(name, this.#now);
-    // No earlier attempt reached this step, so code after it did not cause their crashes.
+    // No earlier attempt reached this step, so the code from here on did not cause the crashes of those attempts.
     if (!before) this.#run.phase().clearCrashSuspicion();
     const effect = this.#begunRow(scope);
-    // Appended even if it is stored already, so that a run that has lost its lease fails before the step has an effect.
+    // Append the row even if it is stored already, so that a run that has lost its lease fails before the step has an effect.
     await this.#keep([...this.#forgetting(), effect]);
     return before;
   }
@@ -177,7 +177,7 @@ export class RunMemory implements TurnMemory {
     for (const { key, value } of await this.#rows()) {
       if (!isEvent({ key })) continue;
       const event = eventJson.read(value);
-      // Another event may now have the same key.
+      // A different event may now have the same key, so compare the id, too.
       if (event.name !== name || this.#taken.has(`${key} ${event.id}`)) continue;
       this.#taken.add(`${key} ${event.id}`);
       return { key, data: event.data };
@@ -206,7 +206,7 @@ export class RunMemory implements TurnMemory {
     for (const key of others) this.leave(key);
   }
 
-  /** Forgets the waits before a saved checkpoint, which the turn never reaches again. `counts`: their numbers. */
+  /** Forgets the results of waits before a saved checkpoint, which the turn never reaches again. `counts`: how many waits of each name these are. */
   forgetWaits(counts: ReadonlyMap<string, number>): void {
     const effects = this.#results.turn.forget((name) => {
       const at = name.lastIndexOf("#");
@@ -271,7 +271,7 @@ export class RunMemory implements TurnMemory {
     return phase().keep(effects);
   }
 
-  /** Stores the effects with the next append of the turn. A failure is reported there. */
+  /** Stores the effects with the next append of the turn. If that append fails, it reports the error. */
   #later(effects: readonly FeatureEffect[]): void {
     this.#keep(effects).catch(() => {});
   }
@@ -291,11 +291,11 @@ function timeName(name: string): string {
 }
 
 /*
- * Results of steps and waits as rows. They are lines of one text, which is cut into as few rows as possible, because a turn may have many
- * steps, but the rows of a task are limited.
+ * Results of steps and waits as rows. Each result is a line of one text, which is cut into as few rows as possible, because a turn may have
+ * many steps, but the rows of a task are limited.
  */
 
-/** Results of fewer bytes are not deleted on their own. */
+/** Minimum bytes of results to delete. Smaller amounts are not worth rewriting the rows. */
 const minForgotten = 16 << 10;
 
 class Remembered {
@@ -326,7 +326,7 @@ class Remembered {
     return this.#bytes;
   }
 
-  /** A result as JSON text; `""` if it has no value. */
+  /** A result as JSON text. `""`: a result without a value. `undefined`: no result. */
   find(name: string): string | undefined {
     const line = this.#lines.get(name);
     if (line === undefined) return undefined;
@@ -344,7 +344,7 @@ class Remembered {
     return this.#write(this.#text + line + time);
   }
 
-  /** The effects that delete results. Empty while they are few, because deleting rewrites the remaining rows. */
+  /** The effects that delete results. Empty if there are only few to delete, because deleting rewrites the remaining rows. */
   forget(isOver: (name: string) => boolean): readonly FeatureEffect[] {
     const over = [...this.#lines].filter(([name]) => isOver(name));
     const freed = over.reduce((sum, [, line]) => sum + utf8Length(line), 0);

@@ -29,26 +29,26 @@ export interface RunDeps {
 
 /** The object that a run writes to: a message without a task (`FirstMessage`), or a task (`TaskRun`). */
 export interface Phase {
-  /** The fence of its lease; `undefined` before the task is stored. */
+  /** The fence of the task's lease. `undefined`: the task is not stored yet. */
   readonly fence: number | undefined;
-  /** The task waits for its user or for an authorization, so a silent agent is normal. */
+  /** Whether the task waits for its user or for an authorization, so that a silent agent is normal. */
   readonly isInterrupted: boolean;
-  /** The turn has ended with the question of a delegation, and resumes with the answer. */
+  /** Whether the turn has ended with the question of a delegation, and resumes with the answer. */
   readonly suspends: boolean;
-  /** Set if the turn only waits: the run ends, and the turn resumes later, in any process. */
+  /** The waits of a turn that ends its run to wait. The turn resumes later, in any process. */
   readonly waits: Waiting | undefined;
   /** Whether the agent's further events are dropped. */
   readonly stopped: boolean;
 
-  /** Takes events that the agent yielded together. Returns whether the turn continues, as a promise only if it must wait. */
+  /** Takes events that the agent yielded together. Returns whether the turn continues, as a promise only if this takes time. */
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
-  /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
+  /** Resolves once everything accepted so far is stored. Rejects if it cannot be stored. */
   flush(): Promise<void>;
   /** Stores rows with the task, which must exist. Rejects if they cannot be stored. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
   /**
-   * Notes whether the turn only waits for an authorization or another agent. A stopping server then releases it to another process.
-   * `clearsSuspicion`: reaching this point proves that the run did not cause the crash of the previous one.
+   * Notes whether the turn only waits for an authorization or another agent. A stopping server then releases the task to another process.
+   * `clearsSuspicion`: reaching this point proves that the run did not cause the crash of the previous run.
    */
   rest(resting: boolean, clearsSuspicion: boolean): void;
   readonly resting: boolean;
@@ -56,9 +56,9 @@ export interface Phase {
   makeTask(): void;
   /** Ends the turn. Resolves to the next turn, if a message waits for one. A turn without any event fails the task. */
   endTurn(context: ContextView): Promise<NextTurn | undefined>;
-  /** Called when the agent cannot use the message. `true`: the turn is over. `false`: ask the client again. */
+  /** Called when the agent cannot use the message. `true`: the turn is over. `false`: the task must ask for a valid message. */
   refuse(refusal: MessageRefused): boolean;
-  /** Fails the task. `sentence` is for its user, `cause` for the operator. */
+  /** Fails the task. `sentence`: for the user of the task. `cause`: for the operator. */
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void;
   /** Ends the run without writing: the task was canceled or taken over, its message was given up, or the store failed. `cause`: for the log. */
   lose(loss: Loss, cause?: unknown): void;
@@ -70,7 +70,7 @@ export interface Phase {
   clearCrashSuspicion(): void;
   /** Called when the server stops. If it is killed before the run ends, this does not count as a crash of the run. */
   excuse(): void;
-  /** Called when another run began during this run's solo trial: a crash no longer proves that this run caused it. Resolves once this is stored. */
+  /** Called when another run began during this run's solo trial: a crash then no longer proves that this run caused it. Resolves once stored. */
   joined(): Promise<void>;
 }
 
@@ -78,15 +78,15 @@ export interface PhaseHost {
   readonly logger: Logger;
   takeState(): TaskStateEffect | undefined;
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
-  /** The message has created a task. */
+  /** Called when the message has created a task. */
   becomes(task: Phase): void;
-  /** The rows of the files to which a record is the first to refer. Absent: every file is in the store. */
+  /** The rows of the files that no earlier record refers to. Absent: every file is in the store. */
   readonly files: WriterInit["files"];
   /** The large files of the run. Absent: every file is in the store. */
   readonly outside: RunFiles | undefined;
   readonly inStep: boolean;
   hold(bytes: number): void;
-  /** No more writes will follow. `loss`: why, if the turn has not ended. `storeError`: the error to throw at the agent's `yield`. */
+  /** Called when no more writes will follow. `loss`: why, if the turn has not ended. `storeError`: the error to throw at the agent's `yield`. */
   end(loss?: Loss, storeError?: A2AError): void;
 }
 
@@ -121,7 +121,7 @@ export const safeSentences = {
   unanswered: "The task was canceled because no answer arrived in time.",
 } as const;
 
-/** The text of the operator's log for a turn without events. */
+/** The log text for a turn without events. */
 export const noEvent =
   "The agent's turn ended without an event: return turn.reply(…), or yield an event; turn.completed() ends a task without a word";
 

@@ -30,15 +30,15 @@ export interface Recorded {
   /** The extension rows of each record; absent if the turn has no extensions. */
   readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
   readonly effects: readonly TaskEffect[];
-  /** The agent yielded a status after its own question, which ends the turn: that status and everything after it are not stored. */
+  /** Whether the agent yielded a status after its own question. This ends the turn, and that status and everything after it are not stored. */
   readonly endsTurn: boolean;
-  /** The turn has ended with the question of a delegation, and resumes with the answer. */
+  /** Set if the turn has ended with the question of a delegation, and resumes with the answer. */
   readonly suspends?: true;
-  /** The turn waits, and resumes when one of its waits is over. */
+  /** The waits of the turn, which resumes when one of them is over. Absent: the turn does not wait. */
   readonly waits?: Waiting;
 }
 
-/** The task that records are made for. */
+/** The task whose records are made. */
 export interface RecordedTask {
   readonly key: TaskKey;
   readonly contextId: string;
@@ -60,8 +60,8 @@ const none: readonly TaskEffect[] = [];
 const nothing = { records: [], kept: undefined, effects: none };
 
 /**
- * Converts the events that an agent yields in the turns of one task to log records. It checks events against the protocol and
- * the task, gives records the same ids when a resumed run yields them again, and omits those that the lost run has stored.
+ * Converts the events that an agent yields in the turns of one task to log records. Checks each event against the protocol and the
+ * task. If a resumed run yields an event again, its record gets the same ids, and is omitted if the lost run has stored it.
  */
 export class Recorder {
   readonly #settings: RunSettings;
@@ -78,7 +78,7 @@ export class Recorder {
   /** Events that the lost run had stored and this run has not repeated. */
   #lost: LostEvents | undefined;
   #events = 0;
-  /** Events of delegations in this attempt. */
+  /** Number of delegation events in this attempt. */
   #delegated = 0;
   readonly #checkpoints: Checkpoints;
   readonly #logger: Logger;
@@ -178,7 +178,7 @@ export class Recorder {
     return { records, kept, effects: saved, endsTurn };
   }
 
-  /** Leaves out events that the lost run has stored already. */
+  /** Omits events that the lost run has stored already. */
   async #compare(events: readonly AgentEvent[], state: TaskState): Promise<Recorded> {
     const { records: all, kept, checkpoints, endsTurn } = this.#read(events, state);
     const replay = this.#replay;
@@ -189,7 +189,7 @@ export class Recorder {
     const lost = replay === undefined ? 0 : this.#compared(replay);
     const end = added.findIndex(({ state: next }) => next !== undefined && (isTerminal(next) || isInterrupted(next)));
     const restored = end < 0 || this.#lost === undefined ? [] : await this.restore();
-    // The log has lost and restored events before the checkpoint. A later attempt that starts there must skip them, too.
+    // A later attempt that starts at this checkpoint must also skip the lost and restored events that the log has before it.
     const before = (asked = false): number => lost + (asked ? restored.length : 0);
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + before(stored.asked) }));
     const at = Math.max(0, end);
@@ -202,7 +202,7 @@ export class Recorder {
     return this.#replay !== undefined || this.#lost !== undefined;
   }
 
-  /** Records that replace artifacts that hold chunks of a lost run. Their content is what this run wrote, as already changed by extensions. */
+  /** Records that replace the artifacts with chunks of a lost run by the content that this run wrote, which extensions have already changed. */
   async restore(): Promise<readonly NewRecord[]> {
     const replay = this.#replay;
     await replay?.end();
@@ -217,8 +217,8 @@ export class Recorder {
   }
 
   /**
-   * Records an event of another agent. It is not compared with the events of a lost run, because the delegation's row stores its
-   * progress.
+   * Records an event of another agent. Such an event is not compared with the events of a lost run, because the delegation's row
+   * stores how far the delegation got.
    */
   #takeDelegated({ key, row, event }: DelegatedEvent, state: TaskState): Recorded {
     this.#delegated += 1;
@@ -263,7 +263,7 @@ export class Recorder {
     return { records, kept, checkpoints, endsTurn: false };
   }
 
-  /** `seq` of the last stored event that this attempt has repeated. 0: it repeats none. */
+  /** `seq` of the last stored event that this attempt has repeated. 0: no event was repeated. */
   get replayedTo(): number {
     return this.#replay?.at ?? 0;
   }
@@ -320,7 +320,7 @@ export class Recorder {
     if (!mayMove(before, state)) throw agentMistake(`a task cannot go from ${before} to ${state}`);
   }
 
-  /** The record of an event, and the event itself, after the extensions' changes. */
+  /** The record of an event, and the event after the extensions' changes. */
   #made(
     event: AgentEvent,
     kept: FeatureEffect[][] | undefined,

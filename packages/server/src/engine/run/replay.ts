@@ -8,18 +8,18 @@ import { updateJson } from "../../store/json.ts";
 
 const pageSize = 256;
 
-/** Events that do not count: `seq` of the first and of the last one. */
+/** A range of events that do not count: `seq` of the first and of the last event. */
 export type LostRange = readonly [first: number, last: number];
 
 interface EarlierEvents {
   readonly store: Pick<Store, "read">;
   readonly task: TaskKey;
   readonly turn: number;
-  /** The turn of the run, if the run resumes an earlier turn. */
+  /** The last turn whose events are compared: later than `turn` if the run resumes an earlier turn. */
   readonly last: number;
   /** `seq` of the turn's message. */
   readonly after: number;
-  /** How many events of the turn its last checkpoint covers. */
+  /** How many events of the turn are before its last checkpoint. */
   readonly skip: number;
   /** Ranges after the checkpoint whose events do not count. */
   readonly lost: readonly LostRange[];
@@ -35,8 +35,8 @@ interface Compared {
 }
 
 /**
- * Compares the events of a resumed run with those that the lost run had stored after its last checkpoint. Equal events are not
- * stored again. After the first difference all events are new, and the remaining events of the lost run no longer count.
+ * Compares the events of a resumed run with the events that the lost run had stored after its last checkpoint. Equal events are not
+ * stored again. From the first difference, all events are new, and the remaining events of the lost run no longer count.
  */
 export class Replay {
   readonly #store: Pick<Store, "read">;
@@ -46,11 +46,11 @@ export class Replay {
   readonly #repeatable: EarlierEvents["repeatable"];
   readonly #ranges: readonly LostRange[];
   #skip: number;
-  /** `seq` of the last record that was read, compared, and repeated. */
+  /** `seq` of the last record that was read, of the last that was compared (`#at`), and of the last that was repeated (`#repeated`). */
   #after: number;
   #at: number;
   #repeated: number;
-  /** The last `seq` of the log when it was read. Later records belong to this run. */
+  /** The last `seq` of the log when this run first read the log. Later records belong to this run. */
   #end = Infinity;
   #page: LogRecord[] = [];
   #over = false;
@@ -79,7 +79,7 @@ export class Replay {
     return this.#at;
   }
 
-  /** Once the comparison is over: the events that this run did not repeat, if any. */
+  /** The events that this run did not repeat, once the comparison is over. `undefined`: all were repeated. */
   get tail(): LostRange | undefined {
     return this.#tail;
   }
@@ -89,14 +89,14 @@ export class Replay {
     return this.#lost;
   }
 
-  /** How many events that do not count were skipped since the last call. */
+  /** The number of skipped events since the last call, which do not count. */
   takePassed(): number {
     const passed = this.#passed;
     this.#passed = 0;
     return passed;
   }
 
-  /** `additions`: the extensions' additions to the records. A record may have been stored without its addition for lack of room. */
+  /** `additions`: the extensions' additions to the records. If the task had no room, a record was stored without its addition. */
   async compare(records: readonly NewRecord[], additions: Additions | undefined): Promise<Compared> {
     for (const [at, given] of records.entries()) {
       const stored = await this.#next();
@@ -111,7 +111,7 @@ export class Replay {
     return { repeated: records.length, added: [] };
   }
 
-  /** Called when the run ends. Events that it has not repeated do not count. */
+  /** Called when the run ends. Events that the run has not repeated do not count. */
   async end(): Promise<void> {
     const stored = this.#over ? undefined : await this.#next();
     this.#over = true;
@@ -168,13 +168,13 @@ export class Replay {
 }
 
 /**
- * Events of a lost run that a later run did not repeat. Their statuses stay as history. Their chunks do not count: the next chunk
- * of such an artifact replaces the artifact by its content before the first difference, followed by the chunk.
+ * Events of a lost run that a later run did not repeat. Their statuses stay as history, but their chunks do not count: the next
+ * chunk of such an artifact replaces the artifact by its content before the first difference, followed by that chunk.
  */
 export class LostEvents {
   readonly #store: Pick<Store, "read">;
   readonly #task: TaskKey;
-  /** Artifacts that still hold lost chunks, with the `seq` of the last record before these. */
+  /** Artifacts that still contain lost chunks, with the `seq` of the last record before these chunks. */
   readonly #artifacts = new Map<string, number>();
 
   constructor(store: Pick<Store, "read">, task: TaskKey) {
@@ -192,7 +192,7 @@ export class LostEvents {
     if (!this.#artifacts.has(artifactId)) this.#artifacts.set(artifactId, from);
   }
 
-  /** The records. A chunk for an artifact with lost chunks replaces the artifact instead of appending to it. */
+  /** Returns the records. If an artifact has lost chunks, its next chunk replaces the artifact instead of appending to it. */
   async replaceInAll(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
     if (this.#artifacts.size === 0) return records;
     const replaced: NewRecord[] = [];
@@ -217,8 +217,8 @@ export class LostEvents {
   }
 
   /**
-   * The artifacts that still hold lost chunks, as they were before the first difference. The run repeated their content up to there, and wrote
-   * no more. An artifact that only the lost run wrote stays, because no event deletes an artifact.
+   * The artifacts that still contain lost chunks, with their content before the first difference, which this run has repeated without adding
+   * more. An artifact that only the lost run wrote stays, because no event deletes an artifact.
    */
   async restored(): Promise<readonly ArtifactEvent[]> {
     const events: ArtifactEvent[] = [];
@@ -231,7 +231,7 @@ export class LostEvents {
     return events;
   }
 
-  /** An artifact as it was before the first difference, and `lastChunk` of its newest chunk until then. */
+  /** An artifact with its content before the first difference, and the `lastChunk` of its newest chunk before that difference. */
   async #foldOf(artifactId: string, from: number): Promise<{ readonly fold: TaskFold; readonly lastChunk: boolean }> {
     const { taskId } = this.#task;
     const fold = new TaskFold({ id: taskId, contextId: "", status: { state: "TASK_STATE_WORKING" } });
@@ -251,7 +251,7 @@ export class LostEvents {
   }
 }
 
-/** An artifact as one event. If that is too large, one event for each part, because its chunks were small enough. */
+/** An artifact as one event, or as one event for each part if that would be too large. Each part fits, because it arrived as a chunk. */
 export function piecesOf(event: ArtifactEvent, bytes: number): readonly ArtifactEvent[] {
   const { parts, artifactId, ...about } = event.artifact;
   // The record also has the ids of the task and context.
@@ -264,7 +264,7 @@ export function piecesOf(event: ArtifactEvent, bytes: number): readonly Artifact
   }));
 }
 
-/** Whether a record has the content of a stored one. Times and ids of messages are new in each run. */
+/** Whether a record has the content of a stored record, apart from times and message ids, which are new in each run. */
 function isRepeated(stored: NewRecord, record: NewRecord, repeatable: EarlierEvents["repeatable"]): boolean {
   if (stored.kind !== record.kind) return false;
   if (stored.json === record.json) return true;

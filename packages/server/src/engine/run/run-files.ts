@@ -12,17 +12,17 @@ import type {
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 
-/** Maximum characters of base64 in a message without a task to store its files, or for another agent. */
+/** Maximum characters of base64 in a message that has no task to store its files, or that goes to another agent. */
 const maxInline = 8 << 20;
 
 interface RunFilesInit {
   /** Whether an earlier run was lost, which may have stored the same files. */
   readonly resumes: () => boolean;
-  /** Called for each stored piece, because the agent yields nothing meanwhile. */
+  /** Called for each stored piece, because the agent yields nothing while files are stored. */
   readonly onProgress: () => void;
 }
 
-/** The large files of one run: they are stored before the records that refer to them. */
+/** Stores the large files of one run, before the records that refer to them. */
 export class RunFiles implements TurnFiles {
   readonly inlineBytes: number;
   readonly #blobs: LazyBlobs;
@@ -59,7 +59,7 @@ export class RunFiles implements TurnFiles {
     return { size: ref.size, bytes };
   }
 
-  /** Whether events have files that are stored outside the task, or should be. Agents can yield anything. */
+  /** Whether events have files that are, or should be, stored outside the task. The values may be invalid, because agents can yield anything. */
   has(events: readonly AgentEvent[]): boolean {
     const isOutside = (part: Part): boolean => isLarge(part, this.inlineBytes) || isReference(part);
     return events.some((event) => partsOf(event)?.some(isOutside) === true);
@@ -161,7 +161,7 @@ function areParts(parts: unknown): parts is readonly Part[] {
   return Array.isArray(parts) && parts.every((part) => typeof part === "object" && part !== null);
 }
 
-/** Three bytes are four characters. */
+/** Base64 encodes three bytes as four characters. */
 function isLarge({ raw }: Part, bytes: number): boolean {
   return typeof raw === "string" && raw.length > 4 * Math.ceil(bytes / 3);
 }

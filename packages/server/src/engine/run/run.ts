@@ -105,7 +105,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#phase;
   }
 
-  /** Functions that cancel other agents' tasks, if the task waits for an answer to their question. */
+  /** Functions that cancel other agents' tasks, if this task waits for the answer to a question of another agent. */
   get cancels(): readonly (() => void)[] {
     return this.#phase.suspends ? this.#host.cancels : none;
   }
@@ -122,7 +122,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     await this.#host.stepsOver();
   }
 
-  /** Never rejects. */
+  /** Executes the turns. Never rejects. */
   async #execute(): Promise<void> {
     try {
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
@@ -130,14 +130,14 @@ export class Run implements HostedRun, PhaseHost, Driven {
         const { conversations, settings } = this.#deps;
         const opening = contextOf(conversations, this.key, this.contextId, this.input, this.#isNewContext);
         this.#isNewContext = false;
-        // A new conversation is available synchronously.
+        // For a new conversation, this is not a promise.
         const context = opening instanceof Promise ? await opening : opening;
         await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
           : this.#runObserved(settings.observer.turn(this.#observed()), context));
-        // A direct reply ends here, which saves two promises per message.
+        // Return here after a direct reply, which saves two promises per message.
         if (this.#phase.stopped) return;
-        // The turn resumes later, so the result of a running step must not be lost. `idleTimeout` limits it.
+        // The turn resumes later, so wait for the result of a running step, at most until `idleTimeout`.
         if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
           await Promise.race([this.#host.stepsOver(), this.done]);
         }

@@ -17,9 +17,9 @@ import { keepIn, taskRecord, type StoredCall } from "../log/index.ts";
 import type { Phase } from "./phase.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 
-/* Keys and values of stored rows. Keys of steps, waits and events begin with their scope. Rows of the queue and of extensions do not. */
+/* Keys and values of stored rows. The keys of steps, waits and events begin with their scope; the keys of queue and extension rows do not. */
 
-/** The scope of results: a turn, by its number, or the whole task. */
+/** The scope of a result: a turn, by its number, or the whole task. */
 export type ScopeName = `${number}` | "task";
 
 export function scopeOf(key: string): string {
@@ -94,7 +94,7 @@ export function isDueBy(now: number): (row: FeatureRow) => boolean {
   return ({ due = Infinity }) => due <= now;
 }
 
-/** Changes a row, if it has not changed since it was read. `park` removes its due time. A number sets its due time. */
+/** Changes a row, if it has not changed since it was read. `park` removes the row's due time, a number sets it. */
 export function changed(read: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
   const { key, value } = read;
   const row = { effect: "feature", feature: waitFeature, key, if: stateOf(read) } as const;
@@ -106,7 +106,7 @@ export function changed(read: FeatureRow, to: "delete" | "park" | number): Featu
 export interface StoredTakeover {
   readonly turn: number;
   readonly attempt: number;
-  /** In milliseconds since the Unix epoch. */
+  /** When the task was taken over, in milliseconds since the Unix epoch. */
   readonly time: number;
   readonly node: string;
   readonly from?: string;
@@ -181,7 +181,7 @@ export function turnRows(feature: string, { store, clock, task, turn, phase }: T
       const key = `${family} ${name}`;
       const held = await store.once(context, key, now);
       if (held !== undefined) return held.hash === hash;
-      // After a crash only a turn of a stored task continues. Otherwise the name would stay taken and unused.
+      // Only the turn of a stored task continues after a crash. For another message, the name would stay taken and unused.
       if (phase().fence === undefined) {
         phase().makeTask();
         await phase().flush();

@@ -72,15 +72,15 @@ export class TaskRun implements Phase {
   #input: TurnInput;
   suspends = false;
   waits: Waiting | undefined;
-  /** For the sender of the message that made the task; used once, then released. */
+  /** Resolver for the sender of the message that created the task. Used once, then released. */
   #result: Resolver<FirstResult> | undefined;
   /** The state after all writes, stored or not. */
   #state: TaskState;
   #resting = false;
   #suspicion: CrashSuspicion | undefined;
-  /** Called when the run ends. `loss`: the failure was not stored. */
+  /** Resolvers of failed turns, called when the run ends. `loss`: why the failure could not be stored. */
   #failures: readonly ((loss: Loss | undefined) => void)[] = none;
-  /** The run releases the task to another process: `stopped` stays true, even if the task is full. */
+  /** Set when the run releases the task to another process. `stopped` then stays true, even if the task is full. */
   #leaving = false;
 
   constructor(deps: RunDeps, host: PhaseHost, parts: TaskRunParts) {
@@ -177,7 +177,7 @@ export class TaskRun implements Phase {
   rest(resting: boolean, clearsSuspicion: boolean): void {
     this.#resting = resting;
     if (resting) this.#deps.onRest?.();
-    // The run has reached the point where the lost run waited, so it did not cause the crash.
+    // This run has come as far as the lost run waited without a crash, so it did not cause that run's crash.
     if (clearsSuspicion && resting && this.#suspicion !== undefined && !this.stopped) {
       this.#endSuspicion();
       this.#append([], [runEffect(this.#input)]);
@@ -208,7 +208,7 @@ export class TaskRun implements Phase {
     if (records.length > 0 && !this.stopped) this.#append(records, []);
   }
 
-  /** The turn waits: its run ends, and queued messages stay queued for later turns. */
+  /** Ends the run of a turn that waits. Queued messages stay queued for later turns. */
   async #letGo(context: ContextView): Promise<undefined> {
     if (!this.stopped) await this.#writer.endTurn(undefined, "waits", withStates([], context, this.#host));
     return undefined;
@@ -217,7 +217,7 @@ export class TaskRun implements Phase {
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void {
     if (this.stopped) return;
     const fields = { owner: this.#key.owner, turn: this.#input.turn, cause };
-    // Logged once it is stored, in the context of the call: the line then has its trace.
+    // Log after the failure is stored, but in this call's async context, so that the line carries its trace ID.
     void new Promise<Loss | undefined>((resolve) => (this.#failures = [...this.#failures, resolve])).then((loss) =>
       logFailure(this.#host.logger, fields, kind, loss),
     );
@@ -228,7 +228,7 @@ export class TaskRun implements Phase {
     this.#host.abort(kind, sentence, cause);
   }
 
-  /** An open question stays open: a second question would not be stored. */
+  /** If a question is open, the turn ends without a second question, which would not be stored. */
   refuse(): boolean {
     return this.stopped || this.#state === "TASK_STATE_INPUT_REQUIRED";
   }
@@ -311,13 +311,13 @@ export class TaskRun implements Phase {
     }
   }
 
-  /** Begins the turn of the oldest message that waits, if one does. `states`: those that the last turn leaves. */
+  /** Begins the turn of the oldest queued message, if any. `states`: effects that store the state set by the last turn. */
   async #nextTurn(states: readonly TaskEffect[]): Promise<NextTurn | undefined> {
     const { store } = this.#deps.settings;
     await this.#writer.flush();
     const { head, message, more } = await readNextMessage(store, this.#key, this.#input.input);
     this.#writer.sawLog(head.seq, more);
-    // If the run was lost meanwhile, it has already released its part of the budget.
+    // If the run was lost during these calls, its share of the memory budget is already released, so do not call `hold`.
     if (message === undefined || this.#writer.closed) return undefined;
     const run = { turn: this.#input.turn + 1, input: message.seq };
     const queued = this.#deps.queue?.(this.#key, run, (row) => this.#queue([...states, row]));
@@ -343,14 +343,14 @@ export class TaskRun implements Phase {
     return next;
   }
 
-  /** Ends the run. `effects`: they queue its next turn, and leave the states of the last one. */
+  /** Ends the run. `effects`: queue the task's next turn, and store the state set by the last turn. */
   #queue(effects: readonly TaskEffect[]): Promise<void> {
     const ends = this.suspends ? endOfSuspendedRun : endOfRun;
     this.#append([this.#recorder.systemStatus({ state: "TASK_STATE_SUBMITTED" })], [...ends, ...effects]);
     return this.flush();
   }
 
-  /** The task has no room for an event of the agent, for its extension rows, or for the first message. */
+  /** Handles a task that has no room for an event of the agent, for the event's extension rows, or for the first message. */
   #isFull(lost: NewRecord | undefined, rows: boolean): void {
     const { taskBytes } = this.#deps.settings.limits;
     if (lost?.kind === "task") {
@@ -370,7 +370,7 @@ export class TaskRun implements Phase {
     this.#close("shutdown");
   }
 
-  /** No more writes will follow: the turn has ended (`undefined`), or the run is lost. */
+  /** Closes the writer. `loss`: why the run is lost; `undefined` if the turn has ended. */
   #close(loss: Loss | undefined, cause?: unknown): void {
     if (this.#writer.closed) return;
     for (const tell of this.#failures) tell(loss);
@@ -420,7 +420,7 @@ function withStates(
   return [...effects, ...(ofContext === undefined ? [] : [ofContext]), ...(ofTask === undefined ? [] : [ofTask])];
 }
 
-/** Says in the log why a task failed. `logger`: adds the task to each line. */
+/** Logs why a task failed. `logger`: adds the task to each line. */
 function logFailure(
   logger: Logger,
   { cause, ...fields }: { readonly owner: string; readonly turn: number; readonly cause: unknown },
@@ -428,7 +428,7 @@ function logFailure(
   loss: Loss | undefined,
 ): void {
   if (loss !== undefined) logger.warn("Run failed after its task was lost", { ...fields, loss, cause });
-  // The operator requested this: a stack trace would not help.
+  // An operator stopped the server, so a stack trace would not help.
   else if (kind === "shutdown") logger.warn("Task ended: the server is stopping", fields);
   else logger.error("A task failed", { ...fields, cause });
 }

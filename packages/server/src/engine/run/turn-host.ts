@@ -178,7 +178,7 @@ export class RunHost {
     return accepted;
   }
 
-  /** The events are stored, or are about to be. */
+  /** Called when the events are stored, or are about to be stored. */
   #accepted(events: readonly AgentEvent[]): void {
     const { counts } = this.#run.input;
     if (counts !== undefined && events.some((event) => event?.kind === "checkpoint")) this.#opened?.forgetWaits(counts);
@@ -212,7 +212,7 @@ export class RunHost {
     };
   }
 
-  /** Ends the run immediately, because the agent may catch the error but must not continue without its stored results. */
+  /** Ends the run immediately: the agent could catch the error, but must not continue without its stored results. */
   #failed(error: unknown): unknown {
     if (isOfStore(error)) this.#run.phase.lose("store", error);
     return error;

@@ -34,7 +34,7 @@ interface AnyRunInit {
   readonly bytes: number;
 }
 
-/** A message without a task: the agent answers it directly, or its first event creates the task. */
+/** A message without a task. The agent answers the message directly, or the agent's first event creates the task. */
 export interface FirstMessageInit extends AnyRunInit {
   readonly start?: undefined;
   readonly isNewContext: boolean;
@@ -80,19 +80,19 @@ export interface Waiting {
 
 /** A stored checkpoint: the agent's value, and how many events and ids it had made. */
 export interface StoredCheckpoint {
-  /** Absent: the agent has saved none. */
+  /** The value that the agent saved. Absent: the agent has not saved a checkpoint. */
   readonly value?: JsonValue;
   readonly events: number;
   readonly ids: number;
   /** The turn's counters (`TurnBase.count`), if any. */
   readonly counts?: readonly (readonly [string, number])[];
-  /** Events after it in the log that do not count, because a later attempt did not repeat them. Absent: none. */
+  /** Events after the checkpoint in the log that do not count, because a later attempt did not repeat them. Absent: no such events. */
   readonly lost?: readonly LostRange[];
-  /** The turn had asked a question. */
+  /** Set if the turn had asked a question. */
   readonly asked?: true;
   /** The turn that resumes with the answer to a question of a delegation. */
   readonly suspended?: SuspendedTurn;
-  /** The run of a turn that waits. It resumes when one of its waits is over. */
+  /** The run of a turn that waits. The turn resumes when one of its waits is over. */
   readonly waiting?: StoredRun;
 }
 
@@ -102,17 +102,17 @@ export const checkpointJson: StoredJson<StoredCheckpoint> = storedJson();
 export interface SuspendedTurn {
   readonly turn: number;
   readonly input: number;
-  /** How many attempts it had, in all turns so far. */
+  /** How many attempts the turn had, in all of its runs so far. */
   readonly attempt: number;
-  /** The turn whose run asked. Later than `turn` if the function has asked before. */
+  /** The turn in whose run the function asked. Later than `turn` if the function has asked before. */
   readonly askedIn: number;
 }
 
 /** A turn of a task, and the message that it answers. */
 export interface TurnInput {
-  /** From 1. */
+  /** The number of the turn, from 1. */
   readonly turn: number;
-  /** From 1. A later attempt resumes a run that was lost. */
+  /** The number of the attempt, from 1. A later attempt resumes a lost run. */
   readonly attempt: number;
   readonly input: number;
   readonly message: Message;
@@ -124,9 +124,9 @@ export interface TurnInput {
   readonly checkpoint: StoredCheckpoint | undefined;
   /** The turn that resumes with `message`, which answers the question of a delegation. The agent sees this turn. */
   readonly resumes?: ResumedTurn | undefined;
-  /** How many ids `makeId` has returned, including those before the checkpoint, because a resumed run makes the same ids again. */
+  /** How many ids `makeId` has returned, including ids before the checkpoint, because a resumed run makes the same ids again. */
   ids: number;
-  /** Its counters, including counts before the checkpoint. Created with the first count. */
+  /** The turn's counters, including counts before the checkpoint. Created with the first count. */
   counts?: Map<string, number> | undefined;
   /** The active extensions of the turn. `undefined`: none. */
   active?: ExtensionsOfTurn;
@@ -175,7 +175,7 @@ function withoutWait({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredChe
   return checkpoint;
 }
 
-/** The run of a task that waits, by its checkpoint as JSON text. `undefined`: it does not wait, or a run works on it. */
+/** The run of a waiting task, read from the task's checkpoint. `undefined`: the task does not wait, or a run works on the task. */
 export function waitingRun({ run, checkpoint }: Pick<TaskHead, "run" | "checkpoint">): StoredRun | undefined {
   if (run !== undefined || checkpoint === undefined) return undefined;
   return checkpointJson.read(checkpoint).waiting;
@@ -248,10 +248,10 @@ export function messageOf({ kind, json }: Pick<LogRecord, "kind" | "json">): Mes
   return message;
 }
 
-/** Of records of kind `task`. */
+/** Reads the JSON of records of kind `task`. */
 const newTaskJson = storedJson<{ readonly history: readonly [Message, ...Message[]] }>();
 
-/** The first attempt at a message that waited in the log. */
+/** The turn of a message that waited in the log, in its first attempt. */
 function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
   if (stored === undefined) throw new Error("The log lacks the call of a message");
   const call = callJson.read(stored);
@@ -260,7 +260,7 @@ function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): Tu
   return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
 }
 
-/** The conversation of a turn. `isNew`: it starts with the turn's message. */
+/** The conversation of a turn. `isNew`: whether the conversation starts with the turn's message. */
 export function contextOf(
   conversations: Conversations,
   { agent, owner, taskId }: TaskKey,

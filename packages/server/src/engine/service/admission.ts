@@ -38,15 +38,15 @@ export interface SendDeps {
   readonly configs: LazyConfigs | undefined;
 }
 
-/** An attempt to send a message, under its idempotency key, until the message is answered or stored. */
+/** An attempt to send a message, under the message's idempotency key, until the message is answered or stored. */
 export interface Attempt {
-  /** Stored with the task or the answer, so that a later retry is recognized. */
+  /** The effect that stores the key with the task or the answer, so that a later retry is recognized. */
   readonly once: OnceEffect;
-  /** Its key, unique across all agents and owners. */
+  /** The key, unique across all agents and owners. */
   readonly name: string;
   /** The store's record of an earlier attempt with the same message. */
   readonly found: OnceRecord | undefined | Promise<OnceRecord | undefined>;
-  /** Retries that arrive meanwhile join it. `undefined` until the message is accepted. */
+  /** The admission, which retries join. `undefined` until the message is accepted. */
   admission: Admission | Promise<Admission> | undefined;
 }
 
@@ -59,15 +59,15 @@ export interface Send {
   readonly principal: Principal;
   /** The headers that the agent declares, if any. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** `undefined` if deduplication is off. */
+  /** The attempt. `undefined` if deduplication is off. */
   readonly attempt: Attempt | undefined;
   /** Rows to store with the task: the rows of extensions, and the webhook that the message requests. */
   readonly kept: readonly FeatureEffect[];
-  /** Calls the extensions' `onAccept` again, because rows of the task have changed since they read them. */
+  /** Calls the extensions' `onAccept` again after rows of the task have changed that `onAccept` had read. */
   readonly again?: () => Promise<Send>;
   /** The id for the task that the message may create. Set if its files are stored under that id already. */
   readonly newTaskId?: string;
-  /** Its large files that were stored while it was read. */
+  /** The large files of the message that were stored while the message was read. */
   readonly incoming?: IncomingFilesByUrl | undefined;
   /** The message's answer to an authorization request of its task: a credential or a rejection. */
   readonly answer?: TakenAnswer | undefined;
@@ -76,7 +76,7 @@ export interface Send {
 /** The field of the webhook in a send, for errors. */
 export const webhookPath = "configuration.taskPushNotificationConfig";
 
-/** The result of a message: the agent answered it directly, or it is in the log of a task. */
+/** The result of a message: the agent answered the message directly, or the message is in the log of a task. */
 export type Accepted =
   | { readonly kind: "message"; readonly reply: Payload<{ readonly message: Message }> }
   | {
@@ -85,7 +85,7 @@ export type Accepted =
       readonly contextId: string;
       /** `seq` of the message. */
       readonly input: number;
-      /** All records of a task that was created and answered in one commit. The answer is built from them without reading the store. */
+      /** All records of a task that was created and answered in one commit. The answer is built from these records without reading the store. */
       readonly log: readonly NewRecord[] | undefined;
       /** Whether this message created the task, so its whole log is new to the caller. */
       readonly made: boolean;
@@ -93,7 +93,7 @@ export type Accepted =
 
 /**
  * An accepted message. `answer` resolves once the message is answered or stored. It is wrapped in an object, because a
- * promise cannot resolve to another promise without waiting for it.
+ * promise cannot resolve to another promise without waiting for the latter.
  */
 export interface Admission {
   readonly answer: Promise<Accepted>;
@@ -154,8 +154,8 @@ interface RememberedReply {
 }
 
 /**
- * Recognizes repeated messages, so that a retry gets the answer of the first attempt. It knows attempts in progress, and
- * direct replies that are kept in memory. The store knows everything else.
+ * Recognizes repeated messages, so that a retry gets the answer of the first attempt. Finds attempts in progress and direct
+ * replies in memory. All other attempts are found in the store.
  */
 export class Retries {
   readonly #settings: EngineSettings;
@@ -173,8 +173,8 @@ export class Retries {
   }
 
   /**
-   * Begins an attempt to send a message, which later retries join. If this process knows the answer, or will know it,
-   * the attempt has the `admission` of the earlier one. Throws if the key was used with other content.
+   * Begins an attempt to send a message, which later retries join. If this process has the answer of an earlier attempt, or
+   * that attempt is in progress, the new attempt has its `admission`. Throws if the key was used with other content.
    *
    * @param active - The extensions of the call.
    * @param files - The files that were stored while the message was read.

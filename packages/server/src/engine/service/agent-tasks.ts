@@ -31,7 +31,7 @@ export interface WantedStream {
   readonly historyLength: number | undefined;
 }
 
-/** The tasks of one agent as its callers may see them. All operations on tasks use it. */
+/** The tasks of one agent as its callers may see them. All operations on tasks use this class. */
 export class AgentTasks {
   readonly hosted: CheckedAgent;
   readonly settings: EngineSettings;
@@ -78,7 +78,7 @@ export class AgentTasks {
     };
   }
 
-  /** A position in the log of a task, after a `seq`. `context`: of the caller that receives the records. */
+  /** A position in the log of a task, after a `seq`. `context`: the call of the caller who receives the records. */
   position({ task, contextId }: Pick<TaskHead, "task" | "contextId">, after: number, context?: CallContext): Position {
     const { store } = this.settings;
     const position = { store, liveLogs: this.#liveLogs, scope: task, task, contextId, after };
@@ -87,7 +87,7 @@ export class AgentTasks {
 
   /**
    * The start of a task's stream; `undefined` if no more events can follow. The stream continues after a cursor that
-   * is in the log. Without one, or if compaction removed its records, it begins with the Task (A2A 1.0 §3.1.6).
+   * is in the log. Without a cursor, or if compaction removed its records, the stream begins with the Task (A2A 1.0 §3.1.6).
    */
   async stream(
     of: Pick<TaskHead, "task" | "contextId">,

@@ -18,22 +18,22 @@ import type { EngineSettings } from "../shared/settings.ts";
 
 /** A hosted agent, with the rules of its card that each call must satisfy. */
 export interface CheckedAgent extends HostedAgent {
-  /** URIs of the extensions that it declares (A2A 1.0 §4.6). */
+  /** URIs of the extensions that the card declares (A2A 1.0 §4.6). */
   readonly declared: readonly string[];
   /** URIs of extensions that a caller must request. */
   readonly required: readonly string[];
-  /** Selects which requested extensions are active. `undefined`: all of them. */
+  /** Hooks that select which requested extensions are active. `undefined`: all are active. */
   readonly selecting: ExtensionHooks | undefined;
-  /** Media types that it reads, without parameters. `text/*` and `*` are patterns. */
+  /** Media types that the agent reads, without parameters. `text/*` and `*` are patterns. */
   readonly inputModes: readonly string[];
-  /** The methods of the extensions that it declares, by the names of their operations. */
+  /** The methods of the declared extensions, by the names of their operations. */
   readonly methods: ReadonlyMap<string, OwnedMethod>;
-  /** The headers of a request that its turns read. */
+  /** The request headers that turns of the agent read. */
   readonly reads: readonly DeclaredHeader[];
 }
 
 interface DeclaredHeader {
-  /** In lower case. */
+  /** The name of the header, in lower case. */
   readonly name: string;
   readonly store: boolean;
 }
@@ -116,7 +116,7 @@ export function methodOf({ methods }: CheckedAgent, operation: MethodName): Owne
   throw new A2AError("MethodNotFound", "This agent does not have the extension of this method");
 }
 
-/** Extensions that the caller requests and the card declares (§4.6). A call must request the required ones, and the one of its method. */
+/** Extensions that the caller requests and the card declares (§4.6). A call must request the required extensions and the extension of its method. */
 function activate(
   { declared, required, selecting, card }: CheckedAgent,
   operation: OperationName,
@@ -185,7 +185,7 @@ export function checkSize(
   ]);
 }
 
-/** Headers with credentials, and headers of A2A. */
+/** Headers that agents cannot declare, because they contain credentials or belong to A2A. */
 const reserved =
   /^(?:authorization|proxy-authorization|cookie2?|set-cookie2?|dpop|last-event-id|(?:x-)?a2a-.*|grpc-.*)$/;
 
@@ -235,7 +235,7 @@ export function declaredHeaders(
   let bytes = 0;
   for (const { name } of reads) {
     const value = context.headers?.(name);
-    // A host may keep headers in an object whose prototype has members, such as `constructor`.
+    // Other values may come from the prototype of a host's headers object, such as `constructor`.
     if (typeof value !== "string") continue;
     bytes += utf8Length(value);
     headers[name] = value;

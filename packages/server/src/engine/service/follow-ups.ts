@@ -43,9 +43,9 @@ interface FollowUp {
   /** Whether the message may be stored only if the task has not changed (`ifGenerationMatch` of the 1.1 draft). */
   readonly unchanged: boolean;
   readonly crowded: boolean;
-  /** Bytes of the budget reserved for it. */
+  /** Bytes of the memory budget that are reserved for the message. */
   readonly bytes: number;
-  /** Whether a run has taken the message. The run then releases these bytes when it ends. */
+  /** Whether a run has taken the message, and will release these bytes when it ends. */
   passedOn: boolean;
 }
 
@@ -104,8 +104,8 @@ export class FollowUps {
   }
 
   /**
-   * The rows to store with the message, including its answer to an authorization request. From its row, a turn that waits for an
-   * authorization learns that another message has arrived.
+   * The rows to store with the message. An answer to an authorization request has its own rows. For any other message, if the task waits for
+   * an authorization, wakes the row of the waiting turn, so that the turn learns of the message.
    */
   async #keptFor({ kept, answer }: Send, { task, state }: TaskHead): Promise<readonly FeatureEffect[]> {
     if (answer !== undefined) return [...kept, ...(await answer.effects(task))];
@@ -142,7 +142,7 @@ export class FollowUps {
     return beginsTurn(next.head) ? this.#wake(next) : this.#queue(next);
   }
 
-  /** Lets the message wait in the log for the next turn, because the task has a run, or its turn waits for room, a time or an event. */
+  /** Stores the message in the log for a later turn, because the task has a run, or its turn waits for room, a time or an event. */
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
     const { committer, liveLogs, settings } = this.#deps;
@@ -168,7 +168,7 @@ export class FollowUps {
     return joined(head, outcome.seq);
   }
 
-  /** Starts a turn for the message of a task without a run, and ends an interrupted state. */
+  /** Starts a turn for a message to a task without a run, and ends the task's interrupted state. */
   async #wake(followUp: FollowUp): Promise<Accepted | undefined> {
     const { runs } = this.#deps;
     const { owner } = followUp.head.task;
@@ -235,14 +235,14 @@ export class FollowUps {
     return joined(head, outcome.seq);
   }
 
-  /** The message is stored and thus accepted, so its turn is queued, and starts once a process has room. */
+  /** Queues the turn of a message that is already stored, and thus accepted. It starts once a process has room. */
   async #putBack({ head, send }: FollowUp, run: StoredRun, fence: number, cause: unknown): Promise<void> {
     const { places, liveLogs, settings } = this.#deps;
     const { taskId } = head.task;
     const about = taskFields({ ...head.task, contextId: head.contextId, trace: send.call.trace });
     if (!this.#deps.runs.stopping)
       settings.logger.error("Failed to begin a turn; its task is queued", { ...about, cause });
-    // If this fails too, a later scan finds the task as abandoned.
+    // If this fails, too, a later scan finds the abandoned task.
     await places.putBack(head, run, fence).catch(() => {});
     liveLogs.notifyRemote(taskId);
   }

@@ -7,12 +7,12 @@ import type { Admission, Send } from "./admission.ts";
 import { wantedGeneration } from "./follow-ups.ts";
 import { fileAt } from "../../blobs/ref.ts";
 
-/** The large files of one message, which are stored before the message is. */
+/** The large files of one message, which are stored before the message. */
 export class MessageFiles {
   readonly #lazy: LazyBlobs;
   readonly #settings: Pick<EngineSettings, "ids" | "store">;
   #task: TaskKey | undefined;
-  /** One for each acceptance of the message. */
+  /** A quota for each time that the message was accepted. */
   readonly #quotas: BlobQuota[] = [];
   /** Stored files by their base64 or first URL, so that a message that is accepted again gets the same files. */
   readonly #known = new Map<string, Part>();
@@ -69,7 +69,7 @@ export class MessageFiles {
     return stored;
   }
 
-  /** Admits the message. Then deletes files that no record names, because the message was rejected, sent before, or answered directly. */
+  /** Admits the message. Then deletes files that no record names: the message was rejected, is a duplicate, or was answered directly. */
   async admit(stored: Send, admit: (stored: Send) => Promise<Admission>): Promise<Admission> {
     try {
       const admission = await admit(stored);
@@ -84,10 +84,10 @@ export class MessageFiles {
     }
   }
 
-  /** Deletes files that no row of the task names. After an error of the store, which may have stored the record, leaves them to the collector. */
+  /** Deletes files that no row of the task names. After a store error, the record may be stored, so leaves its files to the collector. */
   drop(error?: unknown): void {
     if (error !== undefined && !(error instanceof A2AError && error.code !== "Unavailable")) return;
-    // The collector also deletes what fails here.
+    // If this fails, the collector deletes the files later.
     this.#drop().catch(() => {});
   }
 

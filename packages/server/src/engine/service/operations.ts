@@ -74,7 +74,7 @@ export async function sendStreamingMessage(
     const { input, made } = accepted;
     const historyLength = request.configuration?.historyLength;
     if (made && historyLength === undefined) {
-      // The first record of the log is the task at its creation. Any other stream begins with the current task.
+      // A stream from the first record begins with the task at its creation, any other stream with the current task.
       const counts = hasGenerations(context.version);
       return { ...tasks.position(accepted, 0, context), input, ...(counts && { generation: 0 }) };
     }

@@ -16,7 +16,7 @@ import { defined } from "@parley/a2a/internal/base/defined";
 /** How long a search waits until older tasks are indexed, in milliseconds. */
 const longestWait = 10_000;
 
-/** The full text search of the store: on if an extension of this server needs it, else off. */
+/** Switches the full text search of the store on if an extension of this server needs it, else off. */
 export class TaskIndex {
   readonly #settings: Pick<EngineSettings, "clock" | "logger">;
   readonly #search: TaskSearch | undefined;
@@ -48,7 +48,7 @@ export class TaskIndex {
     });
   }
 
-  /** The search, once its index is complete. Rejects with `Unavailable` if this takes too long. */
+  /** Resolves to the search once the index is complete. Rejects with `Unavailable` if this takes too long. */
   async ready(): Promise<TaskSearch> {
     const { clock } = this.#settings;
     let stop = (): void => {};
@@ -105,7 +105,7 @@ export async function searchTasks(
     ]);
   }
   const filters = defined({ contextId, status });
-  // A caller who may not list these tasks may not search them. If they are hidden from the caller, the search finds none.
+  // A caller who may not list these tasks may not search them either. If tasks are hidden from the caller, the search does not find them.
   const { payload } = await guarded.call("ListTasks", { ...filters, pageSize: 1 }, context);
   if (payload.value.totalSize === 0) return { tasks: [], total: 0 };
   const owner = tasks.ownerOf(context);

@@ -34,7 +34,7 @@ import {
 import { checkSize, declaredHeaders, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
 
-/** Accepts messages, each only once, as the first message of a task or as the next one. */
+/** Accepts messages, each only once, as the first message of a new task or as the next message of a task. */
 export class Sends {
   readonly #deps: SendDeps;
   readonly #retries: Retries;
@@ -128,7 +128,7 @@ export class Sends {
   async #admit(send: Send): Promise<Admission> {
     const { attempt, owner } = send;
     try {
-      // Awaits only if necessary, because the task of the message may end meanwhile.
+      // Await only if necessary, because the message's task may end during the wait.
       const found = attempt?.found && (await attempt.found);
       if (found === undefined) return await this.#admitNew(send);
       this.#retries.end(attempt);
@@ -181,7 +181,7 @@ export class Sends {
     };
   }
 
-  /** The message is in memory until its files are stored, so its original size counts until then. */
+  /** Stores the files of a message. Until then the message is in memory, and counts with its original size. */
   async #storeFiles(send: Send, blobs: LazyBlobs): Promise<Admission> {
     const { budget, runs, settings } = this.#deps;
     const { owner } = send.owner;
@@ -217,7 +217,7 @@ export class Sends {
     return answered(accepted);
   }
 
-  /** `webhook`: for the task that the message creates. Not stored if the agent answers without a task. */
+  /** `webhook`: the webhook of the task that the message creates. Not stored if the agent answers without a task. */
   async #begin(send: Send, webhook: TaskPushNotificationConfig | undefined): Promise<Admission> {
     const taskId = send.newTaskId ?? this.#deps.settings.ids.next();
     if (webhook === undefined) return this.#startOrQueue(send, taskId);
@@ -239,7 +239,7 @@ export class Sends {
         const joined = runs.beforeStart();
         if (joined !== undefined) await joined;
         await budget.take(owner, bytes);
-        // Other messages may have taken the room meanwhile.
+        // Other messages may have taken the room since the check.
         if (!queue.isCrowdedFor(agent)) return this.#startRun(send, bytes, taskId);
         budget.give(owner, bytes);
       }
@@ -253,7 +253,7 @@ export class Sends {
     return answered(accepted);
   }
 
-  /** Creates a task whose agent is called once a process has room. The agent can no longer reply directly. Its reply completes the task. */
+  /** Creates a task whose agent is called once a process has room. The agent can then no longer reply directly: its reply completes the task. */
   async #queueMessage(send: Send, taskId: string): Promise<Accepted> {
     const { settings, committer, places } = this.#deps;
     const { owner, call, attempt, kept, principal } = send;

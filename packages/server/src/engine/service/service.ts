@@ -60,7 +60,7 @@ export interface ServiceDeps {
 /** An operation. `extensions`: URIs of the extensions that are active in the call. */
 type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
 
-/** Handlers by operation. Its methods are only those of the agent's extensions. */
+/** Handlers by operation, including the methods of the agent's extensions. */
 type UnaryHandlers = {
   readonly [Name in UnaryName]: Operation<
     UnaryOperations[Name]["request"],
@@ -107,7 +107,7 @@ function streamHandlers(tasks: AgentTasks, { sends }: ServiceDeps): StreamHandle
   };
 }
 
-/** The methods of the agent's extensions. `serviceOf`: the service of the agent, as its callers reach it. */
+/** The methods of the agent's extensions. `serviceOf`: returns the agent's service as callers reach it. */
 function methodHandlers(
   tasks: AgentTasks,
   { settings, index }: ServiceDeps,
@@ -151,7 +151,7 @@ class CheckedService implements AgentService {
     this.#delivery = new Delivery(settings.extensions);
   }
 
-  // Not an async function, because that would cost one more promise per message.
+  // Not an async function, which would cost another promise per message.
   call<Name extends UnaryName>(
     operation: Name,
     request: UnaryOperations[Name]["request"],
@@ -232,7 +232,7 @@ export class Delivery {
   #payload({ payload, seq }: StreamItem, deliver: Deliver, activation: string): Payload<StreamResponse> {
     const event = payload.value;
     const taskId = event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
-    // A snapshot of a task has the `seq` of its last event, so that number does not identify it.
+    // A task snapshot has the `seq` of its last event, so `seq` does not identify the snapshot.
     if (seq === undefined || taskId === undefined) return new Payload(deliver(event));
     const key = `${taskId}\0${seq}\0${activation}`;
     const kept = this.#kept.get(key);

@@ -18,7 +18,7 @@ interface SignalDeps {
 const longestId = 200;
 const unfit = /\0|\p{Surrogate}/u;
 
-/** Maximum attempts if the task changes concurrently, by other events or by runs. */
+/** Maximum attempts if other events or runs change the task concurrently. */
 const maxTries = 100;
 
 /** Stores an event of a task, until a turn of the task consumes it or the task ends. */
@@ -38,7 +38,7 @@ export async function signalTask(
   for (let tries = 0; tries < maxTries; tries += 1) {
     const head = await find(store, agents, taskId);
     const { task, state } = head;
-    // A repeated event succeeds, even if the task has ended meanwhile.
+    // A repeated event succeeds, even if the task has ended since the first.
     if (id !== undefined && (await store.once(task, onceKey(task, id), now)) !== undefined) return;
     if (isTerminal(state)) {
       throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {
@@ -55,7 +55,7 @@ function onceKey({ taskId }: TaskKey, id: string): string {
   return `parley event ${taskId} ${id}`;
 }
 
-/** Stores an event in a free slot, so that the number of slots limits the events. `false`: the task has changed meanwhile. */
+/** Stores an event in a free slot, so that the number of slots limits the events. `false`: the task has changed since it was read. */
 async function stored(
   { store, committer, settle }: SignalDeps,
   { task, fence }: TaskHead,
@@ -73,7 +73,7 @@ async function stored(
     throw new A2AError("TooManyRequests", `${taken.size} events of this task are not consumed yet: retry later`);
   }
   const row = eventRow(key, event, now);
-  // Conditional on the fence, which rises when the task ends.
+  // The condition `fence` fails if the task has ended, because its end raises the fence.
   const outcome = await committer.append({
     task,
     fence,
@@ -104,7 +104,7 @@ function checked(name: unknown, data: unknown, id: unknown): string {
   try {
     json = JSON.stringify(data);
   } catch {
-    // Rejected below.
+    // Not JSON: rejected below.
   }
   if (json === undefined) throw invalidParams([{ field: "data", description: "must be JSON" }]);
   const bytes = utf8Length(json);

@@ -1,12 +1,12 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { JsonValue, Message } from "@parley/a2a/internal/model/index";
 
-/** Whether a text takes more than `bytes` bytes. Counts them only if its length does not decide. */
+/** Whether a text takes more than `bytes` bytes in UTF-8. Counts its bytes only if it could exceed the limit. */
 export function exceeds(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && utf8Length(text) > bytes;
 }
 
-/** Memory of a message, a part and a value without their texts, in bytes. */
+/** Memory of a message, of a part and of a value, each without its texts, in bytes. */
 const perMessage = 512;
 const perPart = 64;
 const perValue = 16;

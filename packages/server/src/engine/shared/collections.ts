@@ -7,7 +7,7 @@ const minDeletions = 64;
  * garbage that only a full collection finds. This map copies itself after as many deletions as it has entries, which cuts that
  * chain at a constant cost for each entry.
  *
- * Row `message` of the benchmarks needs it: with a `Map` a message takes 21 µs of CPU in process instead of 14 on Node 20,
+ * Row `message` of the benchmarks needs this class: with a `Map` a message takes 21 µs of CPU in process instead of 14 on Node 20,
  * and 18 instead of 14 on Node 24 (docs/decisions/hot-path.md).
  */
 export class ChurnMap<Key, Value> {

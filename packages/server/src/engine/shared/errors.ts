@@ -2,7 +2,7 @@ import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
 import { RunGivenUp, ServerIsStopping } from "@parley/a2a/internal/protocol/index";
 import type { TaskHead } from "../../store/index.ts";
 
-/* Errors that several operations use, and those of the store. */
+/* Errors that several operations use, and errors of the store. */
 
 /** Also used for a task of another owner, which does not exist for this caller. */
 export function taskNotFound(taskId: string): A2AError {
@@ -35,7 +35,7 @@ export function streamMoves(): A2AError {
   return new ServerIsStopping("The server is stopping; the stream continues on another server");
 }
 
-/** For callers that wait for an abandoned turn. `cause`: why the store failed. The task may continue, here or elsewhere. */
+/** For callers that wait for an abandoned turn. The task may continue, here or elsewhere. `cause`: why the store failed. */
 export function turnIsLost(cause?: unknown): A2AError {
   return new A2AError("Unavailable", undefined, { cause, retryAfter: retryAfterOf(cause) });
 }
@@ -53,8 +53,8 @@ export function serverIsStopping(): A2AError {
 }
 
 /**
- * The store is unavailable for reading. This is not an error of the agent: the engine gives up its run, as after a failed
- * write, and the task continues with another run.
+ * The store is unavailable for reading. This is not an error of the agent: the engine gives up the run, as after a failed
+ * write, and another run continues the task.
  */
 class StoreUnavailable extends A2AError {
   constructor(cause: A2AError) {

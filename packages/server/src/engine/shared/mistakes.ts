@@ -15,7 +15,7 @@ export function isMistake(error: unknown): error is A2AError {
   return error instanceof A2AError && error.code === "InvalidAgentResponse";
 }
 
-/** Adds the event to the text of a mistake, so that its line in the code can be found. Other errors are returned unchanged. */
+/** Adds the event to the text of a mistake, so that its author can find the line of code. Returns other errors unchanged. */
 export function mistakeOf(event: AgentEvent, place: string, error: unknown): unknown {
   const mistake = asMistake(error);
   return isMistake(mistake) ? agentMistake(`${nameOf(event)}, ${place}: ${mistake.message}`) : error;
@@ -97,7 +97,7 @@ const builders: { readonly [State in TaskState]?: string } = {
   TASK_STATE_REJECTED: "rejected",
 };
 
-/** The name of an event in errors: the call that made it. */
+/** The name of an event in errors, which is the call that made the event. */
 export function nameOf(event: AgentEvent): string {
   switch (event?.kind) {
     case "status": {

@@ -8,11 +8,11 @@ export interface OperatingHost {
   readonly node: string;
   /** Stores a change of a task. `by`: who does it, for the audit. */
   append(item: TaskAppend, by?: Principal): Promise<AppendOutcome>;
-  /** Cancels a task in any process, if it has not changed since it was read. `false`: it has changed. */
+  /** Cancels a task, whichever process runs it. `false`: the task has changed since it was read. */
   cancel(head: TaskHead, options: CancelOptions): Promise<boolean>;
-  /** Starts the work that an operator's change has made due, immediately in this process. Other processes notice the change. */
+  /** Immediately starts the work that an operator's change has made due, in this process. Other processes notice the change by themselves. */
   nudge(): Promise<void>;
-  /** The agents that this process runs. `undefined`: it runs no agents, so it is not a node. */
+  /** The agents that this process runs. `undefined`: this process runs no agents, so it is not a node. */
   agents(): readonly string[] | undefined;
   /** How long each process on the store has been silent, in milliseconds, if the store counts processes. */
   nodes(): ReadonlyMap<string, number>;

@@ -25,7 +25,7 @@ import { defined } from "@parley/a2a/internal/base/defined";
 
 export interface EngineSettings {
   readonly extensions: ExtensionHooks;
-  /** Its errors go to the log. */
+  /** The observer, whose errors are logged. */
   readonly observer: Observer | undefined;
   readonly audit: Audit | undefined;
   readonly store: Store;
@@ -55,7 +55,7 @@ export interface EngineSettings {
 
 /** Returns a unique name for each principal, even if a subject contains separators or quotes. */
 function ownerOfPrincipal(): (principal: Principal) => string {
-  // Each call needs the name, and authenticators return the same object for the same credentials.
+  // Cache the name, because each call needs it, and authenticators return the same object for the same credentials.
   const names = new WeakMap<Principal, string>();
   return (principal) => {
     let name = names.get(principal);
@@ -100,7 +100,7 @@ const defaultLimits: Required<EngineLimits> = {
   hookTimeout: 30_000,
 };
 
-/** JavaScript callers may pass `undefined` for a default. */
+/** Replaces missing members by defaults, and `undefined`, too, which JavaScript callers may pass. */
 function withDefaults<T extends object>(defaults: T, given: object | undefined): T {
   return { ...defaults, ...defined({ ...given }) };
 }
@@ -182,7 +182,7 @@ function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: P
   };
 }
 
-/** Rejects invalid times, and times per state or agent that the store does not support. Both would keep or delete the wrong tasks. */
+/** Rejects invalid times, and times per state or agent if the store does not support them. Otherwise the wrong tasks would be kept or deleted. */
 function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   const { terminal: _, replay: __, interval: ___, agents = {}, ...states } = retention;
   const groups = [

@@ -8,18 +8,18 @@ import { patience, type Nodes } from "./nodes.ts";
 import type { Runs } from "./runs.ts";
 
 /*
- * The end of a lease is wall time, because two processes share no other clock. An operator can set the wall clock. This
- * process then renews its leases, and `LeaseWatch` ignores the wall clock for a while.
+ * The end of a lease is wall time, because two processes share no other clock. If an operator sets the wall clock, this process
+ * renews its leases, and `LeaseWatch` ignores the wall clock for a while.
  */
 
 /** How long a task of an unknown process is watched, in milliseconds. */
 const unknownFor = 30_000;
-/** How many leases are watched at a time. Others are watched in later scans. */
+/** Maximum leases that are watched at the same time. Further leases are watched in later scans. */
 const maxWatched = 10_000;
-/** Every tenth scan reads all leases. The others read only those that have expired by the wall clock. */
+/** Every tenth scan reads all leases. The other scans read only leases that have expired by the wall clock. */
 const fullScanEvery = 10;
 
-/** A lease as it was found, and the monotonic time since which it has not changed. */
+/** A lease as it was read, and since when it has not changed, on the monotonic clock. */
 interface Seen {
   readonly until: number;
   readonly fence: number;
@@ -28,10 +28,10 @@ interface Seen {
 
 /**
  * Decides whether a lease has expired, so that its holder counts as dead. If the wall clock cannot be relied on, a lease
- * has expired once it has not changed for `ttl` on the monotonic clock of this process, because a live holder renews it three
- * times in that time.
+ * has expired once it has not changed for `ttl` on the monotonic clock of this process, because a live holder renews its lease
+ * three times in that time.
  *
- * If the store counts its processes, a lease lasts as long as its process, so the process is checked instead.
+ * If the store counts processes, a lease lasts as long as its holder, so the holder's heartbeats are checked instead.
  *
  * The wall clock is not trusted in three cases: for `ttl` after a jump, if a lease ends more than a full lease from now, and
  * if a lease expired long ago although the previous scan did not find it.
@@ -47,7 +47,7 @@ export class LeaseWatch {
   #seen = new Map<string, Seen>();
   #found = new Map<string, Seen>();
   #scans = 0;
-  /** A scan of all leases has started and not finished. */
+  /** Whether a scan of all leases has started and not finished. */
   #isOpen = false;
   #trustedFrom = -Infinity;
   /** Wall time of this scan, and of the previous one. */
@@ -76,25 +76,25 @@ export class LeaseWatch {
     this.#mayResume = mayResume;
   }
 
-  /** Whether leases are watched: the next scan should come soon. */
+  /** Whether leases are watched, so that the next scan should come soon. */
   get watches(): boolean {
     return this.#seen.size > 0;
   }
 
-  /** The wall clock has jumped: it is not trusted for `ttl`. */
+  /** Called when the wall clock has jumped. It is then not trusted for `ttl`. */
   distrustWallClock(): void {
     this.#trustedFrom = this.#clock.elapsed() + this.#ttl;
     this.#before = -Infinity;
   }
 
   /**
-   * Starts a scan. It must read all leases (`all`, always with `every`), or those that have expired by the wall clock at `now` and those
-   * of `holders`.
+   * Starts a scan. The caller must read all leases if `all` is true, as with `every`. Otherwise it must read the leases that have expired by
+   * the wall clock at `now`, and all leases of `holders`.
    */
   begin(every = false): { readonly all: boolean; readonly now: number; readonly holders: readonly string[] } {
     this.#now = this.#clock.now();
     this.#found = new Map();
-    // The first scan reads all, because `isGone` may know that a holder is dead before its lease expires.
+    // The first scan reads all leases, because `isGone` may know that a holder is dead before its lease expires.
     const isDoubtful = every || this.#isOpen || this.#seen.size > 0 || !this.#isTrusted();
     const all = isDoubtful || this.#scans % fullScanEvery === 0;
     this.#isOpen = all;
@@ -136,7 +136,7 @@ export class LeaseWatch {
   /** Whether a task's holder has been gone so long that the task fails if it cannot be resumed. */
   isLongExpired({ holder }: TaskHead): boolean {
     if (this.#nodes === undefined || holder === undefined || this.#isSurelyGone(holder)) return true;
-    // This process lost track of the task, and no other process takes the task over while this process lives.
+    // This process has lost track of the task, and no other process takes it over while this process lives.
     if (holder === this.#self()) return true;
     return (this.#nodes.silence(holder) ?? Infinity) >= patience * this.#ttl;
   }
@@ -147,7 +147,7 @@ export class LeaseWatch {
     return this.#isSurelyGone(holder) || (this.#nodes?.silence(holder) ?? 0) >= this.#ttl;
   }
 
-  /** If the store counts processes, a process that still sends heartbeats is not gone. `isGone` may mean another machine with the same name. */
+  /** If the store counts processes, a process that still sends heartbeats is not gone, even if `isGone` reports it: machines may share a name. */
   #isSurelyGone(holder: string): boolean {
     return this.#isGone(holder) && (this.#nodes === undefined || this.#nodes.isSilent(holder));
   }
@@ -157,7 +157,7 @@ export class LeaseWatch {
     const isOwn = holder === this.#self();
     const silence = isOwn ? undefined : nodes.silence(holder);
     if (silence !== undefined) return silence >= this.#ttl;
-    // The holder is unknown, or this process has lost track of the task, such as after a commit whose answer was lost.
+    // The holder is unknown, or it is this process and has lost track of the task, for example because the answer to a commit was lost.
     const { leaseUntil: until = -Infinity, fence, task } = head;
     const key = `${task.agent}\0${task.taskId}`;
     const known = this.#seen.get(key);
@@ -176,7 +176,7 @@ export class LeaseWatch {
 
   #isExpiredByWallClock(until: number): boolean {
     if (until > this.#now || !this.#isTrusted()) return false;
-    // The previous scan would have found a lease that expired before it. If it did not, the wall clock jumped.
+    // The previous scan would have found a lease that expired before that scan. If it did not, the wall clock jumped.
     return until >= this.#before || this.#seen.size >= maxWatched;
   }
 
@@ -218,7 +218,7 @@ export class Leases {
     await Promise.all([...this.#deps.runs.all()].map((run) => this.#renewOne(run)));
   }
 
-  /** Another process has changed a task. If it revoked the lease, as a cancel does, the run ends immediately. */
+  /** Called when another process has changed a task. If that process revoked the lease, as a cancel does, the run ends immediately. */
   async changedElsewhere(taskId: string): Promise<void> {
     const run = this.#deps.runs.find(taskId);
     if (run === undefined) return;
@@ -228,7 +228,7 @@ export class Leases {
     if (head !== undefined && head.fence !== fence) await this.#renewOne(run);
   }
 
-  /** Other processes may have changed any task. Costs a few queries, for any number of runs. */
+  /** Called when other processes may have changed any task. Needs only a few queries, however many runs there are. */
   async compare(): Promise<void> {
     const { runs, settings, agents } = this.#deps;
     const { store } = settings;
@@ -246,7 +246,7 @@ export class Leases {
     await Promise.all(changed.map((run) => this.#renewOne(run)));
   }
 
-  /** Also detects whether the run still has its lease. Its append is ordered after the run's appends. */
+  /** Renews the lease of a run, and ends the run if it has lost the lease. This append is ordered after the run's own appends. */
   async #renewOne(run: Run): Promise<void> {
     const { fence } = run.phase;
     if (fence === undefined) return;

@@ -25,8 +25,8 @@ interface MaintenanceDeps {
 const idleScan = 10_000;
 
 /**
- * The periodic work of an engine, on one timer: timeouts, leases, lost runs, retention. Work that
- * fails is logged and retried later. The other work continues.
+ * The periodic work of an engine, on one timer: timeouts, leases, lost runs, retention. If some work fails, the failure is logged, the
+ * work is retried later, and all other work continues.
  */
 export class Maintenance {
   readonly #deps: MaintenanceDeps;
@@ -85,7 +85,7 @@ export class Maintenance {
     await this.#recovering?.catch(() => {});
   }
 
-  /** Looks for lost tasks now, even while other work runs. `every`: includes those whose leases have not expired. */
+  /** Looks for lost tasks now, even while other work runs. `every`: also checks tasks whose leases have not expired. */
   recoverSoon(every = false): void {
     if (every) this.#recoverEvery = true;
     if (!this.#stopped) void this.#guard("Scan for lost tasks", () => this.#recover());
@@ -124,7 +124,7 @@ export class Maintenance {
     }
   }
 
-  /** Scans one at a time. A call during a scan makes it scan again. */
+  /** Scans for lost tasks, one scan at a time. A call during a scan causes another scan. */
   async #recover(): Promise<void> {
     if (this.#deps.outage.isAway) return;
     if (this.#recovering !== undefined) {
@@ -149,7 +149,7 @@ export class Maintenance {
     } while (this.#recoverAgain && !this.#stopped);
   }
 
-  /** Runs concurrently with the other work, because listing a large bucket takes minutes, and leases must be renewed meanwhile. */
+  /** Deletes unused files concurrently with the other work: listing a large bucket takes minutes, but leases must be renewed. */
   #collect(now: number): void {
     const { blobs } = this.#deps.settings;
     if (blobs === undefined || this.#collecting !== undefined) return;

@@ -7,16 +7,16 @@ import type { Outage } from "./outage.ts";
 const beats = 16;
 /** How many missed heartbeats make a process silent. */
 const maxMissed = 4;
-/** Maximum pause between two heartbeats, in milliseconds. */
+/** Longest interval between two heartbeats, in milliseconds. */
 const longestPause = 1_000;
 /** Tasks that cannot be resumed fail after this many times `lease.ttl`, because a failure is final. */
 export const patience = 4;
-/** When a dead process is forgotten, in milliseconds. */
+/** How long after its death a process is forgotten, in milliseconds. */
 const forgetAfter = 60 * 60_000;
-/** How long every scan looks for tasks of a dead process, in milliseconds. Scans that read all leases find the rest. */
+/** For how long after a death each scan looks for the process's tasks, in milliseconds. Scans that read all leases find tasks after that. */
 const searchFor = 10 * 60_000;
 
-/** Stands for the heartbeats of a process that the store has forgotten. */
+/** Replaces the heartbeat count of a process that the store has forgotten. */
 const lost = -1;
 
 interface NodesDeps {
@@ -31,26 +31,26 @@ interface Seen {
 }
 
 /**
- * Tracks which processes are alive, if the store counts them. A process is dead once its heartbeats have stopped for `lease.ttl` while this one
- * kept reading them, so no wall clock is involved. After this process was paused, or could not reach the store, it restarts the count, because
- * it could not see the others' heartbeats either.
+ * Tracks which processes are alive, if the store counts processes. A process is dead once this process has read for `lease.ttl` without
+ * a new heartbeat of that process, so no wall clock is involved. After this process was paused, or could not reach the store, it restarts that time,
+ * because it could not see heartbeats of others either.
  */
 export class Nodes {
-  /** Emits when a process has been silent for too long, so that its tasks may be taken over. `unknown`: the store has forgotten it. */
+  /** Emits when a process has been silent for so long that its tasks may be taken over. `unknown`: whether the store has forgotten the process. */
   readonly gone: Emitter<[unknown: boolean]> = new Emitter();
-  /** Emits when this process was silent for so long that others may have taken its tasks over. */
+  /** Emits when this process was silent for so long that other processes may have taken its tasks over. */
   readonly wasAbsent: Emitter = new Emitter();
-  /** Emits when no heartbeat of this process was answered for `lease.ttl`, so that from now on others may run its tasks. */
+  /** Emits when the store has not answered a heartbeat of this process for `lease.ttl`: from now on, other processes may run its tasks. */
   readonly cutOff: Emitter = new Emitter();
   readonly #deps: NodesDeps;
   readonly #nodes: StoreNodes | undefined;
   #seen: ReadonlyMap<string, Seen> = new Map();
-  /** When the last heartbeat was sent, and when it was answered. */
+  /** When the last heartbeat was sent, and when the store last answered. */
   #sent = -Infinity;
   #arrived = -Infinity;
-  /** The last answer came long after the previous one. */
+  /** Whether the last answer came long after the previous answer. */
   #isLate = false;
-  /** The processes that were reported as gone, and at which stage. */
+  /** The processes that were reported as gone, and the stage that was reported. */
   #told = new Map<string, number>();
   #clearTimer: () => void = () => {};
   #clearCutOff: () => void = () => {};
@@ -65,7 +65,7 @@ export class Nodes {
     this.#nodes = deps.settings.store.nodes;
   }
 
-  /** Without `background` it beats only when `beat` is called. */
+  /** Starts the heartbeats. Without `background`, they are sent only by calls of `beat`. */
   start(background: boolean): void {
     this.#background = background;
     void this.beat();
@@ -89,7 +89,7 @@ export class Nodes {
     return this.#deps.settings.clock.elapsed() - this.#arrived > this.#patience ? 0 : this.#sent - seen.since;
   }
 
-  /** All known processes, and how long each has been silent. */
+  /** All known processes, and how long each process has been silent, in milliseconds. */
   silences(): ReadonlyMap<string, number> {
     return new Map(Array.from(this.#seen.keys(), (name) => [name, this.silence(name) ?? 0]));
   }
@@ -99,7 +99,7 @@ export class Nodes {
     return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > maxMissed * this.#pause;
   }
 
-  /** How long a reading of the others' heartbeats is valid, in milliseconds. */
+  /** For how long the last read of other processes' heartbeats is valid, in milliseconds. */
   get #patience(): number {
     return this.#deps.settings.lease.ttl / 2;
   }
@@ -113,7 +113,7 @@ export class Nodes {
     return [...this.#told.keys()].filter((name) => (this.silence(name) ?? Infinity) < searchFor);
   }
 
-  /** Sends a heartbeat and reads the others' heartbeats. Never rejects. */
+  /** Sends a heartbeat and reads the heartbeats of other processes. Never rejects. */
   async beat(): Promise<void> {
     if (this.#nodes === undefined || this.#stopped) return;
     await (this.#beating ??= this.#beat(this.#nodes).finally(() => (this.#beating = undefined)));
@@ -143,8 +143,8 @@ export class Nodes {
   }
 
   /**
-   * The others count from the time when the store received the heartbeat, which is after it was sent. So this process knows no later than
-   * the others that they may take over its tasks.
+   * Other processes count from the time when the store received the heartbeat, this process from the earlier time when it sent the
+   * heartbeat. So this process knows no later than the others that its tasks may be taken over.
    */
   #awaitNext(sent: number): void {
     const { clock, lease } = this.#deps.settings;
@@ -174,7 +174,7 @@ export class Nodes {
     const isFirst = this.#arrived === -Infinity;
     const missing = [...this.#seen].filter(([name]) => !seen.has(name));
     const isMissing = missing.some(([, known]) => known.beats !== lost);
-    // After a crash or failover of the database the table is empty. Remember its processes, because live ones soon return.
+    // After a crash or failover of the database, the table is empty. Remember the processes, because live ones soon return.
     for (const [name, { since }] of missing) {
       if (sent - since > forgetAfter) continue;
       const counted = wasAway ? (this.#isLate ? since + gap - this.#patience : arrived) : since;
@@ -188,7 +188,7 @@ export class Nodes {
     this.#tell(isMissing);
   }
 
-  /** Reports each process twice: when its resumable tasks can be taken over, and when the others fail. A stopped process may have left tasks, too. */
+  /** Reports each dead process twice: when its resumable tasks can be taken over, and when its other tasks fail. Also reports stopped processes. */
   #tell(isMissing: boolean): void {
     const { ttl, holder, isGone } = this.#deps.settings.lease;
     const told = new Map<string, number>();

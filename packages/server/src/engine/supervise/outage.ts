@@ -5,30 +5,30 @@ import type { EngineSettings } from "../shared/settings.ts";
 import type { Run } from "../run/index.ts";
 import { endsWithin } from "@parley/a2a/internal/base/async";
 
-/** Pauses between two checks of a database that is unavailable, in milliseconds: the first one, and the longest. */
+/** The first and the longest pause between two checks of an unavailable database, in milliseconds. */
 const [firstPause, longestPause] = [1_000, 5_000];
 /** How long a database must work to count as available again, in milliseconds. */
 const stableTime = 5_000;
 const checkTimeout = 5_000;
-/** Maximum remembered runs that were given up. Leases of further runs expire. */
+/** Maximum remembered runs that were given up. Further runs resume only after their leases expire. */
 const maxLeft = 10_000;
 /** How long the function of a run may ignore its signal if its agent has no `idleTimeout`, in milliseconds. */
 const defaultIdleTimeout = 5 * 60_000;
 
 interface Left {
   readonly fence: number | undefined;
-  /** Until when to wait for its function to return; monotonic time. */
+  /** Until when to wait for the run's function to return; monotonic time. */
   readonly until: number;
-  /** Whether its function has returned, and none of its steps is in progress. */
+  /** Whether the run's function has returned, and no step is in progress. */
   isOver: boolean;
-  /** Whether the database has worked since then. */
+  /** Whether the database has worked again since the run was given up. */
   isFree: boolean;
 }
 
 /**
  * Handles an unavailable or full database. Runs whose events cannot be stored are given up, counted, and logged together. Until the
- * database works again, no work starts that would fail. Then this process immediately resumes those runs, without waiting for its own
- * leases to expire, because these tasks are idle once their functions have returned.
+ * database works again, no work starts that would fail. Then this process immediately resumes those runs. It need not wait until its own
+ * leases expire, because nothing works on these tasks once their functions have returned.
  */
 export class Outage {
   /** Emits when the database may work again, so that abandoned runs and blocked work may start. */
@@ -40,7 +40,7 @@ export class Outage {
   #pause = firstPause;
   /** When the outage began; monotonic time. Absent: no outage. */
   #since: number | undefined;
-  /** When the database worked again, unless another failure follows. */
+  /** When the database worked again. `undefined`: it has not yet, or has failed since. */
   #worksSince: number | undefined;
   #isLogged = false;
   #cause: unknown;
@@ -69,7 +69,7 @@ export class Outage {
     return this.#isAway;
   }
 
-  /** Called when something has failed. Resolves to whether the cause is that the database is unavailable. */
+  /** Called after a failure. Resolves to whether the cause is that the database is unavailable. */
   async failed(cause: unknown): Promise<boolean> {
     if (!isOutage(cause) || this.#stopped) return false;
     if (this.#isAway || (await this.#works())) return this.#isAway;
@@ -102,7 +102,7 @@ export class Outage {
     if (!this.#isAway) void this.failed(run.storeError);
   }
 
-  /** Whether a task leased by this process may be taken over. `undefined`: this process did not give it up. */
+  /** Whether a task that this process leases may be taken over. `undefined`: this process did not give the task up. */
   mayResume({ task, fence }: TaskHead): boolean | undefined {
     const left = this.#left.get(task.taskId);
     if (left === undefined || left.fence !== fence) return undefined;

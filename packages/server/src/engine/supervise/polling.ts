@@ -7,18 +7,18 @@ import type { Outage } from "./outage.ts";
 interface PollerInit {
   readonly clock: Clock;
   readonly work: () => Promise<void>;
-  /** Whether the server stops: no poll follows the one in progress. */
+  /** Whether the server is stopping, so that no further poll starts. */
   readonly isOver: () => boolean;
 }
 
-/** Polls the store for due rows, one poll at a time: on a call, and after a delay. */
+/** Polls the store for due rows, one poll at a time, when `now` is called and after a delay. */
 export class Poller {
   readonly #init: PollerInit;
   #hasTimer = false;
   #polling: Promise<void> | undefined;
   #again = false;
   #clearTimer: () => void = () => {};
-  /** When it polls next, on the monotonic clock. */
+  /** When the next poll is due, on the monotonic clock. */
   #next = Infinity;
 
   constructor(init: PollerInit) {
@@ -36,7 +36,7 @@ export class Poller {
     return this.#polling ?? Promise.resolve();
   }
 
-  /** A call during a poll makes it poll again. Never rejects. */
+  /** Polls now. A call during a poll causes another poll. Never rejects. */
   async now(): Promise<void> {
     if (this.#polling !== undefined) {
       this.#again = true;
@@ -52,7 +52,7 @@ export class Poller {
     await this.now();
   }
 
-  /** Polls in `ms` milliseconds, unless it polls earlier anyway. */
+  /** Polls in `ms` milliseconds, unless an earlier poll is due. */
   after(ms: number): void {
     const { clock } = this.#init;
     const wait = Math.max(1, ms);
@@ -63,7 +63,7 @@ export class Poller {
   }
 }
 
-/** Starts at a random item, so that processes that read the same rows do not all try the same one first. */
+/** Rotates a list to a random start, so that processes that read the same rows do not all try the same row first. */
 export function shuffled<T>(items: readonly T[]): readonly T[] {
   const from = Math.floor(Math.random() * items.length);
   return [...items.slice(from), ...items.slice(0, from)];
@@ -118,7 +118,7 @@ export class Backoff {
       this.#failures.delete(taskId);
       return result;
     } catch (cause) {
-      // It is retried as soon as the database is back.
+      // The task is retried as soon as the database is back.
       if (await this.#deps.outage.failed(cause)) return undefined;
       const { clock, lease, logger } = this.#deps.settings;
       const failed = this.#failures.get(taskId)?.tries ?? 0;

@@ -15,9 +15,9 @@ import { tooManyQueued } from "../shared/errors.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 
-/** How long a reading of the queue is reused for later tasks of the same owner, in milliseconds. */
+/** For how long the last place read for an owner is reused for later tasks of this owner, in milliseconds. */
 const readFor = 100;
-/** Page sizes for finding an owner's last queued task among its newest submitted tasks. Nearly always it is the newest of them. */
+/** Page sizes for finding an owner's last queued task among its newest submitted tasks. Nearly always, the newest task is the one. */
 const [firstRead, thenRead] = [5, 50];
 
 interface OwnerPlace {
@@ -43,9 +43,9 @@ interface QueuePlacesDeps {
 }
 
 /**
- * Puts tasks into the queue. Queued tasks are rows of the store, and take no memory. Each gets a place on arrival: one after its owner's last
+ * Puts tasks into the queue. Queued tasks are rows of the store, and take no memory. On arrival a task gets the place after its owner's last
  * place, but not before the first place in the queue. So an owner's tasks start in order, owners take turns, and the next task is found
- * without reading the others.
+ * without reading the other tasks.
  */
 export class QueuePlaces {
   /** Whether tasks may be waiting. While this is false, the end of a run costs no query. */
@@ -62,7 +62,7 @@ export class QueuePlaces {
    * Puts a task at the end of the queue. `store` stores the row with the message that the task waits for.
    *
    * @param max - Maximum waiting tasks of its owner. Default: no limit.
-   * @throws A2AError `TooManyRequests` if the owner has reached it.
+   * @throws A2AError `TooManyRequests` if the owner has reached this maximum.
    */
   async enter<Result>(
     task: TaskKey,
@@ -98,7 +98,7 @@ export class QueuePlaces {
     await (place === undefined ? this.enter(task, run, store) : store(queueRow(run, place)));
   }
 
-  /** Two processes may assign the same place to two tasks of one owner. The task that is stored first then starts first. */
+  /** Stores a row with a place. If two processes give two tasks of one owner the same place, the task that is stored first starts first. */
   async #at<Result>(
     { agent, owner }: Owner,
     store: (place: number) => Promise<Result>,
@@ -133,7 +133,7 @@ export class QueuePlaces {
     return (await settings.store.dueFeatures(query))[0]?.due ?? 1;
   }
 
-  /** The last place of an owner, by its task with the newest status. Skips running tasks without a status, which are submitted, too. */
+  /** The last place of an owner, from its queued task with the newest status. Skips running tasks that are still in the state submitted. */
   async #last(owner: Owner): Promise<LastPlace> {
     const { store } = this.#deps.settings;
     const query = { state: "TASK_STATE_SUBMITTED", history: 0, artifacts: false } as const;

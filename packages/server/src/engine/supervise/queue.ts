@@ -13,9 +13,9 @@ import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
 
 const pageSize = 100;
-/** Maximum tasks that cannot start now and are skipped in one poll. */
+/** Maximum tasks that one poll skips because they cannot start now. */
 const maxStuck = 100;
-/** Delay in milliseconds, so that one read gets all tasks that are queued at about the same time. */
+/** Delay before a poll, in milliseconds, so that one read gets all tasks that are queued at about the same time. */
 const gatherMs = 2;
 
 interface QueueDeps {
@@ -44,7 +44,7 @@ export class Queue {
     places.entered.on(() => void this.poll());
   }
 
-  /** Whether a message that starts a run must wait: no room, earlier tasks are queued, or its agent is paused. */
+  /** Whether a message that starts a run must wait, because there is no room, earlier tasks are queued, or its agent is paused. */
   isCrowdedFor(agent: string): boolean {
     const { places, runs, standing } = this.#deps;
     return places.mayWait || runs.room === 0 || standing.isPaused(agent);
@@ -62,13 +62,13 @@ export class Queue {
     if (this.#deps.places.mayWait) void this.poll();
   }
 
-  /** Another process may have queued a task. */
+  /** Called when another process may have queued a task. */
   changedElsewhere(): void {
     if (this.#deps.runs.room === 0) this.#deps.places.mayWait = true;
     else this.#poller.after(gatherMs);
   }
 
-  /** Starts tasks while there is room. A call during a poll makes it poll again. Never rejects. */
+  /** Starts queued tasks while there is room. A call during a poll causes another poll. Never rejects. */
   poll(): Promise<void> {
     return this.#poller.now();
   }
@@ -91,7 +91,7 @@ export class Queue {
       if (!runs.stopping && !(await outage.failed(cause)))
         settings.logger.error("Queue poll failed; retrying", { cause });
     }
-    // Polls unless only this process queues tasks and knows that none waits.
+    // Poll, unless only this process queues tasks and knows that no task waits.
     if (places.mayWait || settings.store.exclusive !== true) this.#poller.after(settings.pollInterval);
   }
 
@@ -107,7 +107,7 @@ export class Queue {
     return (await settings.store.dueFeatures(query)).filter(({ task }) => !stuck.has(nameOf(task)));
   }
 
-  /** Returns the rows that stay in the queue. */
+  /** Starts the tasks of these rows. Returns the rows that stay in the queue. */
   async #beginAll(rows: readonly DueFeature[]): Promise<readonly DueFeature[]> {
     const begun = await Promise.all(rows.map((row) => this.#begin(row, rows.length > 1)));
     const left = rows.filter((_row, at) => begun[at] === false);
@@ -118,7 +118,7 @@ export class Queue {
     return stuck;
   }
 
-  /** `again`: if it fails, the caller retries it alone. Returns `false` if it stays in the queue. */
+  /** Starts the task of a row. `false`: the row stays in the queue. `again`: if this fails, the caller tries this row again alone. */
   async #begin({ task, key, value, due }: DueFeature, again = false): Promise<boolean> {
     const { settings, agents, committer, takeover } = this.#deps;
     const hosted = agents.get(task.agent);
@@ -128,7 +128,7 @@ export class Queue {
     const row = { effect: "feature", feature: queueFeature, key } as const;
     const leave: FeatureEffect = { ...row, op: "delete", if: { value, due } };
     if (head.run !== undefined || isTerminal(head.state)) {
-      // If the process that started it has queued it again at the same place, that row stays.
+      // If the process that started the task has queued it again at the same place, that row stays.
       return (await committer.append({ task, fence: head.fence, expect: head.seq, records: [], effects: [leave] })).ok;
     }
     const run = queuedJson.read(value);

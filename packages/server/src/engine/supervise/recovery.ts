@@ -17,7 +17,7 @@ import type { Standing } from "./standing.ts";
 import { crashesOf, maxAtOnce, type Starter, type Suspects } from "./suspects.ts";
 import { giveUp, type SuspendingOption, type Takeover } from "./takeover.ts";
 
-/** How many lost tasks are read at a time. The larger number is for many processes. */
+/** How many lost tasks are read at a time. The larger page is for stores that count processes. */
 const [pageSize, largePage] = [100, 500];
 /** How many agents that are not hosted here are named in the log. */
 const maxNamed = 20;
@@ -34,10 +34,10 @@ interface RecoveryDeps {
 }
 
 /**
- * Takes over tasks whose process is gone. One of its tasks may have crashed the process. So each takeover counts a crash for its
+ * Takes over tasks whose process is gone. One of these tasks may have crashed the process. So each takeover counts a crash for its
  * task (`StoredRun.deaths`) until the task stores something new; a task that runs for a while has outlived all of its crashes.
- * Tasks with crashes that they did not outlive start a few at a time, more and more while nothing crashes, and no other task starts
- * meanwhile. A task that was started alone and has `maxDeaths` such crashes is suspended until an operator decides.
+ * Tasks with crashes that they did not outlive start a few at a time, more and more while nothing crashes. During that time, no other
+ * task starts. A task that was started alone and has `maxDeaths` such crashes is suspended until an operator decides.
  */
 export class Recovery {
   readonly #deps: RecoveryDeps;
@@ -46,7 +46,7 @@ export class Recovery {
   #isCrowded = false;
   /** Runs without recorded crashes that the current scan has taken over. */
   #resumed: Run[] = [];
-  /** Agents with lost tasks that are not hosted here and were named in the log. */
+  /** Agents that have lost tasks, are not hosted by this process, and were already named in the log. */
   readonly #named = new Set<string>();
   /** How many suspended tasks the first scan has found. */
   #suspendedCount = 0;
@@ -62,7 +62,7 @@ export class Recovery {
     return this.#isCrowded;
   }
 
-  /** Reads all tasks that may be taken over, page by page. `every`: including those whose leases have not expired. */
+  /** Reads all tasks that may be taken over, page by page. `every`: also checks tasks whose leases have not expired. */
   async scan(every = false): Promise<void> {
     this.#isCrowded = false;
     this.#resumed = [];
@@ -78,7 +78,7 @@ export class Recovery {
     const { leaseWatch, suspects } = this.#deps;
     const { all, now, holders } = leaseWatch.begin(every);
     const ever = Number.MAX_SAFE_INTEGER;
-    // Released tasks first, because they need not wait for a lease to expire.
+    // Scan for released tasks first, because they need not wait for a lease to expire.
     if (!(await this.#scanFor({ now: all ? ever : now }))) return;
     if (holders.length > 0 && !(await this.#scanFor({ now: ever, holders }))) return;
     leaseWatch.end();
@@ -101,7 +101,7 @@ export class Recovery {
       const lost = page.heads.filter(
         (head) => !runs.has(head.task.taskId) && leaseWatch.isExpired(head) && this.#isDue(head),
       );
-      // Shuffled if other processes read the same page.
+      // Shuffle the tasks if other processes read the same page.
       if (!(await this.#recoverAll(counts ? shuffled(lost) : lost))) return false;
       after = page.next;
     } while (after !== undefined);
@@ -135,7 +135,7 @@ export class Recovery {
     const { settings, runs, suspects } = this.#deps;
     if (await this.#hasAsked(head)) return this.#endAsked(head, again);
     if (!this.#isResumable(head) && !(await this.#isResting(head))) {
-      // Its process may only have been busy, and ending a task is final.
+      // The task's process may only have been busy, and ending a task is final.
       if (!this.#deps.leaseWatch.isLongExpired(head)) return;
       await this.#backoff.guard(head, () => giveUp(settings, runs, head, safeSentences.lost), again);
       return;
@@ -144,7 +144,7 @@ export class Recovery {
     if (option !== undefined) await this.#backoff.guard(head, () => this.#deps.takeover.suspend(head, option), again);
     else {
       const { count } = crashesOf(head, settings.lease);
-      // During a trial of another task, this one could be what crashes.
+      // During the trial of another task, a crash could be caused by this one.
       if (count > 0 || suspects.busy) return suspects.add(head, count);
       const run = await this.#resume(head, again);
       if (run !== undefined) this.#resumed.push(run);
@@ -153,7 +153,7 @@ export class Recovery {
 
   /**
    * Whether the turn has ended with its question, although its run has not ended. Such a turn is not called again, even if its agent is
-   * resumable, because the state that it set with the question is for the answer. A turn with open delegations is, because it must close them.
+   * resumable, because the state that it set with the question is for the answer. A turn with open delegations is called again to close them.
    */
   async #hasAsked(head: TaskHead): Promise<boolean> {
     if (head.state !== "TASK_STATE_INPUT_REQUIRED" || head.run === undefined) return false;
@@ -187,20 +187,20 @@ export class Recovery {
     return state === "TASK_STATE_AUTH_REQUIRED" && (await authorizations?.isAwaited(task)) === true;
   }
 
-  /** `undefined` when it cannot be taken over now. */
+  /** Takes a task over. `undefined`: this is not possible now. */
   #resume(head: TaskHead, again = false, alone = false): ReturnType<Takeover["resume"]> {
     const hosted = this.#deps.agents.get(head.task.agent);
     if (hosted === undefined || this.#deps.leaseWatch.isBack(head)) return Promise.resolve(undefined);
     return this.#backoff.guard(head, () => this.#deps.takeover.resume(hosted, head, alone), again);
   }
 
-  /** The process that suspended a task may have died before it could log that. */
+  /** Logs the number of suspended tasks, because a process that suspended a task may have died before it could log that. */
   #reportSuspended(): void {
     const fields = { tasks: this.#suspendedCount, command: "parley ops list --suspended" };
     if (fields.tasks > 0) this.#deps.settings.logger.warn("Suspended tasks wait for an operator", fields);
   }
 
-  /** Logs agents that have lost tasks but are not hosted here, each only once. `now`: wall time by which their leases have expired. */
+  /** Logs each agent once that has lost tasks but is not hosted by this process. `now`: wall time at which their leases have expired. */
   async #reportStranded(now: number): Promise<void> {
     if (this.#named.size >= maxNamed) return;
     const { agents, settings } = this.#deps;
@@ -209,7 +209,7 @@ export class Recovery {
       this.#named.add(agent);
       settings.logger.warn("Lost tasks wait for an agent that is not hosted here", { agent, tasks });
     }
-    // A task that waits has no run that could be lost.
+    // Also search for waiting tasks, which have no run that could be lost.
     for (const { task } of await settings.store.dueFeatures({ feature: waitFeature, now, limit: pageSize })) {
       const { agent } = task;
       if (agents.has(agent) || this.#named.has(agent) || this.#named.size >= maxNamed) continue;

@@ -8,7 +8,7 @@ import type { Runs } from "./runs.ts";
 
 const sweepLimit = 100;
 
-/** The states that can have their own retention time, each with its option. */
+/** The states that can have their own retention time, each with the name of its option. */
 const terminalStates: readonly (readonly [keyof TaskTimes, TaskState])[] = [
   ["completed", "TASK_STATE_COMPLETED"],
   ["failed", "TASK_STATE_FAILED"],
@@ -40,9 +40,9 @@ function rulesOf({ agents = {}, ...all }: EngineSettings["retention"], now: numb
   return [...own, ...ofStates(all)];
 }
 
-/** If the wall clock moves ahead by more than this against the monotonic clock, it was set. In milliseconds. */
+/** If the wall clock gains more than this on the monotonic clock, in milliseconds, it was set ahead. */
 const tolerance = 60_000;
-/** How long the previous time is used after the wall clock jumped ahead. Milliseconds on the monotonic clock. */
+/** How long a jump ahead of the wall clock is ignored, in milliseconds on the monotonic clock. */
 const holdTime = 60 * 60_000;
 
 /** The clock of retention. For a while, it ignores a wall clock that jumped ahead, because deletion is permanent. */
@@ -51,7 +51,7 @@ export class SweepTime {
   readonly #logger: Logger;
   /** The trusted difference between wall time and monotonic time. */
   #distance: number;
-  /** A larger difference, and since when it has been observed. */
+  /** A larger difference than `#distance`, and since when it has been observed. */
   #ahead: { readonly distance: number; readonly since: number } | undefined;
 
   constructor({ clock, logger }: Pick<EngineSettings, "clock" | "logger">, distance: number) {
@@ -93,7 +93,7 @@ export async function sweepAll(
   };
   for (let more = true; more && !isOver();) {
     ({ more } = await store.sweep(options));
-    // Requests are read between two calls.
+    // Let the event loop read requests between two calls.
     if (more) await new Promise<void>((resolve) => defer(resolve));
   }
 }
@@ -106,7 +106,7 @@ interface Unanswered {
   isOver(): boolean;
 }
 
-/** Cancels tasks that wait too long for their user. They are later deleted like other canceled tasks. */
+/** Cancels tasks that wait too long for their user. Later they are deleted like other canceled tasks. */
 export async function cancelUnanswered({ settings, runs, agents, now, isOver }: Unanswered): Promise<void> {
   const { store, retention } = settings;
   const message = { parts: [{ text: safeSentences.unanswered }] };
@@ -119,7 +119,7 @@ export async function cancelUnanswered({ settings, runs, agents, now, isOver }: 
         const found = await store.upkeep.find(selection, sweepLimit);
         let ended = 0;
         for (const head of found) {
-          // An answer that arrives meanwhile takes precedence.
+          // Cancel only an unchanged task, because an answer that arrives first takes precedence.
           const only = { fence: head.fence, seq: head.seq };
           if (await runs.endTask(head, { state: "TASK_STATE_CANCELED", message }, only)) ended += 1;
         }

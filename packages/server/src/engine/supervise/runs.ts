@@ -20,15 +20,15 @@ import { endsWithin } from "@parley/a2a/internal/base/async";
 interface EndOptions {
   readonly extensions?: readonly string[];
   readonly trace?: string | undefined;
-  /** Its caller. Absent: the server ends the task. */
+  /** The caller who ends the task. Absent: the server does. */
   readonly by?: Principal;
-  /** The task is ended only while it has this fence. Default: with any. */
+  /** Ends the task only while it has this fence. Default: any. */
   readonly fence?: number;
   /** Ends the task only if this is its last record. Default: any. */
   readonly seq?: number;
   /** Ends the task only if this is its run; `null`: only without a run. Default: any. */
   readonly run?: StoredRun | null;
-  /** Effects to store with the end. Default: none. */
+  /** Effects to store with the last status. Default: none. */
   readonly effects?: readonly TaskEffect[];
 }
 
@@ -49,7 +49,7 @@ export class Runs {
   #reservations = 0;
   /** Runs per owner, including messages that start one. Absent: not limited. */
   readonly #owners: Map<string, number> | undefined;
-  /** For tasks that wait for an answer to a delegation's question: functions that cancel the other agents' tasks. */
+  /** Functions that cancel other agents' tasks, by the task that waits for an answer to a delegation's question. */
   #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 
@@ -61,7 +61,7 @@ export class Runs {
     this.#deps = { ...deps, pace, onOver: (run: Run) => this.#over(run), onRest: () => this.rested.emit() };
   }
 
-  /** Called before a run outside of trials starts. `undefined`: no task is on trial alone. Otherwise resolves once that task no longer counts as alone. */
+  /** Called before a run outside of trials starts. Resolves once a task on trial no longer counts as alone. `undefined`: no such trial. */
   beforeStart(): Promise<void> | undefined {
     return this.#suspects.join();
   }
@@ -91,8 +91,8 @@ export class Runs {
   }
 
   /**
-   * Reserves room for the run of a stored task before its lease is taken, so that concurrent checks see it. `start` uses it up; call
-   * `release` if the run does not start. `false`: no room.
+   * Reserves room for the run of a stored task before its lease is taken, so that concurrent checks see the reservation. `start` uses the
+   * reservation; call `release` if the run does not start. `false`: no room.
    */
   reserve(taskId: string): boolean {
     if (this.room === 0) return false;
@@ -111,10 +111,10 @@ export class Runs {
   }
 
   /**
-   * Counts a run that is about to start. Call `leave` if it does not.
+   * Counts a run that is about to start. Call `leave` if the run does not start.
    *
    * @param max - Maximum runs of its owner.
-   * @throws A2AError `TooManyRequests` if the owner has reached it.
+   * @throws A2AError `TooManyRequests` if the owner has reached this maximum.
    */
   enter(owner: string, max: number = this.#deps.settings.limits.tasksPerCaller): void {
     if (this.#owners === undefined) return;
@@ -152,7 +152,7 @@ export class Runs {
     return this.#running.values();
   }
 
-  /** Ends a task from outside its run, even if its agent ignores it. `false`: the task had already ended, or was taken over. */
+  /** Ends a task from outside its run, even if the agent ignores the signal. `false`: the task had already ended, or was taken over. */
   async endTask(head: TaskHead, status: StatusInit, options: EndOptions): Promise<boolean> {
     const { committer, liveLogs, settings } = this.#deps;
     const { extensions = [], trace, fence, seq, by, run, effects = [] } = options;

@@ -12,8 +12,8 @@ interface StandingDeps {
 }
 
 /**
- * The standing orders of operators, which every process on the store obeys: a paused agent starts and resumes no turns anywhere, and a draining
- * process starts and resumes none at all. The orders are read at startup, and every `pollInterval`.
+ * The standing orders of operators, which every process on the store obeys. Turns of a paused agent start and resume in no process. A draining
+ * process starts and resumes no turns. The orders are read at startup, and every `pollInterval`.
  */
 export class Standing {
   /** Emits when an order was set or withdrawn. */
@@ -38,7 +38,7 @@ export class Standing {
     return this.#isDraining;
   }
 
-  /** Whether the orders are known. Until then a message waits for `poll()`. */
+  /** Whether the orders were read. Until then, a message waits for `poll()`. */
   get isRead(): boolean {
     return this.#isRead;
   }
@@ -53,7 +53,7 @@ export class Standing {
     return this.#orders.size === 0 ? all : all.filter((agent) => !this.isPaused(agent));
   }
 
-  /** Resolves once the orders were read, or reading them failed. */
+  /** Starts polling. Resolves once the orders were read, or reading them failed. */
   start(background: boolean): Promise<void> {
     if (this.#deps.settings.store.operators === undefined) return Promise.resolve();
     this.#poller.start(background);

@@ -21,7 +21,7 @@ import { Suspects } from "./suspects.ts";
 import { Takeover } from "./takeover.ts";
 import { Waker } from "./waker.ts";
 
-/** Knowledge about the database and the other processes, before any run starts. */
+/** The parts that track the database and the other processes. They exist before any run starts. */
 export interface Liveness {
   readonly outage: Outage;
   readonly nodes: Nodes;
@@ -152,7 +152,7 @@ export class Supervisor {
     const isOfOutage = run.loss === "cutOff" || (storeError !== undefined && isOutage(storeError.cause));
     if (isOfOutage && run.phase.fence !== undefined) outage.gaveUp(run);
     else outage.forget(run.key.taskId);
-    // Its last commit may have been stored, although its answer is lost.
+    // The run's last commit may have been stored, although the answer to that commit was lost.
     const isLeft = storeError !== undefined;
     if (isLeft || recovery.isCrowded) maintenance.recoverSoon(isLeft);
     queue.freed();
@@ -163,7 +163,7 @@ export class Supervisor {
     return this.#parts.waker.settle(task);
   }
 
-  /** Starts the periodic work, the first round immediately. Without `background`, later rounds run on `tick`. */
+  /** Starts the periodic work. The first round runs immediately; without `background`, further rounds run only on `tick`. */
   start(background: boolean): void {
     const { settings, outage, nodes, changes, maintenance, waker, queue, runs, standing } = this.#parts;
     outage.start(background);
@@ -174,7 +174,7 @@ export class Supervisor {
       maintenance.start(background);
       waker.start(background);
       queue.start(background);
-      // Before the first heartbeat it is unknown which processes are alive.
+      // Send a heartbeat first, because until then it is unknown which processes are alive.
       if (settings.store.nodes !== undefined) void nodes.beat().then(() => maintenance.recoverSoon());
     };
     // Paused tasks must not start, so first read which are paused.
@@ -203,15 +203,15 @@ export class Supervisor {
     changes.stop();
   }
 
-  /** Called after `stop`, once this process holds no leases or claims, so that others need not watch it. */
+  /** Called after `stop`, once this process holds no leases or claims, so that other processes need not watch it. */
   leave(): Promise<void> {
     return this.#parts.nodes.stop();
   }
 }
 
 /**
- * Aborts the runs that another process may have taken over. A task that cannot be resumed continues, because it has no second copy and fails only
- * if this process stays away.
+ * Aborts the runs that another process may have taken over. A task that cannot be resumed continues, because no other process runs it, and it
+ * fails only if this process stays away.
  */
 function loseResumable(runs: Iterable<Run>, outage: Outage): void {
   const left = [...runs].filter(({ hosted, phase }) => {
@@ -258,7 +258,7 @@ class RemoteChanges {
     if (this.#unwatch === undefined && background) this.#pollLater();
   }
 
-  /** Other processes may have taken tasks over. */
+  /** Called when other processes may have taken tasks over. */
   compare(): void {
     void this.#compare();
   }
@@ -289,7 +289,7 @@ class RemoteChanges {
     if (taskId === queuedRuns) return queue.changedElsewhere();
     liveLogs.notifyRemote(taskId);
     if (taskId !== undefined) return void this.#ask(taskId);
-    // Another process may have released a run, queued a task or claimed one.
+    // Another process may have released a run, or queued or claimed a task.
     queue.changedElsewhere();
     void this.#compare();
   }

@@ -6,11 +6,11 @@ import type { Run } from "../run/index.ts";
 import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /*
- * The death of a process counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process
- * was killed from outside, if the attempt got further than the previous one, or if another run began during the task's solo trial.
+ * The death of a process counts against a task only if nothing else explains the death. It does not count if the server was stopping, if the
+ * process was killed from outside, if the attempt got further than the previous attempt, or if another run began during the task's solo trial.
  */
 
-/** How long a task is on trial, in milliseconds. After this it counts as harmless, even if it has stored nothing new. */
+/** How long a task is on trial, in milliseconds. After this time, a task counts as harmless, even if it has stored nothing new. */
 const trialTime = 5_000;
 /** Maximum queued tasks. Later scans find the rest. */
 const maxSuspects = 1_000;
@@ -18,7 +18,7 @@ export const maxAtOnce = 25;
 
 export interface Starter {
   readonly runs: { readonly stopping: boolean; readonly room: number };
-  /** Takes over a task; `undefined` if this is not possible now. `alone`: no other task is started with it. */
+  /** Takes over a task. `undefined`: this is not possible now. `alone`: no other task starts at the same time. */
   readonly resume: (head: TaskHead, alone: boolean) => Promise<Run | undefined>;
 }
 
@@ -29,19 +29,19 @@ interface Suspect {
 
 /**
  * Tasks that were running when a process crashed, so one of them may be the cause. They start on trial: first one alone, then two, then four. The
- * number grows while nothing crashes, and is 1 again in the next process. Tasks with two or more crashes right after their start come last, one
+ * number doubles while nothing crashes, and is 1 again in the next process. Tasks with two or more crashes right after their start come last, one
  * at a time. A crash is blamed only on a task that was on trial alone.
  */
 export class Suspects {
   readonly tried: Emitter = new Emitter();
   readonly #clock: Clock;
   readonly #queue = new Map<string, Suspect>();
-  /** All lost tasks were read once. */
+  /** Whether all lost tasks were read once. */
   hasScanned = false;
   #busy = false;
   /** The task that is on trial alone, if any. */
   #alone: Promise<Run | undefined> | undefined;
-  /** Other tasks have started during its trial. Resolves once this is stored. */
+  /** Set if other tasks have started during that task's trial. Resolves once this is stored. */
   #joined: Promise<void> | undefined;
 
   constructor(clock: Clock) {
@@ -69,7 +69,7 @@ export class Suspects {
     return isFirst;
   }
 
-  /** `crashes`: recorded crashes that it did not outlive. A task without crashes starts between two trials, never during one. */
+  /** Queues a task. `crashes`: recorded crashes that the task did not outlive. A task without crashes starts between two trials. */
   add(head: TaskHead, crashes: number): void {
     if (this.#queue.size < maxSuspects) this.#queue.set(head.task.taskId, { head, crashes });
   }
@@ -116,7 +116,7 @@ export class Suspects {
     if (!this.isTrial) this.tried.emit();
   }
 
-  /** The next trial: first all tasks without a crash together, then tasks with one crash, then the others one at a time. */
+  /** The tasks of the next trial: first all tasks without a crash together, then tasks with one crash, then the other tasks one at a time. */
   #next(width: number, room: number): readonly Suspect[] {
     const all = [...this.#queue.values()];
     const fresh = all.filter(({ crashes }) => crashes === 0);
@@ -128,9 +128,9 @@ export class Suspects {
 
 interface Crashes {
   readonly all: number;
-  /** How many of them came right after its start, so that they may be its fault. */
+  /** How many of the crashes came right after the task's start, so that the task may have caused them. */
   readonly count: number;
-  /** Whether its last start was alone. */
+  /** Whether the task's last start was alone. */
   readonly alone: boolean;
 }
 
@@ -146,7 +146,7 @@ export function crashesOf(
   return { all, count: Math.max(0, all - outlived - Number(isKilled)), alone: alone && !isOwn && !isKilled };
 }
 
-/** The run to store for its next attempt. It counts one crash in advance, until it makes progress. */
+/** The run to store for the next attempt. It counts one crash in advance, until the attempt makes progress. */
 export function nextAttempt({ turn, input, attempt }: StoredRun, { all, count }: Crashes, alone: boolean): StoredRun {
   const next = { turn, input, attempt: attempt + 1, deaths: all + 1, outlived: all - count };
   return count > 0 && alone ? { ...next, alone: true } : next;

@@ -65,7 +65,7 @@ const maxTakeovers = 16;
 /** The server option whose limit suspends a task. */
 export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
 
-/** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
+/** Takes over one lost task: takes the lease, reads the data for a run, and starts the run. */
 export class Takeover {
   readonly #deps: TakeoverDeps;
   /** Runs that are taken over or woken start outside the context of any call, because an event may come from anywhere. */
@@ -75,7 +75,7 @@ export class Takeover {
     this.#deps = deps;
   }
 
-  /** Resumes a lost task. `undefined`: no room now, or another process has taken it over. `alone`: no other task is started with it. */
+  /** Resumes a lost task. `undefined`: no room now, or another process has taken the task over. `alone`: no other task starts at the same time. */
   async resume(hosted: HostedAgent, head: TaskHead, alone = false): Promise<Run | undefined> {
     const lost = head.run;
     if (lost === undefined || !this.#takeRoom(head)) return undefined;
@@ -85,17 +85,17 @@ export class Takeover {
     });
   }
 
-  /** Tells operators who ran the task, because neither the log nor the new lease names that process. Replaces the row of an older attempt. */
+  /** The row that tells operators which process ran the task, because neither log nor lease does. Replaces the row of an older attempt. */
   #takenOver({ holder: from }: TaskHead, { turn, attempt }: StoredRun): TaskEffect {
     const { lease, clock } = this.#deps.settings;
     const time = Math.floor(clock.now());
     const value = takeoverJson.write({ turn, attempt, time, node: lease.holder, ...defined({ from }) });
-    // Attempts are counted anew in each turn, so takeovers of a turn would replace takeovers of the previous turn.
+    // Each turn counts its attempts from 1, so with the attempt alone, rows of a turn would replace rows of the previous turn.
     const key = String((turn * 5 + attempt) % maxTakeovers);
     return { effect: "feature", op: "set", feature: takeoverFeature, key, value };
   }
 
-  /** Continues a waiting task. `waiting`: its run. `effects`: stored with the lease. Otherwise like `resume`; `noRoom` reports missing room. */
+  /** Continues a waiting task, like `resume`; `noRoom` reports missing room. `waiting`: the task's run. `effects`: stored with the lease. */
   async wake(
     hosted: HostedAgent,
     head: TaskHead,
@@ -107,7 +107,7 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
   }
 
-  /** Starts the turn of a queued task. `leave`: removes it from the queue, if it has the place `due`. Otherwise like `resume`. */
+  /** Starts the turn of a queued task, like `resume`. `leave`: removes the task from the queue, if its place is still `due`. */
   async begin(
     hosted: HostedAgent,
     head: TaskHead,
@@ -123,7 +123,7 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, next, [leave], { fence, records }, undo));
   }
 
-  /** Reserves room and memory for the run of a task. `false`: none left. */
+  /** Reserves room and memory for the run of a task. `false`: no room or memory is left. */
   #takeRoom({ task, bytes }: TaskHead): boolean {
     const { runs, budget } = this.#deps;
     if (!runs.reserve(task.taskId)) return false;
@@ -158,8 +158,8 @@ export class Takeover {
   }
 
   /**
-   * Suspends a task: no process takes it over until an operator resumes it. Its user sees no change. The log reports it once, with
-   * the option whose limit was reached and the command that resumes it.
+   * Suspends a task: no process takes the task over until an operator resumes it. The user sees no change. The log reports this once, with
+   * the option whose limit was reached and the command that resumes the task.
    */
   async suspend({ task, contextId, run, fence, seq }: TaskHead, option: SuspendingOption): Promise<void> {
     const { committer, settings } = this.#deps;
@@ -172,7 +172,7 @@ export class Takeover {
       { effect: "feature", op: "set", feature: suspendedFeature, key: "at", value },
     ];
     const stored = await appendWithRoom(committer, { task, fence, expect: seq, run, records: [], effects });
-    // Its process was only slow, or another one has taken it over.
+    // The task's process was only slow, or another process has taken the task over.
     if (!stored.ok) return;
     const command = `parley ops resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
     const about = taskFields({ ...task, contextId });
@@ -240,8 +240,8 @@ export class Takeover {
   }
 
   /**
-   * Takes the lease. The task may have changed since it was read, which may be long ago if many are lost. A holder that was
-   * only slow continues under the same fence, and its run may be in its next turn. The task then stays for the next scan.
+   * Takes the lease. If many tasks are lost, this one may have been read long ago, and have changed since. A holder that was only
+   * slow continues under the same fence, and may already run the next turn. The task is then left to the next scan.
    */
   #claim(head: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
     const { committer, settings } = this.#deps;
@@ -277,7 +277,7 @@ export class Takeover {
     }
   }
 
-  /** Releases, unchanged, a task that this process has begun to take over. A waiting task keeps waiting, and is due. */
+  /** Releases a task that this process has begun to take over, without changing it. A waiting task keeps waiting, and is due. */
   async #release({ task, fence, run }: TaskHead): Promise<void> {
     const { committer, settings } = this.#deps;
     const due = Math.floor(settings.clock.now());
@@ -293,7 +293,7 @@ export class Takeover {
 /** Rows that only inform operators. */
 const informing: ReadonlySet<string> = new Set([suspendedFeature, takeoverFeature]);
 
-/** Appends an item. If the task has no room for more rows, omits those that only inform operators. */
+/** Appends an item. If the task has no room for more rows, omits the rows that only inform operators. */
 async function appendWithRoom(committer: Pick<Committer, "append">, item: TaskAppend): Promise<AppendOutcome> {
   const outcome = await committer.append(item);
   if (outcome.ok || outcome.reason !== "full") return outcome;
@@ -302,8 +302,8 @@ async function appendWithRoom(committer: Pick<Committer, "append">, item: TaskAp
 }
 
 /**
- * Reads the data of a lost run, once this process holds the lease. Rejects if the log lacks it. `undefined`: the task was canceled or taken
- * over meanwhile, so its agent is not called.
+ * Reads the data of a lost run, once this process holds the lease. Rejects if data is missing in the log. `undefined`: the agent is not
+ * called, because the task was canceled or taken over during the read.
  */
 async function readLostRun(
   store: Store,
@@ -335,8 +335,8 @@ async function readLostRun(
 }
 
 /**
- * Fails a lost task that cannot continue, so that it does not stay WORKING forever. `sentence` is for its user, `cause` for the
- * log.
+ * Fails a lost task that cannot continue, so that it does not stay WORKING forever. `sentence`: for the user of the task. `cause`: for
+ * the log.
  */
 export async function giveUp(
   { logger, lease }: Pick<EngineSettings, "logger" | "lease">,
@@ -355,6 +355,6 @@ export async function giveUp(
     logger[level]("Task lost: its process is gone", { ...about, holder, sentence });
   }
   const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
-  // Has no effect if the run was taken over, or if its slow holder has continued or ended the turn.
+  // This has no effect if the run was taken over, or if its slow holder has continued or ended the turn.
   await runs.endTask(head, status, { fence, seq, run: run ?? null });
 }

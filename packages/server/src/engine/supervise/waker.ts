@@ -26,13 +26,13 @@ const pageSize = 100;
 const maxAwakeCount = 256;
 /** How many tasks of a poll are settled at the same time. */
 const maxAtOnce = 32;
-/** A running task consumes its events itself. If its process dies, another process checks the task after this time, in milliseconds. */
+/** Deferral for rows of a running task, which consumes its own events, in milliseconds. If its process dies, another process checks the task then. */
 const whileItWorks = 60_000;
-/** When a failed task is retried, in milliseconds. */
+/** Delay before a failed task is retried, in milliseconds. */
 const afterFailure = 30_000;
 /** After this many owners without room in one poll, the poll stops, because most likely no owner has room. */
 const maxWithoutRoom = 16;
-/** Maximum pages without progress in one poll. The next poll continues there. */
+/** Maximum pages without progress in one poll. The next poll continues after them. */
 const maxPages = 50;
 
 interface WakerDeps {
@@ -49,8 +49,8 @@ interface WakerDeps {
 type Settled = "changed" | "same" | "failed" | "noRoom";
 
 /**
- * Wakes tasks that wait for a time or an event. They have no run and take no memory: their waits are rows, which become due when their time is
- * over. Events that no wait has consumed are due rows, too. Each process polls for due rows, and one of them gets the lease of the task.
+ * Wakes tasks that wait for a time or an event. These tasks have no run and take no memory: their waits are rows, which become due when the
+ * time is over. Events that no wait has consumed are due rows, too. Each process polls for due rows, and one process gets the lease of the task.
  */
 export class Waker {
   readonly #deps: WakerDeps;
@@ -69,7 +69,7 @@ export class Waker {
     this.#backoff = new Backoff(deps, "Failed to wake a waiting task; retrying later");
   }
 
-  /** Without `background` it polls only when `poll` is called. */
+  /** Starts polling. Without `background`, polls only when `poll` is called. */
   start(background: boolean): void {
     this.#poller.start(background);
   }
@@ -78,7 +78,7 @@ export class Waker {
     return this.#poller.stop();
   }
 
-  /** A run of this process has ended. `waits`: its task waits. */
+  /** Called when a run of this process has ended. `waits`: the task's waits, if it waits. */
   over(task: TaskKey, waits: Waiting | undefined): void {
     this.#awake.delete(task.taskId);
     if (this.#deps.runs.stopping) return;
@@ -99,7 +99,7 @@ export class Waker {
     await this.#settled(task);
   }
 
-  /** `surely`: tries twice, because a deferred row would be polled a minute later. */
+  /** Like `settle`. `surely`: tries twice, because a deferred row would be polled only a minute later. */
   async #settled(task: TaskKey, surely = false): Promise<Settled> {
     const { settings, runs } = this.#deps;
     if (runs.stopping) return "same";
@@ -119,7 +119,7 @@ export class Waker {
     return (await this.#backoff.guard({ task }, surely ? twice : work)) ?? "failed";
   }
 
-  /** Polls for due rows. A call during a poll makes it poll again. Never rejects. */
+  /** Polls for due rows. A call during a poll causes another poll. Never rejects. */
   poll(): Promise<void> {
     return this.#poller.now();
   }
@@ -140,7 +140,7 @@ export class Waker {
     }
   }
 
-  /** Reads page by page, from the end of the last poll. Skips tasks that cannot be woken now, so that they do not block others. */
+  /** Reads page by page, from the end of the last poll. Skips tasks that cannot be woken now, so that they do not block other tasks. */
   async #pollAll(): Promise<void> {
     const { settings, runs } = this.#deps;
     const full = new Set<string>();
@@ -162,8 +162,8 @@ export class Waker {
   }
 
   /**
-   * Returns how many tasks were settled. `full`: owners without room. Handles several at a time, so that one commit takes the leases of many
-   * and stores their events.
+   * Returns how many tasks were settled. Handles several tasks at a time, so that one commit takes their leases and stores their events.
+   * `full`: collects the owners without room.
    */
   async #settleAll(rows: readonly DueFeature[], full: Set<string>): Promise<number> {
     const tasks = shuffled([...new Map(rows.map(({ task }) => [`${task.agent}\0${task.taskId}`, task])).values()]);
@@ -193,7 +193,7 @@ export class Waker {
     return count;
   }
 
-  /** Defers the rows of tasks that keep failing, if possible, so that they do not block others. */
+  /** Defers the rows of tasks that keep failing, if possible, so that they do not block other tasks. */
   async #putOffFailed(rows: readonly DueFeature[]): Promise<void> {
     const [first] = rows;
     const later = Math.ceil(this.#deps.settings.clock.now() + afterFailure);
@@ -211,7 +211,7 @@ export class Waker {
     const { agents, settings, takeover } = this.#deps;
     const { task, state } = head;
     const hosted = agents.get(task.agent);
-    // Its rows stay due until the agent is resumed.
+    // The rows stay due until this process hosts the agent and the agent is not paused.
     if (hosted === undefined || this.#deps.standing.isPaused(task.agent)) return "same";
     const rows = await settings.store.features(task, task.taskId, waitFeature);
     if (rows.length === 0) return "same";
@@ -227,18 +227,18 @@ export class Waker {
     const over = rows.some((row) => isWait(row) && isOver(row, now, rows));
     const due = rows.filter(isDueBy(now));
     const parked = due.map((row) => changed(row, "park"));
-    // A due event that ends no wait is for a later wait, which reads it.
+    // A due event that ends no wait is for a later wait, which will read the event.
     if (!over) return this.#change(head, parked);
     const run = await takeover.wake(hosted, head, waiting, parked);
     if (run === "noRoom") return run;
-    // Another process has it.
+    // Another process has taken the task.
     if (run === undefined) return "same";
-    // The run may be over already.
+    // The run may have ended already.
     if (this.#deps.runs.find(task.taskId) === run) this.#awake.set(task.taskId, run);
     return "changed";
   }
 
-  /** Defers rows of a task that runs or waits for its user, because its function will reach its waits and events, and store new rows. */
+  /** Defers rows of a task that runs or waits for its user: the function itself will reach its waits and events, and store new rows. */
   #putOff(head: TaskHead, rows: readonly FeatureRow[], now: number): Promise<Settled> {
     const later = Math.ceil(now + whileItWorks);
     return this.#change(

@@ -23,11 +23,11 @@ const noRows: ReadonlyMap<string, StoredFeature> = new Map();
 /** The rows that features keep with tasks. A task without rows costs nothing here. */
 export class MemoryFeatures {
   readonly #tasks = new Map<StoredTask, Map<string, StoredFeature>>();
-  /** By feature and agent. */
+  /** Due rows by feature and agent. */
   readonly #due = new Map<string, Map<string, SortedList<Due, StoredFeature>>>();
   #serial = 0;
 
-  /** The rows of a task. `task`: absent if the item creates it. */
+  /** The rows of a task. `task`: absent if the item creates the task. */
   lookup(task: StoredTask | undefined): FeatureLookup {
     const rows = (task && this.#tasks.get(task)) ?? noRows;
     const find = (feature: string, key: string): FeatureRow | undefined => {
@@ -49,7 +49,7 @@ export class MemoryFeatures {
   }
 
   due({ feature, agents, now, after, limit }: FeatureQuery): readonly DueFeature[] {
-    // No row has this number, so it is the position after all rows of that time.
+    // No row has this number, so this position comes after all rows with the same time.
     const from = after === undefined ? undefined : { due: after, serial: Infinity };
     const lists = this.#due.get(feature);
     return [...new Set(agents ?? lists?.keys())]

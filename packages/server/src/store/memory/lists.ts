@@ -5,8 +5,8 @@ import type { ListQuery, OperatorQuery } from "../port.ts";
 const chunkSize = 512;
 
 /**
- * Items in the order of `compare`. Finding, adding and removing takes logarithmic time and one small shift. The members that `compare` reads
- * (`Key`) must not change while an item is in a list.
+ * Items in the order of `compare`. Finding, adding and removing an item takes logarithmic time and one small shift. The members that `compare`
+ * reads (`Key`) must not change while an item is in a list.
  */
 export class SortedList<Key, Item extends Key> {
   readonly #compare: (a: Key, b: Key) => number;
@@ -26,10 +26,10 @@ export class SortedList<Key, Item extends Key> {
     const items = this.#chunks[chunk];
     this.#size += 1;
     if (items === undefined) {
-      // The item comes after all others, so it goes into the last chunk, if that is not full.
+      // The item comes after all others, so add it to the last chunk, if that chunk is not full.
       const last = this.#chunks.at(-1);
       if (last !== undefined && last.length < chunkSize) last.push(item);
-      // `concat` allocates exactly one slot, `push` more. Each context has several lists, and most of them hold one item.
+      // `concat` allocates exactly one slot, `push` more. Each context has several lists, and most lists have only one item.
       else this.#chunks = this.#chunks.concat([[item]]);
       return;
     }
@@ -68,7 +68,7 @@ export class SortedList<Key, Item extends Key> {
     for (; chunk < this.#chunks.length && found.length < limit; chunk += 1, index = 0) {
       const items = this.#chunks[chunk] ?? [];
       const first = items[index];
-      // Items are unique, so only the first one found can be the key itself.
+      // Items are unique, so only the first item found can be equal to the key.
       if (found.length === 0 && key !== undefined && first !== undefined && this.#compare(first, key) === 0) index += 1;
       found.push(...items.slice(index, index + limit - found.length));
     }
@@ -101,7 +101,7 @@ export class SortedList<Key, Item extends Key> {
     return found.reverse().flat();
   }
 
-  /** The position of the first item that is not before `key`. If every item is before it: after the last chunk. */
+  /** The position of the first item that is not before `key`. If every item is before `key`, the position after the last chunk. */
   #find(key: Key): { chunk: number; index: number } {
     const chunk = firstFalse(this.#chunks.length, (i) => this.#before(this.#chunks[i]?.at(-1), key));
     const items = this.#chunks[chunk] ?? [];
@@ -127,9 +127,9 @@ function firstFalse(count: number, test: (index: number) => boolean): number {
 
 /** A position in a list. */
 export interface Place {
-  /** In milliseconds since the Unix epoch. */
+  /** Time of the last status, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
-  /** Number of the task, in the order of creation. */
+  /** The number of the task: tasks are numbered in the order of creation. */
   readonly number: number;
 }
 
@@ -164,7 +164,7 @@ export function oldestFirst(a: Place, b: Place): number {
 
 /** Tasks by state and status time. A page and a count of one state cost nothing for the other states. */
 export class TaskIndex<Item extends Listed> {
-  /** A list for each state that occurred. Not a map, because each context has an index, and most contexts have tasks in one state only. */
+  /** A list for each state that occurred. An array is enough: each context has an index, and most contexts have tasks in only one state. */
   #states: readonly StateList<Item>[] = [];
 
   add(item: Item): void {
@@ -189,7 +189,7 @@ export class TaskIndex<Item extends Listed> {
       .slice(0, limit + 1);
   }
 
-  /** A page for operators: of some states, in either order. At most one item more than the limit for each state. */
+  /** A page for operators: tasks in some states, in either order. Has at most one item more than the limit for each state. */
   stretch({ states, since = -Infinity, before = Infinity, order, after, limit }: StretchQuery): Item[] {
     const wanted = this.#states.filter(({ state }) => states?.includes(state) ?? true);
     const oldestStart = { statusTime: since, number: -1 };
@@ -209,12 +209,12 @@ export class TaskIndex<Item extends Listed> {
     return this.#lists(state).reduce((sum, list) => sum + count(list), 0);
   }
 
-  /** The number of items of each state that has some. */
+  /** The number of items by state. States without items are left out. */
   counts(): Readonly<Partial<Record<TaskState, number>>> {
     return Object.fromEntries(this.#states.flatMap(({ state, list }) => (list.size > 0 ? [[state, list.size]] : [])));
   }
 
-  /** The oldest items that fit, of all states or of some. At most `limit` for each state. */
+  /** The oldest matching items, in all or in some states. At most `limit` for each state. */
   oldest(
     states: readonly TaskState[] | undefined,
     before: number,
@@ -247,7 +247,7 @@ export class TaskIndex<Item extends Listed> {
 /**
  * A page of several indexes, plus one more item if there is one.
  *
- * @param before - Number of the task before the page. Absent: it was deleted, and the page has all items of its time.
+ * @param before - Number of the task before the page. Absent: this task was deleted, and the page has all items with its time.
  */
 export function pageOf<Item extends Listed>(
   indexes: readonly TaskIndex<Item>[],

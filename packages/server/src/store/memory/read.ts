@@ -50,7 +50,7 @@ export function assembleTask(task: StoredTask, options: LoadOptions, bounds: Sto
   return assemble(pieces, options);
 }
 
-/** As many of the tasks as fit into the page. Throws `NeedsRoom` for more than `most` bytes. */
+/** The first tasks that fit into the page. Throws `NeedsRoom` for more than `most` bytes. */
 export function assemblePage(
   found: readonly StoredTask[],
   query: ListQuery,
@@ -83,7 +83,7 @@ function lengthOf({ base, status, metadata, history, artifacts }: TaskPieces, op
   return lists.flat().reduce((sum, json) => sum + json.length, 0);
 }
 
-/** The size of a task in bytes. Pieces are not joined. */
+/** The size of a task in bytes, without joining its pieces. */
 function bytesOf(task: SnapshotText): number {
   const { pieces } = task;
   return pieces === undefined ? utf8Length(task.json) : pieces.reduce((sum, piece) => sum + utf8Length(piece), 0);
@@ -127,7 +127,7 @@ export function newestEntries(
   return inOrder(picked, said, limit);
 }
 
-/** The artifact records of a task, newest first. In a compacted task each artifact is one record, at the position where it began. */
+/** The artifact records of a task, newest first. In a compacted task, each artifact is one record, at the position of its first record. */
 class StoredChunks implements Chunks {
   readonly #task: StoredTask;
   readonly #before: number;

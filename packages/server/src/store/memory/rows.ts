@@ -10,7 +10,7 @@ export interface AgentRows {
   readonly name: string;
   readonly tasks: Map<string, StoredTask>;
   readonly index: TaskIndex<StoredTask>;
-  /** Runs by the time at which they may be taken over. */
+  /** Tasks with a run, by the time at which the run may be taken over. */
   readonly runs: SortedList<Due, StoredTask>;
   readonly owners: Map<string, OwnerRows>;
 }
@@ -29,7 +29,7 @@ export interface StoredContext {
   readonly owner: OwnerRows;
   readonly index: TaskIndex<StoredTask>;
   readonly messages: SortedList<{ readonly place: number }, StoredMessage>;
-  /** Keys that are deleted with the context, not with one of its tasks. */
+  /** Idempotency keys that are deleted with the context, not with one of its tasks. */
   keys: readonly StoredKey[];
   tasks: number;
   touched: number;
@@ -38,7 +38,7 @@ export interface StoredContext {
 
 export interface StoredMessage {
   readonly place: number;
-  /** `undefined`: a direct reply. */
+  /** The task of the message. `undefined`: a direct reply, or the message that it answers. */
   readonly task: StoredTask | undefined;
   readonly seq: number;
   event: StoredEvent & Pick<LogRecord, "time"> & Partial<Pick<LogRecord, "turn" | "actor">>;
@@ -61,7 +61,7 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   head: TaskHead;
   state: TaskHead["state"];
   statusTime: number;
-  /** When its run may be taken over. `undefined`: it has no run. */
+  /** When the task's run may be taken over. `undefined`: the task has no run. */
   due: number | undefined;
   checkpoint: string | undefined;
   taskState: string | undefined;
@@ -71,14 +71,14 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   status: string | undefined;
   metadata: readonly string[];
   artifacts: readonly string[];
-  /** In a compacted task: where each of its artifacts began. */
+  /** The first record of each artifact in a compacted task. */
   starts: readonly Pick<LogRecord, "seq" | "time" | "turn">[];
 }
 
 /** The position of a run among the runs that can be taken over. */
 export type Due = Pick<StoredTask, "due" | "number">;
 
-/** When the run of a task may be taken over. `undefined`: it has no run. */
+/** When the run of a task may be taken over. `undefined`: the task has no run. */
 export function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
   return run === undefined ? undefined : (leaseUntil ?? -Infinity);
 }
@@ -117,8 +117,8 @@ export function compactTask(task: StoredTask, most: number): void {
 }
 
 /**
- * The list with one more item. Most lists of a task stay short. `push` and a spread allocate seventeen slots, a kilobyte for each task; `concat`
- * allocates exactly what is needed. Row `task-memory`.
+ * The list with one more item. Most lists of a task stay short. `push` and a spread allocate seventeen slots, a kilobyte for each task, but
+ * `concat` allocates only the slots that it needs. Row `task-memory` of the benchmarks depends on this.
  */
 export function joined<Item>(list: readonly Item[], item: Item): readonly Item[] {
   if (list.length < 4) return list.concat([item]);

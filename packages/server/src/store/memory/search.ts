@@ -17,14 +17,14 @@ import { updateJson } from "../json.ts";
 
 /** Memory for the words of all tasks, in bytes. */
 const maxBytes = 64 << 20;
-/** Characters in one turn of the event loop. Splitting this many characters into words takes some milliseconds. */
+/** Maximum characters in one turn of the event loop. Splitting this many characters into words takes some milliseconds. */
 const sliceChars = 128 << 10;
 /** Comparing words is this many times faster than splitting texts. */
 const comparedFaster = 16;
-/** Cost of a task in characters, so that a search of many small tasks is sliced, too. */
+/** Fixed cost of a task, as a number of characters, so that a search of many small tasks is sliced, too. */
 const taskCost = 64;
 
-/** The words of the texts of a task, at a length of its log. */
+/** The words of a task's texts, and the length of its log when they were extracted. */
 interface Indexed {
   readonly seq: number;
   readonly texts: readonly KeptWords[];
@@ -38,13 +38,13 @@ interface Found {
 }
 
 /**
- * Full text search in memory. The words of a task are extracted by its first search, and again after it has changed, so tasks that are
- * not searched cost nothing. A search yields to the event loop. Beyond `maxBytes`, the least recently searched words are dropped.
+ * Full text search in memory. The first search of a task extracts the task's words, and so does the first search after each change, so tasks that
+ * are not searched cost nothing. A search yields to the event loop. Beyond `maxBytes`, the least recently searched words are dropped.
  */
 export class MemorySearch implements TaskSearch {
   readonly #tables: () => MemoryTables;
   readonly #maxBytes: number;
-  /** By the number of the task, in the order of their last search. */
+  /** The extracted words by task number, in the order of the last search. */
   readonly #known = new Map<number, Indexed>();
   #bytes = 0;
   #on = false;
@@ -82,7 +82,7 @@ export class MemorySearch implements TaskSearch {
       await slices.take(taskCost + (chars * terms.length) / comparedFaster);
     }
     this.#tables();
-    // Meanwhile tasks may have been deleted, or have another state.
+    // During the search, tasks may have been deleted, or their state may have changed.
     const ranked = found.filter(({ task }) => tables.has(task) && (state === undefined || task.state === state));
     ranked.sort((one, other) => other.points - one.points || other.task.number - one.task.number);
     const snippets = new Snippets(terms);
@@ -151,7 +151,7 @@ async function textsOf(
 }
 
 async function indexedOf(task: StoredTask, slices: Slices): Promise<Indexed> {
-  // The log may grow meanwhile.
+  // The log may grow while it is read.
   const { seq } = task.head;
   const texts: KeptWords[] = [];
   for (const some of await textsOf(task, slices)) {
@@ -172,7 +172,7 @@ function bytesOf({ words, main }: KeptWords): number {
   return 150 + (words.length + main.length) * (/[\u0100-\uFFFF]/.test(words) ? 2 : 1);
 }
 
-/** The points of a task: 0 if it does not have all terms. */
+/** The points of a task. 0: the task does not have all terms. */
 function pointsOfTask(texts: readonly KeptWords[], terms: readonly SearchTerm[]): number {
   let all = 0;
   for (const term of terms) {

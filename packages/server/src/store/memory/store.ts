@@ -42,7 +42,7 @@ import type { StoredContext, StoredTask } from "./rows.ts";
 import { MemoryTables } from "./tables.ts";
 
 /**
- * A store in the memory of this process, for tests, for development, and for agents whose tasks need not survive the process. It grows
+ * A store in the memory of this process, for tests, for development, and for agents whose tasks need not survive the process. The store grows
  * until `sweep` deletes tasks.
  */
 export function memoryStore(bounds: StoreBounds = defaultStoreBounds): Store {
@@ -167,7 +167,7 @@ class MemoryStore implements Store {
   async sweep(options: SweepOptions): Promise<SweepReport> {
     const { deleteBefore = -Infinity, compactBefore = -Infinity, rules = [], now, limit } = options;
     const { ending, terminal, idle, loose } = this.#tables;
-    /** Newer items are kept. */
+    /** No rule deletes items that are newer than this. */
     const latest = Math.max(deleteBefore, ...rules.map((rule) => rule.deleteBefore));
     const keys = drain(ending, limit, { isDue: ({ until }) => until <= now, take: (key) => this.#tables.forget(key) });
     const deleted = drain(terminal, limit, {
@@ -216,7 +216,7 @@ function appendTask(tables: MemoryTables, read: ReadItem): AppendOutcome {
   const own = known?.head.task.owner === item.task.owner ? known : undefined;
   const once = findDuplicate(tables, item.task, item.effects ?? []);
   if (once !== undefined) return { ok: false, reason: "duplicate", once, ...(own && { head: own.head }) };
-  // A task of another owner is visible only to an item that would create it.
+  // A task of another owner is visible only to an item that would create a task with the same id.
   const head = decide(read, item.create === undefined ? own?.head : known?.head);
   if (typeof head === "string") return { ok: false, reason: head, ...(own && { head: own.head }) };
   const reason = read.features.length > 0 ? refuseFeatures(read.features, tables.features.lookup(own)) : undefined;
@@ -235,7 +235,7 @@ function appendContext(tables: MemoryTables, { context: key, effects }: ContextA
   return { ok: true, seq: 0, fence: 0 };
 }
 
-/** Leases and runs are part of the head. */
+/** Applies the effects that do not change the head. Leases and runs are applied with the head. */
 function applyToTask(tables: MemoryTables, task: StoredTask, effect: TaskEffect): void {
   const { taskId } = task.head.task;
   if (effect.effect === "checkpoint") task.checkpoint = effect.value ?? undefined;
@@ -282,7 +282,7 @@ function lazySearch(tables: () => MemoryTables): TaskSearch {
   };
 }
 
-/** Adds the values that only `head` returns. */
+/** Adds the checkpoint and the state, which only `head` returns, to a head. */
 function withValues({ head, checkpoint, taskState }: StoredTask): TaskHead {
   if (checkpoint === undefined && taskState === undefined) return head;
   return { ...head, ...(checkpoint !== undefined && { checkpoint }), ...(taskState !== undefined && { taskState }) };
@@ -290,7 +290,7 @@ function withValues({ head, checkpoint, taskState }: StoredTask): TaskHead {
 
 interface Drain<Item> {
   isDue(item: Item): boolean;
-  /** Whether to keep an item although it is due. */
+  /** Whether to keep an item that is due. */
   stays?(item: Item): boolean;
   take(item: Item): void;
 }

@@ -28,7 +28,7 @@ import {
   type StoredTask,
 } from "./rows.ts";
 
-/** Compares numbers. A difference would be wrong for infinite values. */
+/** Compares numbers. Does not subtract them, which would be wrong for infinite values. */
 function compare(a = 0, b = 0): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -59,7 +59,7 @@ export class MemoryTables {
   readonly idle: SortedList<Idle, StoredContext> = new SortedList(
     (a, b) => compare(a.touched, b.touched) || a.serial - b.serial,
   );
-  /** Keys that expire, by that time. */
+  /** Idempotency keys that expire, by the time of expiry. */
   readonly ending: SortedList<Ending, StoredKey> = new SortedList(
     (a, b) => compare(a.until, b.until) || a.serial - b.serial,
   );
@@ -113,12 +113,12 @@ export class MemoryTables {
     return task !== undefined && (scope.owner === undefined || scope.owner === task.head.task.owner) ? task : undefined;
   }
 
-  /** Whether a task is still there. */
+  /** Whether a task is still stored. */
   has(task: StoredTask): boolean {
     return task.context.owner.agent.tasks.get(task.head.task.taskId) === task;
   }
 
-  /** The indexes of a scope. Contexts of several owners may have the same name. A scope without an owner has all of them. */
+  /** The indexes of a scope. Contexts of several owners may have the same name; a scope without an owner has all of these contexts. */
   indexesOf(scope: Scope, contextId: string | undefined): readonly TaskIndex<StoredTask>[] {
     const agent = this.agents.get(scope.agent);
     if (agent === undefined) return [];
@@ -296,7 +296,7 @@ export class MemoryTables {
     if (contexts.size === 0) agent.owners.delete(name);
   }
 
-  /** Compacts a task, once. Skips tasks of more than `most` bytes. */
+  /** Compacts a task, only once. Skips tasks of more than `most` bytes. */
   compact(task: StoredTask, most: number): void {
     this.loose.delete(task);
     compactTask(task, most);

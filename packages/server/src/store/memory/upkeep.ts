@@ -121,7 +121,7 @@ export class MemoryUpkeep implements Upkeep {
   }
 }
 
-/** Whether no process executes it. */
+/** Whether no process executes the task. */
 function isFree({ due }: StoredTask): boolean {
   return due === undefined;
 }
