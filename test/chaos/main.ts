@@ -89,6 +89,6 @@ else {
   say(again);
   const result = await chaos({ ...options, folder, say });
   report(result, again, folder);
-  // Exits explicitly, because clients whose tasks do not end retry forever.
+  // Exits explicitly, because a client retries forever if its task does not end.
   process.exit(result.verdict.violations.length > 0 ? 1 : 0);
 }

@@ -1,14 +1,14 @@
 import type { AppendItem } from "@parley/server/store";
 import type { PostgresStore } from "@parley/sql/postgres";
 
-/* Faults of a store that the checker must find. */
+/* Faults in a store. The checker must find them. */
 
 /** `fence`: an append is stored although its lease was lost. `notify`: other nodes learn of a change before its commit. */
 export type Mutation = "fence" | "notify";
 
 export const mutations: readonly Mutation[] = ["fence", "notify"];
 
-/** Makes a store faulty. */
+/** Adds a fault to a store. */
 export function mutated(store: PostgresStore, mutation: Mutation): void {
   const append = store.append.bind(store);
   if (mutation === "fence") {
@@ -25,7 +25,7 @@ export function mutated(store: PostgresStore, mutation: Mutation): void {
   };
 }
 
-/** The item with the task's current fence, whichever fence the node holds. */
+/** Returns the item with the task's current fence, whichever fence the node holds. */
 async function underAnyFence(store: PostgresStore, item: AppendItem): Promise<AppendItem> {
   if (!("task" in item) || item.fence === undefined || item.records.length === 0) return item;
   const fence = (await store.head(item.task, item.task.taskId))?.fence ?? item.fence;

@@ -5,7 +5,7 @@ import { pause } from "./harms.ts";
 import type { Counted, Entry, Metered } from "./history.ts";
 import { exact, sumOf, type Scraper } from "./metrics.ts";
 
-/* What operators and the dashboard are told when nothing moves: first with tasks that wait for each of the reasons, then with none. */
+/* Checks the reports to operators and the dashboard while no task moves: first with tasks that wait for each of the reasons, then without tasks. */
 
 /** The reason that operators see for each kind of waiting task. */
 const reasons: Readonly<Record<HeldWay, string>> = { plain: "agentPaused", ask: "input", wait: "event" };
@@ -23,11 +23,11 @@ export interface StandstillOptions {
   readonly watched: readonly Watched[];
   readonly crowd: Pick<Crowd, "hold">;
   readonly note: (entry: Entry) => void;
-  /** How long nothing may change while tasks settle, in milliseconds. */
+  /** The maximum time without a change while tasks settle, in milliseconds. */
   readonly patience: number;
 }
 
-/** Lets some tasks wait for each reason, records what operators are told, and ends the tasks. */
+/** Makes some tasks wait for each reason, records the reports to operators, and ends the tasks. */
 export async function standstill({ watched, crowd, note, patience }: StandstillOptions): Promise<void> {
   const [{ node: first } = missing(), ...others] = watched.toReversed();
   const { node: last = first } = others.at(-1) ?? {};
@@ -40,7 +40,7 @@ export async function standstill({ watched, crowd, note, patience }: StandstillO
     const waits = (way: HeldWay): number =>
       held.filter((task, at) => task.way === way && why[at] === reasons[way]).length;
     const moving = held.filter((task, at) => why[at] !== "done" && why[at] !== reasons[task.way]);
-    // Until a node has read the order to pause, it still starts turns of the agent.
+    // A node still starts turns of the agent until it has read the order to pause.
     if (moving.length === 0 && waits("plain") < count) await hold("plain");
     else if (moving.length === 0) break;
     if (performance.now() > until) {
@@ -54,7 +54,7 @@ export async function standstill({ watched, crowd, note, patience }: StandstillO
   await Promise.all(held.map((task) => task.finish()));
 }
 
-/** Records what operators are told at each node, and what clients see of the waiting tasks. */
+/** Records the reports of each node to operators, and what clients see of the waiting tasks. */
 export async function writeCounts(
   watched: readonly Watched[],
   held: readonly HeldTask[],

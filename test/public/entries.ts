@@ -6,7 +6,7 @@ import { parseSync, type Declaration, type Program } from "oxc-parser";
 
 const packages = fileURLToPath(new URL("../../packages", import.meta.url));
 
-/** A way into a package: `@parley/a2a`, with its built declarations. */
+/** An entry point of a package, such as `@parley/a2a`, with its built declarations. */
 export interface Entry {
   readonly name: string;
   readonly file: string;
@@ -17,7 +17,7 @@ interface Manifest {
   readonly exports?: Readonly<Record<string, unknown>>;
 }
 
-/** Every entry point of every package that has types. */
+/** Returns every entry point with types, of every package. */
 export function entries(): readonly Entry[] {
   return readdirSync(packages).flatMap((folder) => {
     const manifest = JSON.parse(readFileSync(join(packages, folder, "package.json"), "utf8")) as Manifest;
@@ -28,19 +28,19 @@ export function entries(): readonly Entry[] {
   });
 }
 
-/** What an exported name stands for: one declaration, or several of a function with overloads. */
+/** The declarations of an exported name: one, or several for an overloaded function. */
 export interface Exported {
   readonly name: string;
-  /** The file that declares it. */
+  /** The file that contains the declarations. */
   readonly module: Module;
-  /** The name that it is declared by, there. */
+  /** The name of the declarations in that file. */
   readonly local: string;
   readonly declarations: readonly Declared[];
-  /** Whether it is exported as a type alone. */
+  /** Whether the name is exported only as a type. */
   readonly typeOnly?: boolean;
 }
 
-/** A declaration, with the statement that it stands in: the comment is before that. */
+/** A declaration, with the statement that contains it. The comment precedes that statement. */
 export interface Declared {
   readonly node: Declaration;
   readonly statement: { readonly start: number };
@@ -53,11 +53,11 @@ export interface Module {
   readonly comments: readonly { readonly start: number; readonly end: number; readonly value: string }[];
 }
 
-/** Reads built declarations, each file once. */
+/** Reads built declarations. Parses each file only once. */
 export class Declarations {
   readonly #modules = new Map<string, Module>();
 
-  /** What a file exports, by name; `export *` is followed. */
+  /** Returns the exports of a file by name. Follows `export *`. */
   exportsOf(file: string): ReadonlyMap<string, Exported> {
     const found = new Map<string, Exported>();
     const module = this.#module(file);
@@ -82,7 +82,7 @@ export class Declarations {
     return found;
   }
 
-  /** What a name means inside a module: what is declared there, or imported from another file of the workspace. */
+  /** Finds the declarations of a name that a module uses: in the module, or in the file of the workspace from which the module imports the name. */
   resolve(module: Module, name: string): Exported | undefined {
     const found = this.#local(module, name, name);
     return found.declarations.length > 0 ? found : undefined;
@@ -94,7 +94,7 @@ export class Declarations {
     return exported;
   }
 
-  /** What a name of a module stands for, where the module may itself have imported it. */
+  /** Finds the declarations of a module's local name, which may be an import. */
   #local(module: Module, local: string, name: string): Exported {
     const declarations: Declared[] = [];
     for (const statement of module.program.body) {
@@ -123,16 +123,16 @@ export class Declarations {
   }
 }
 
-/** Whether an exported name can be imported as a value. */
+/** Returns whether an exported name can be imported as a value. */
 export function isValue({ declarations, typeOnly = false }: Exported): boolean {
   const types = ["TSInterfaceDeclaration", "TSTypeAliasDeclaration"];
   return !typeOnly && declarations.some(({ node }) => !types.includes(node.type));
 }
 
-/** A file of another package of the workspace: `@parley/a2a/internal/model/index`. */
+/** Matches a file of another package of the workspace, such as `@parley/a2a/internal/model/index`. */
 const internal = /^@parley\/(\w+)\/internal\/(.+)$/;
 
-/** The declarations that an import of a declaration file means, of the same package or of another one. */
+/** Returns the declaration file that an import refers to, in the same package or in another one. */
 function source(from: string, specifier: string): string {
   const [, name, path] = internal.exec(specifier) ?? [];
   if (name !== undefined) return join(packages, name, "dist", `${path}.d.ts`);

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 const folder = import.meta.dirname;
 const run = promisify(execFile);
 
-/** The program of a runtime: npm installed one of the packages of its scope, the one for this machine. */
+/** Finds the program of a runtime, which npm has installed from the package for this machine in the runtime's scope. */
 export async function findProgram(
   scope: string,
   ...path: readonly string[]

@@ -14,17 +14,17 @@ import { countingAgent, countingHandler } from "./agent.ts";
 import { findProgram } from "./binaries.ts";
 import { check, expected, type Report } from "./check.ts";
 
-/** A way to run the agent and the client somewhere else. */
+/** A runtime that can run the agent and the client outside of this process. */
 interface Runtime {
   readonly version: string;
-  /** Serves the agent by the core's `fetch(Request)`; gives its URL. */
+  /** Serves the agent with the core's `fetch(Request)`. Resolves to the agent's URL. */
   serve(): Promise<string>;
-  /** Runs the client in there, against an agent elsewhere. */
+  /** Runs the client on this runtime, against the agent at `url`. */
   check(url: string): Promise<readonly Report[]>;
 }
 
 const here = import.meta.dirname;
-/** Nothing of this machine's settings, proxies least of all, but what programs need to start. */
+/** Only the variables that programs need to start, without this machine's other settings, such as proxies. */
 const env = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), DENO_NO_UPDATE_CHECK: "1", DO_NOT_TRACK: "1" };
 const children: ChildProcess[] = [];
 const folders: string[] = [];
@@ -47,7 +47,7 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, "exit");
 }
 
-/** Starts a program, and gives what it says on `stream` up to the end of its first line. */
+/** Starts a program. Resolves to the first line of its output on the file descriptor `stream`. */
 async function start(file: string, args: readonly string[], stream: 1 | 3): Promise<string> {
   const child = spawn(file, args, { cwd: here, env, stdio: ["ignore", "pipe", "inherit", "pipe"] });
   children.push(child);
@@ -62,7 +62,7 @@ async function start(file: string, args: readonly string[], stream: 1 | 3): Prom
   return said;
 }
 
-/** A runtime that runs a TypeScript file: without an argument it serves, with a URL it checks that. */
+/** Returns a runtime that runs a TypeScript file. Without an argument the file serves the agent; with a URL it checks the agent there. */
 async function scripted(scope: string, path: readonly string[], args: readonly string[]): Promise<Runtime> {
   const { file, version } = await findProgram(scope, ...path);
   return {
@@ -82,7 +82,7 @@ async function workerd(): Promise<Runtime> {
     folders.push(folder);
     const outfile = join(folder, "worker.js");
     const entryPoints = [join(here, "worker.ts")];
-    // The tool of Workers looks at these members of a package too.
+    // The build tool for Workers also reads these fields of a package.
     const mainFields = ["browser", "module", "main"];
     await build({
       entryPoints,
@@ -129,7 +129,7 @@ describe("on Bun's own SQLite", () => {
   it("the driver and the store pass their contracts, including random histories", async () => {
     const { file } = await findProgram("@oven", "bin", "bun");
     const args = ["test", "--timeout", "120000", "--conditions=@parley/source", "./bun-store.ts"];
-    // Its report goes to stderr. It ends with an error where a case fails.
+    // The test report goes to stderr. The program exits with an error if a case fails.
     const { stderr } = await promisify(execFile)(file, args, { cwd: here, env: { ...env, TMPDIR: tmpdir() } });
     expect(stderr).toMatch(/^ 0 fail$/m);
     expect(Number(/^ (\d+) pass$/m.exec(stderr)?.[1])).toBeGreaterThan(150);

@@ -84,7 +84,7 @@ interface Delegated {
   data: unknown;
 }
 
-/** A trip: the planner's progress, and that of the experts once there is a plan. */
+/** A trip: the progress of the planner and, once there is a plan, of the experts. */
 interface Trip {
   readonly planner: Delegated;
   readonly experts: readonly Delegated[];
@@ -204,7 +204,7 @@ class PlannerExecutor implements AgentExecutor {
       let trip = this.#trips.get(taskId);
       if (trip === undefined) {
         const clients = await Promise.all(
-          // The card's path is resolved against the URL, so the trailing slash matters.
+          // The client resolves the card's path against the URL, so the trailing slash matters.
           ["planner", "flights", "hotels", "cars"].map((name) =>
             this.#factory.createFromUrl(`${expertsAt}/${name}/`, AGENT_CARD_PATH),
           ),
