@@ -2,7 +2,7 @@ import type { TaskState } from "@parley/a2a/model";
 import { exact } from "./metrics.ts";
 import type { Counted, Entry, Metered, Stored, TaskLog } from "./history.ts";
 
-/* Rules about numbers for operators and the dashboard. The store's numbers must be exact; those of processes have bounds, because kills lose counts. */
+/* Rules about numbers for operators and the dashboard. Numbers of the store must be exact. Those of processes have bounds: kills lose counts. */
 
 type States = Readonly<Partial<Record<TaskState, number>>>;
 

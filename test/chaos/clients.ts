@@ -300,7 +300,7 @@ export class Crowd {
   }
 }
 
-/** Counts calls in addition to a stream. */
+/** Collects calls in addition to a stream. */
 class Acts {
   readonly #all: Promise<unknown>[] = [];
 

@@ -14,8 +14,8 @@ const agents = ["/resumable", "/plain"] as const;
 const maxReported = 20;
 
 /**
- * Waits until no task is at work and no webhook is due. Gives up after `ms` milliseconds without progress, because a busy machine has many pending
- * webhooks when the faults end. Returns the remaining items.
+ * Waits until no task is at work and no webhook is due, or until `ms` milliseconds pass without progress. The total time has no limit, because a
+ * busy machine has many pending webhooks when the faults end. Returns the remaining items.
  */
 export async function leftAfter(store: Store, ms: number): Promise<readonly string[]> {
   let [least, since] = [Infinity, performance.now()];

@@ -13,7 +13,7 @@ import { steps } from "./steps.ts";
 const kills = 4;
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Plays the steps of an example. `killAt`: the numbers of the events after which the process is killed. Resolves to the answers and the event count. */
+/** Plays the steps of an example. `killAt`: numbers of events after which the process is killed. Resolves to the answers and the event count. */
 async function play(name: Example, killAt: readonly number[]) {
   const program = await Program.in(ours(name));
   onTestFinished(() => program.end());
