@@ -12,7 +12,7 @@ import { startProxy } from "../postgres/proxy.ts";
 const database = useDatabase();
 const ada = (): ReturnType<typeof callContext> => callContext({ subject: "ada" });
 
-/** Starts a node whose agent yields numbers with the node's name: endlessly, or five after a takeover. Nodes do not know that they share a machine. */
+/** Starts a node whose agent yields numbers with the node's name: endlessly, or five after a takeover. Nodes do not know that others are local. */
 async function newNode(
   name: string,
   url: string,

@@ -42,7 +42,7 @@ interface Line {
   readonly [name: string]: unknown;
 }
 
-/** An agent whose card has the `declared` extensions, and a client with `extensions`. `log`: the client's warnings. */
+/** Serves an agent whose card has the `declared` extensions. Returns a client with `extensions`. `log`: the client's warnings. */
 async function agent<E extends string | AnyExtension = never>(
   declared: readonly (string | AgentExtension)[],
   extensions: readonly E[],
@@ -65,7 +65,7 @@ async function agent<E extends string | AnyExtension = never>(
   return { client, log, server, asked: () => server.calls.map(({ headers }) => headers["a2a-extensions"]) };
 }
 
-/** Answers with an echo, like a server that activates these extensions. */
+/** Sets the response header that lists the active extensions, as a server does if it activates these extensions. */
 const echo = (call: RpcCall, ...uris: readonly string[]): void => void call.response.setHeader("a2a-extensions", uris);
 
 const done = (metadata?: JsonObject) => taskOf("TASK_STATE_COMPLETED", metadata && { metadata });
@@ -132,7 +132,7 @@ describe("extensions that a client reads (A2A 1.0 §4.6)", () => {
     expect(whens(answer.task?.artifacts)).toEqual(["noon", "midnight"]);
     expect(answer.task?.ext(graded)?.artifact.at).toBe("midnight");
     expect(JSON.parse(JSON.stringify(answer))).toEqual({ task });
-    // The extension gets the task immediately, but an artifact only when its data is read.
+    // The extension gets the task immediately, but gets an artifact only when the artifact's data is read.
     expect(seen).toEqual(["task of 2"]);
     const [first] = answer.task?.artifacts ?? [];
     expect([first?.ext(counting), first?.ext(counting)]).toEqual(["t1", "t1"]);
@@ -224,7 +224,7 @@ describe("extensions that a client requests (A2A 1.0 §3.2.6, §4.6)", () => {
 });
 
 describe("hooks of a client", () => {
-  /** Echoes the message, and activates every requested extension. */
+  /** Answers with the message, and activates every requested extension. */
   const mirror = (call: RpcCall): void => {
     call.response.setHeader("a2a-extensions", String(call.headers["a2a-extensions"]));
     const { message } = call.params as { readonly message?: Message };
@@ -412,7 +412,7 @@ describe("hooks of a client", () => {
   });
 
   test("`onRequest` may return a promise of any library", async () => {
-    // Not an instance of this realm's `Promise`.
+    // A promise of this constructor is not an instance of this realm's `Promise`.
     const foreign = runInNewContext("Promise") as PromiseConstructor;
     const thenable = defineExtension({ uri, onRequest: (request) => foreign.resolve(request) });
     const { client } = await agent([uri], [thenable], mirror);
@@ -438,7 +438,7 @@ describe("hooks of a client", () => {
   });
 
   test("an async schema of a data extension does not fail a call, and its params are not read", async () => {
-    // Asynchronous only for some values, so `defineExtension()` cannot detect it.
+    // This function is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
     const validate = (value: unknown) =>
       JSON.stringify(value).includes("later") ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const schema = { "~standard": { version: 1 as const, vendor: "x", validate } };
@@ -499,10 +499,10 @@ describe("untrusted input", () => {
     ]);
     expect(JSON.stringify(error.fields)).not.toContain("secret");
     expect(server.calls).toEqual([]);
-    // If the request does not activate the extension, its data is ignored.
+    // If the request does not activate the extension, the client ignores the extension's data.
     const other = await agent([], [stamp], (call) => call.answer({ task: done() }));
     await other.client.sendMessage({ parts, metadata: { [at]: 5 } });
-    // A data extension does not fail a call, either.
+    // A data extension does not make the call fail, either.
     const data = await agent([uri], [{ ...stamp, kind: "data" } as typeof stamp], (call) =>
       call.answer({ task: done() }),
     );
