@@ -5,7 +5,7 @@ import { defineExtension } from "@parley/a2a/extensions";
 import { grpcBinding } from "@parley/grpc/client";
 import { serve, type Server } from "../src/index.ts";
 
-/** The server echoes active extensions on every binding, version and stream, in the header that the request used (A2A 1.0 §4.6, 0.3 §3.2.6). */
+/** Tests that the server echoes active extensions on every binding, version and stream, in the header that the request used (A2A 1.0 §4.6, 0.3 §3.2.6). */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -36,7 +36,7 @@ const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }] };
 const message03 = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "text", text: "hi" }] };
 const rpc = (method: string, params: object) => ({ path: "/", body: { jsonrpc: "2.0", id: 1, method, params } });
 
-/** Each method that sends a message, and that streams its events. */
+/** Each method that sends a message, and each method that streams its events. */
 const ways = [
   ["JSON-RPC 1.0", "1.0", rpc("SendMessage", { message })],
   ["JSON-RPC 1.0, a stream", "1.0", rpc("SendStreamingMessage", { message })],
@@ -132,7 +132,7 @@ test("gRPC echoes it too, in answers and streams", async () => {
   ]);
 });
 
-/** URIs that no card declares. */
+/** Returns URIs that no card declares. */
 const strangers = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `https://example.com/extensions/stranger-${index}/v1`);
 

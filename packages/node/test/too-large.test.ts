@@ -19,7 +19,7 @@ const video = file(new Uint8Array(1_000_000), { filename: "video.mp4", mediaType
 
 const options = ["limits.bodyBytes", "blobs"];
 
-/** The error from sending the file. */
+/** Returns the error from sending the file. */
 async function errorAt(url: string, binding: string): Promise<A2AError> {
   const client = await connect(url, { binding });
   const error: unknown = await client.sendMessage([video]).catch((thrown: unknown) => thrown);
