@@ -152,7 +152,7 @@ describe("a card cache shared by clients", () => {
     for (const headers of [fresh, { etag: '"1"' }]) {
       const world = await net(() => ({ headers, body: leading }));
       await connect(home, { fetch: world.fetch, retry: false });
-      // The server now has another card, but claims that the first one is unchanged.
+      // The server now has a second card, but claims that the first card is unchanged.
       world.answer = ({ headers: got }) =>
         got["if-none-match"] === undefined ? { headers, body: good } : { status: 304, headers };
       const client = await connect(home, { ...withSecret(world), trust: await trustOf(signer) });

@@ -118,7 +118,7 @@ function expectNoSecret(...sites: readonly Site[]): void {
 
 const encoded = (secret: string): string => Buffer.from(`ada:${secret}`).toString("base64");
 
-/** Security that sends a client's credentials elsewhere, with member names as in ProtoJSON and as in proto fields. */
+/** Returns security that sends a client's credentials elsewhere, with member names as in ProtoJSON and as in proto fields. */
 const toTokens = (evil: string) => ({
   oauth2SecurityScheme: { flows: { clientCredentials: { tokenUrl: `${evil}/token`, scopes: {} } } },
 });

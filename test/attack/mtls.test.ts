@@ -295,7 +295,7 @@ describe("headers of proxies", () => {
     expect(await asked(port, shows(good), from)).toBe("401");
     expect(await asked(port, shows(good), from + String(envoy))).toBe("401");
     expect(await asked(port, shows(undefined), from + String(standard))).toBe("planner");
-    // With two headers, the server cannot know which one comes from the proxy.
+    // If there are two headers, the server cannot know which header comes from the proxy.
     expect(await asked(port, shows(undefined), from + String(standard) + String(standard))).toBe("401");
   });
 });

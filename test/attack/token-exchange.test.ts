@@ -163,7 +163,7 @@ interface Scheme {
 }
 
 const shared = { team: { subject: "team" }, staff: { subject: "staff" } } satisfies Record<string, Principal>;
-/** An option `principal` that does not distinguish the subjects of two issuers. */
+/** Returns the usual principal, which does not distinguish the subjects of two issuers. */
 const principal = (_claims: object, usual: Principal): Principal => usual;
 const withToken = (kind: Caller["shows"], subject: (user: User) => string) => (caller: Caller) =>
   caller.shows === kind ? { subject: subject(caller.user), token: tokenOf(caller) } : undefined;

@@ -15,7 +15,7 @@ import { keepSecret } from "../secrets.ts";
 
 /*
  * A receiver that trusts several senders, one of which is hostile: it knows or guesses the ids of another sender's deliveries, and delivers
- * under these ids before, during and after them. It also sends signatures in spellings that decode to the same bytes.
+ * under these ids before, during and after those deliveries. It also sends signatures in spellings that decode to the same bytes.
  */
 
 const folder = mkdtempSync(join(tmpdir(), "parley-webhook-attack-"));

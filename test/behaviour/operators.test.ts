@@ -10,7 +10,7 @@ import { placeOfTest, stores } from "./stores.ts";
 const agent = "/";
 
 describe.each(stores)("a turn that runs, on %s", (name) => {
-  /** Starts a server whose agent records each message that it answers, and waits during the first one. */
+  /** Starts a server whose agent records each message that it answers, and waits during the first message. */
   async function server() {
     const store = await (await placeOfTest(name)).open();
     onTestFinished(() => store.close());

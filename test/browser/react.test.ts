@@ -144,7 +144,7 @@ describe.each(versions)("React %s", (version) => {
     } = await page.evaluate<Record<string, number>>("measured()");
     expect(events).toBeGreaterThan(10_000);
     expect(task).toBeGreaterThan(1);
-    // The other renders are those of mounting (twice in strict mode), and of the message before the agent accepted it.
+    // The other renders come from mounting (twice in strict mode), and from the message before the agent accepted it.
     expect(conversation).toBeLessThanOrEqual(frames + 8);
     expect(task).toBeLessThanOrEqual(frames + 4);
     expect(Object.fromEntries(calls)).toEqual({ card: 1, SendMessage: 1, SubscribeToTask: 1 });

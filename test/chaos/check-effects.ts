@@ -3,7 +3,7 @@ import { resultsIn } from "./check-tasks.ts";
 import type { Effect } from "./history.ts";
 
 /**
- * The guarantees of `turn.step()` (docs/waiting.md) for all calls with the same key. The key is the same in each attempt.
+ * The guarantees of `turn.step()` (docs/waiting.md) for all calls with one key. Each attempt uses the same key for a step.
  *
  * - An attempt calls the function once.
  * - Only the first call may assume that there was no earlier call: every later call gets `uncertain`. So a service has the effect once if it

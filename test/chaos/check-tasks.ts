@@ -50,7 +50,7 @@ export const endRule: Rule = ({ log }) => {
 
 /**
  * In log order, fences and a turn's attempts never decrease, and each fence belongs to one process. So all records of a run
- * precede those of the next one.
+ * precede the records of the next run.
  */
 export const fenceRule: Rule = ({ entries, log }) => {
   const problems: string[] = [];

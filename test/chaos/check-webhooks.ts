@@ -4,7 +4,7 @@ import { digest, type Delivered } from "./history.ts";
 
 /**
  * For each config, the accepted deliveries have the numbers 1, 2, 3, … in order, and together they contain all events of the task. A sender
- * may repeat an accepted delivery before the next one.
+ * may repeat an accepted delivery before the next delivery.
  */
 export const webhookRule: Rule = ({ entries, log }) => {
   const byConfig = new Map<string, Delivered[]>();

@@ -46,7 +46,7 @@ const rules: Readonly<Record<string, Rule>> = {
 
 export interface Verdict {
   readonly violations: readonly Violation[];
-  /** How many items of each kind were checked. */
+  /** The number of checked items of each kind. */
   readonly counts: Readonly<Record<string, number>>;
   readonly promptness: Promptness;
 }

@@ -71,7 +71,7 @@ export class Crowd {
     this.#options = options;
   }
 
-  /** Runs all conversations. After `end()`, resolves once each of them has finished its last task. */
+  /** Runs all conversations. After `end()`, resolves once each conversation has finished its last task. */
   async run(): Promise<void> {
     const all = Array.from({ length: this.#options.conversations }, (_, number) => this.#converse(number));
     await Promise.all(all);

@@ -32,7 +32,7 @@ export interface Acked extends Moment {
 /** An event of a stream, as its reader received it. */
 export interface Read extends Moment {
   readonly type: "read";
-  /** The number of the stream, the same over all connections of the stream. */
+  /** The number of the stream. A stream keeps its number over all of its connections. */
   readonly stream: number;
   readonly taskId: string;
   /** The event's position in the log. Absent if the task had ended before the stream began, because the event is then the task. */
@@ -73,7 +73,7 @@ export interface Canceled extends Moment {
 export interface Effect extends Moment {
   readonly type: "effect";
   readonly taskId: string;
-  /** The key of the step, the same in each attempt. */
+  /** The key of the step. All attempts of the step have the same key. */
   readonly key: string;
   readonly attempt: number;
   /** Whether the step learned that an earlier call may have taken effect. */
@@ -123,7 +123,7 @@ export interface Trouble extends Moment {
   readonly taskId?: string;
 }
 
-/** What one node reported to operators and the dashboard while nothing changed, and what clients saw of the unfinished tasks. */
+/** One node's reports to operators and the dashboard while nothing changed, and the unfinished tasks as clients saw them. */
 export interface Counted extends Moment {
   readonly type: "counted";
   /** The name of the process. */

@@ -19,7 +19,7 @@ export function mutated(store: PostgresStore, mutation: Mutation): void {
   store.wakeup.publish = () => {};
   store.append = async (items) => {
     publish(items.flatMap((item) => ("task" in item ? [item.task.taskId] : [])));
-    // By then, everything published has arrived everywhere, even on a busy machine.
+    // After this time, everything that was published has arrived everywhere, even on a busy machine.
     await new Promise((resolve) => setTimeout(resolve, 400));
     return append(items);
   };

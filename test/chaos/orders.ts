@@ -30,7 +30,7 @@ export interface Planned {
   readonly actAt: number;
 }
 
-/** The endless sequence of a conversation's tasks. */
+/** Yields the endless sequence of a conversation's tasks. */
 export function* conversation(seed: number, number: number): Generator<Planned, never, void> {
   for (let round = 0; ; round += 1) {
     const next = random(seed * 1_000_003 + number * 7_919 + round);
@@ -62,7 +62,7 @@ export function* conversation(seed: number, number: number): Generator<Planned, 
   }
 }
 
-/** The orders after the first one, for each way. */
+/** The later orders of each way. */
 const extra: Partial<Record<Way, readonly Order["what"][]>> = { ask: ["tell"], interrupt: ["note"] };
 
 /** Returns the id of the artifact that an order makes. */

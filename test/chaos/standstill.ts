@@ -9,7 +9,7 @@ import { exact, sumOf, type Scraper } from "./metrics.ts";
 
 /** The reason that operators see for each kind of waiting task. */
 const reasons: Readonly<Record<HeldWay, string>> = { plain: "agentPaused", ask: "input", wait: "event" };
-/** How many tasks of each kind wait. */
+/** The number of waiting tasks of each kind. */
 const count = 3;
 /** The store's gauges are cached for a second. */
 const gaugesFor = 1_500;

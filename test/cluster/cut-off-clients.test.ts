@@ -32,7 +32,7 @@ test("returns no old answer, message or stream of tasks that run elsewhere, and 
   await expect.poll(() => Math.min(own.numbers.length, elsewhere.numbers.length), { interval: 10 }).toBeGreaterThan(3);
 
   proxy.isSilent = true;
-  // The client cancels one task on the other node. This node must not answer as if the task were not canceled.
+  // The client cancels one task on the other node. The node that is cut off must not answer as if the task were not canceled.
   const calls = [
     one.get(`/tasks/${own.taskId}`),
     one.get(`/tasks/${other.taskId}`),
@@ -60,7 +60,7 @@ test("returns no old answer, message or stream of tasks that run elsewhere, and 
   const ofOne = (what: string): unknown =>
     expect.objectContaining({ node: "one", what, taskId: own.taskId }) as unknown;
   await expect.poll(() => counting.happened, { interval: 10 }).toContainEqual(ofOne("ended"));
-  // This node has not begun a step since the other node took the task.
+  // The node that is cut off has not begun a step since the other node took the task.
   expect(counting.happened.slice(after)).not.toContainEqual(ofOne("step"));
   expect(counting.happened).not.toContainEqual(ofOne("late step"));
 

@@ -39,7 +39,7 @@ afterAll(async () => {
   await server.remove();
 });
 
-/** `ttl`: the attempts of resumable runs end if the database is unavailable for longer than this. */
+/** Starts a counter. `ttl`: the attempts of resumable runs end if the database is unavailable for longer than this. */
 const started = (name: string, counting: Counting, outageTimeout: number, ttl = 1_000): Promise<Counter> =>
   startCounter(name, url, counting, {
     store: { schema: `away_${schemas}`, outageTimeout, statementTimeout: never, connectTimeout: 1_000 },

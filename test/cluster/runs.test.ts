@@ -20,7 +20,7 @@ interface NodeOptions {
   readonly change?: (store: Store) => void;
 }
 
-/** A node, and the calls of its clients. */
+/** Starts a node, and returns the calls of its clients. */
 async function node(schema: string, onMessage: (turn: Turn) => AsyncGenerator, options: NodeOptions = {}) {
   const store = await postgresStore({ database: database().url, schema, ...options.store });
   options.change?.(store);

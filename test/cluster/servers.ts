@@ -19,7 +19,7 @@ interface Line {
 /** A running program of `many.ts`. */
 export interface Program {
   readonly child: ChildProcess;
-  /** The number of processes that serve in addition to the first one. `0`: the first process serves. */
+  /** The number of processes that serve in addition to the first process. `0`: the first process serves. */
   readonly count: number;
   /** Its output. */
   readonly lines: readonly (Line & Readonly<Record<string, unknown>>)[];

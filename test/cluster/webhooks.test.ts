@@ -22,7 +22,7 @@ interface Got {
   /** The node that sent the request. The config has no credentials, so the request has a JWT of its sender. */
   readonly node: string;
   readonly event: StreamResponse;
-  /** How many requests of the same config were open, including this one. */
+  /** The number of open requests of the same config, including this request. */
   readonly open: number;
   answer(): void;
   /** Answers like a proxy without a server behind it. */

@@ -7,7 +7,7 @@ import { steps } from "./steps.ts";
 
 /**
  * Runs each example as `npm start -- NAME` does, with SQLite on disk and a client over HTTP. Kills the process with SIGKILL while it works,
- * and restarts it with the same file. The client continues on its own, and must receive the same as an undisturbed client, without losses or
+ * and restarts it with the same file. The client continues on its own, and must receive what an undisturbed client receives, without losses or
  * repetitions. PARLEY_SEED repeats the random moments of a run.
  */
 const kills = 4;

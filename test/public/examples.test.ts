@@ -113,7 +113,7 @@ test("the examples in TSDoc compile", async () => {
       const imports = /^import .*;$/gm;
       const own = example.code.match(imports)?.join("\n") ?? "";
       const program = `export async function* example() {\n${example.code.replaceAll(imports, "")}\n}`;
-      // If an example has its own imports, they replace those of `given`.
+      // If an example has its own imports, it gets none of the imports in `given`.
       const shared = given.split("\n").filter((line) => own === "" || !line.startsWith("import {"));
       const text = [`// ${example.of}`, ...shared, own, importsOf(example, own), program].join("\n");
       await writeFile(join(project, `example-${at}.ts`), text);
@@ -125,7 +125,7 @@ test("the examples in TSDoc compile", async () => {
     target: "es2022",
     module: "nodenext",
     types: ["node"],
-    // test/types checks the declarations. Checking those of all frameworks here would take most of the time.
+    // test/types checks the declarations. A check of all frameworks' declarations here would take most of the time.
     skipLibCheck: true,
   };
   await writeFile(join(project, "claude.d.ts"), claude);

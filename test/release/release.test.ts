@@ -34,7 +34,7 @@ beforeEach(async () => {
   await write("package-lock.json", {});
   await write(".gitignore", "node_modules\nnode_modules/\n");
   await write(".changeset/config.json", { access: "public", baseBranch: "main" });
-  // This package is the first one alphabetically, but it depends on the two others.
+  // Alphabetically, this package comes first, but it depends on the two others.
   await addPackage("all", { dependencies: { "@parley/host": "0.1.0" }, peerDependencies: { "@parley/core": "0.1.0" } });
   await addPackage("core");
   await addPackage("host", { dependencies: { "@parley/core": "0.1.0" } });

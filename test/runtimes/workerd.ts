@@ -11,7 +11,7 @@ import { findProgram } from "./binaries.ts";
 
 const here = import.meta.dirname;
 
-/** A worker with its own folder and address. Its processes run one after the other, and share the data. */
+/** A worker with its own folder and address. Its processes run in sequence, and share the data. */
 export class WorkerdWorker {
   readonly #folder: string;
   readonly #program: string;

@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 afterAll(() => published.close());
 
-/** Third-party peer dependencies, whose types the declarations use. */
+/** Returns third-party peer dependencies, whose types the declarations use. */
 function strangers(peers: Readonly<Record<string, string>> = {}): readonly string[] {
   return Object.entries(peers).flatMap(([name, range]) => (name.startsWith("@parley/") ? [] : [`'${name}@${range}'`]));
 }

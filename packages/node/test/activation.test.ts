@@ -5,7 +5,7 @@ import { defineExtension } from "@parley/a2a/extensions";
 import { grpcBinding } from "@parley/grpc/client";
 import { serve, type Server } from "../src/index.ts";
 
-/** Tests that the server echoes active extensions on every binding, version and stream, in the header that the request used (A2A 1.0 §4.6, 0.3 §3.2.6). */
+/** The server echoes active extensions on every binding, version and stream, in the header that the request used (A2A 1.0 §4.6, 0.3 §3.2.6). */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

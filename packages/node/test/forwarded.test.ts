@@ -105,7 +105,7 @@ describe("Forwarded (RFC 7239 §4)", () => {
   });
 
   it("takes linear time", () => {
-    // If a pattern backtracks, one of these headers would take minutes.
+    // A pattern that backtracks would take minutes for one of these headers.
     const size = 60_000;
     for (const value of [
       `a=b${" ".repeat(size)}x`,

@@ -27,7 +27,7 @@ const echo =
 
 /** The start of a GOAWAY frame, with eight bytes of payload and type 7. */
 const goaway = "\u0000\u0000\u0008\u0007";
-/** Matches a GOAWAY frame with or without a reason, which newer versions of Node send. */
+/** Matches a GOAWAY frame with or without a reason. Newer versions of Node send a reason. */
 // eslint-disable-next-line no-control-regex -- bytes of a frame
 const anyGoaway = /\0[^]{2}\u0007\0{5}/u;
 

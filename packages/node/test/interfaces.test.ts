@@ -29,7 +29,7 @@ async function start(mounts: readonly AgentMount[]): Promise<Server> {
   return server;
 }
 
-/** Sends a message over each interface of a card. Each interface must list the tasks of the others. */
+/** Sends a message over each interface of a card. Each interface must list the tasks of all other interfaces. */
 async function useAll(cardUrl: string): Promise<readonly string[]> {
   const { card } = await connect(cardUrl);
   const used: string[] = [];

@@ -157,7 +157,7 @@ describe("a connection of the Node dialer", () => {
 });
 
 describe("a server that closes a kept connection when the next request arrives", () => {
-  /** Starts a server that answers the first request of each connection, and passes the next one to `last`. Returns the received methods. */
+  /** Starts a server that answers the first request of each connection, and passes the second request to `last`. Returns the received methods. */
   async function closing(last: (socket: Socket) => unknown) {
     const got: string[] = [];
     const seen = new WeakSet<Socket>();

@@ -7,7 +7,7 @@ import { fileBlobs } from "../src/blobs.ts";
 import type { ServeOptions, Server } from "../src/index.ts";
 import { folderOfTest, keysOf, serversOfTests, storeOfTest } from "./support/files.ts";
 
-/* Tests the memory that large messages share while the server receives them: `blobs.unfinishedBytes` (docs/files.md). Here, one message uses all of it. */
+/* The memory that large messages share while the server receives them: `blobs.unfinishedBytes` (docs/files.md). Here, it suffices for one message. */
 
 const { serveOne } = serversOfTests();
 const part = { raw: Buffer.alloc(300_000, "0123456789").toString("base64") };
@@ -83,7 +83,7 @@ it("is waited for: a message without memory is not read before there is some", a
   await expect.poll(async () => (await keysOf(files)).length, { interval: 10 }).toBe(1);
   let second: string | undefined;
   const next = post(server, bodyOf(part)).then(([, text]) => (second = text));
-  // The server has answered later requests, so it has had time to handle this one.
+  // The server has answered later requests, so it has had time to handle the large message.
   for (let at = 0; at < 10; at += 1) expect((await post(server, bodyOf({ text: "small" })))[0]).toBe(200);
   expect([(await keysOf(files)).length, second]).toEqual([1, undefined]);
   first.end(body.slice(-10));

@@ -49,7 +49,7 @@ it.each(Object.keys(ways))("a caller who leaves a waiting send is not an error: 
     const leave = ways[way]!(server.port);
     await begun;
     leave();
-    // With gRPC, the binding detects the disconnect before the service does.
+    // With gRPC, the binding detects the disconnect without the service.
     if (way !== "gRPC")
       await vi.waitFor(() => expect(lines).toContainEqual(expect.objectContaining({ level: "debug" })));
     finish();

@@ -186,7 +186,7 @@ describe("the standard logger", () => {
     for (let i = 0; i < 20; i++) standardLogger({ stream });
     expect(stream.listenerCount("error")).toBe(1);
     stream.end();
-    // If an error event had no listener, this test run would fail.
+    // Without an error listener on the stream, this call would make the test run fail.
     standardLogger({ stream }).error("too late");
     await new Promise((done) => stream.once("close", done).resume());
   });

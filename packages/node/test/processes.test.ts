@@ -10,7 +10,7 @@ import { anyText, channelWakeup, wakingStore, type WakeupChannel } from "../src/
 
 /** Tests the parts of `processes`. Real processes are in test/cluster/processes.test.ts. */
 
-/** Creates channels that forward texts to all others, like the process that starts the other processes. */
+/** Creates channels. A text sent on one channel reaches all other channels, as if a parent process forwarded the text. */
 function hub(): () => WakeupChannel {
   const channels = new Map<object, (text: string) => void>();
   return () => {

@@ -74,7 +74,7 @@ describe("the facts of a request", () => {
     expect(await factsOf(["127.0.0.1"], headers)).toEqual({ remoteAddress: "192.0.2.1", secure: true });
     const forwarded = { addresses: ["loopback"], headers: "forwarded" } as const;
     expect(await factsOf(forwarded, headers)).toEqual({ remoteAddress: "198.51.100.1", secure: true });
-    // This proxy writes the other header, and forwards the client's version of this header unchanged.
+    // This proxy writes a different header, and forwards the client's `X-Forwarded-For` unchanged.
     expect(await factsOf(forwarded, { "x-forwarded-for": "192.0.2.1" })).toMatchObject({ remoteAddress: "127.0.0.1" });
     expect(await factsOf(["loopback"], { forwarded: "for=198.51.100.1" })).toMatchObject({
       remoteAddress: "127.0.0.1",

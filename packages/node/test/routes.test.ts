@@ -25,7 +25,7 @@ async function start(routes: NonNullable<ServeOptions["routes"]>, options: Serve
   return server;
 }
 
-/** An application that echoes its requests. */
+/** Echoes requests, as an application. */
 const mirror = async (request: Request): Promise<Response | undefined> => {
   const { method, url, headers } = request;
   if (new URL(url).pathname.startsWith("/none")) return undefined;
@@ -192,7 +192,7 @@ describe("the server's rules hold for an application's routes", () => {
     const { host } = new URL(server.url);
     client.socket.write(`POST /own HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(20)}`);
     await client.until((text) => text.includes("413"));
-    // The server discards the rest of the body until it closes the connection. An error in the discarded bytes would end the process.
+    // The server discards the rest of the body until it closes the connection. An error in that code would end the process.
     client.socket.write(`${piece}0\r\n\r\n`);
     await expect.poll(() => client.closed).toBe(true);
     expect((await fetch(`${server.url}/own`, { method: "POST", body: "x" })).status).toBe(413);

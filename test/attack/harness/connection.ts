@@ -24,7 +24,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Sends bytes, and waits until the other side has read them or has ended the connection. */
+  /** Sends bytes, and waits until the other side has read all of them or has ended the connection. */
   async send(bytes: string | Uint8Array): Promise<void> {
     if (this.over || this.socket.write(bytes)) return;
     await this.until(() => !this.socket.writableNeedDrain);

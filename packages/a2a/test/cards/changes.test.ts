@@ -17,7 +17,7 @@ import { times } from "../../../../test/counts.ts";
 import { copyOf, emptyCard, fullCard, keyCard } from "./given.ts";
 import { cards, meaning, mutated, mutations, partsOf, respellings } from "./mutations.ts";
 
-/** After any change to a signed card, a client either rejects the card, or reads the same as before. */
+/** After any change to a signed card, a client either rejects the card, or reads the same content as before. */
 
 let key: PrivateCardKey;
 let trust: CardTrust;

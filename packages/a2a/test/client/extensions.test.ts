@@ -438,7 +438,7 @@ describe("hooks of a client", () => {
   });
 
   test("an async schema of a data extension does not fail a call, and its params are not read", async () => {
-    // This function is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
+    // Is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
     const validate = (value: unknown) =>
       JSON.stringify(value).includes("later") ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const schema = { "~standard": { version: 1 as const, vendor: "x", validate } };

@@ -209,7 +209,7 @@ describe("a data extension that fails at each event", () => {
     metadata: { artifact: { k: { key: "k", schema: schema(validate) } } },
   });
 
-  /** This function is asynchronous only for some values, so `defineExtension()` cannot detect the mistake. */
+  /** Is asynchronous only for some values, so `defineExtension()` cannot detect the mistake. */
   const later = (value: unknown): never => (value === 1 ? Promise.reject(new Error("late")) : { issues: [] }) as never;
 
   test.each<[string, Partial<Extension>]>([

@@ -175,7 +175,7 @@ describe("reading untrusted input", () => {
 
 describe("an async schema of a data extension", () => {
   const asks: unknown[] = [];
-  // This function is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
+  // Is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
   const schema = schemaOf((value) => {
     asks.push(value);
     return value === "later" ? Promise.reject(new Error("late")) : { value };

@@ -218,7 +218,7 @@ async function work(store: Store, now: number, deliver: (task: TaskKey, seq: num
 /** The maximum time for which a row of the feature is claimed or deferred. */
 const longest = 30_000;
 
-/** If `due` is too late, the row was set before the clock was set back. Makes such rows due now. */
+/** Makes rows due now whose `due` is too late because they were set before the clock was set back. */
 async function afterClock(store: Store, now: number): Promise<void> {
   for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now: Infinity, limit: 10 })) {
     if (row.due > now + longest) await change(store, row, row.value, now);

@@ -473,7 +473,7 @@ describe("metadata and data that do not match their schemas", () => {
   });
 
   test("with an async schema: the call is rejected, and the log says whose mistake it is", async () => {
-    // This function is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
+    // Is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
     const validate = (value: unknown) =>
       value === "noon" ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const late = { "~standard": { version: 1 as const, vendor: "x", validate } };

@@ -100,7 +100,7 @@ describe("repetitions", () => {
       async onEvent(event) {
         events.push(event);
         await both.promise;
-        // By the next turn of the event loop, the second delivery waits for the first one.
+        // After one turn of the event loop, the second delivery waits for the first delivery.
         await new Promise((resolve) => setImmediate(resolve));
         throw new Error("no");
       },

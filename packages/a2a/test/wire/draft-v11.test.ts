@@ -105,7 +105,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(entries[0]).toBe("Go");
     expect(entries).toContainEqual(["TASK_STATE_INPUT_REQUIRED", "More?"]);
     expect(entries.at(-1)).toEqual(["TASK_STATE_CANCELED", undefined]);
-    // Without a timeline, the rest of the task is the same.
+    // A task without a timeline is otherwise unchanged.
     const plain = await agent.getTask({ id, historyLength: 0 });
     expect(timelineOf(plain)).toBeUndefined();
     expect(read.history?.map(({ messageId }) => messageId)).toHaveLength(4);

@@ -5,7 +5,7 @@ import type { DelegateOptions } from "@parley/a2a/internal/protocol/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, gate, serving, type Served } from "./support.ts";
 
-/* Tests what happens to the task at the other agent when the delegating task ends. */
+/* Tests what the other agent's task does when the delegating task ends. */
 
 /** Creates an agent that works until the test tells it to stop. */
 function worker() {

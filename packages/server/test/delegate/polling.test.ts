@@ -13,7 +13,7 @@ const patient = { interval: 10 };
 
 const capabilities = { streaming: false };
 
-/** Creates a poet without streams, which yields one half immediately, and the other half once `wait` is open. */
+/** Creates a poet without streams, which yields half of the poem immediately, and the rest once `wait` is open. */
 function poet() {
   const wait = gate();
   const served = serving(

@@ -22,7 +22,7 @@ async function stateOf(served: Served, taskId: string): Promise<string> {
 const ended = (served: Served, taskId: string, state = "TASK_STATE_COMPLETED"): Promise<void> =>
   vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe(state));
 
-/** Creates an agent that yields one half, waits, and yields the other half. `turns`: how many times the agent was called. */
+/** Creates an agent that yields half of the poem, waits, and yields the rest. `turns`: how many times the agent was called. */
 function poet() {
   const wait = gate();
   const turns: string[] = [];

@@ -59,7 +59,7 @@ describe("processes with the same host name on two machines", () => {
   it("consider each other dead only after heartbeats stop", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
-    // Each process looks for the other one on its own machine, and does not find it.
+    // On its own machine, each process looks for the other process, and does not find it.
     const of = (holder: string) => ({ ttl, holder, isGone: (other: string) => other !== holder });
     const behaviour = { resumable: true };
     const a = harness(forever, { store: shared, clock, lease: of("a"), behaviour });

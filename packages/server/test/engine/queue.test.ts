@@ -230,7 +230,7 @@ describe("limits.runs", () => {
     const second = processOn(b);
     await eventually(() => b.running() === 2);
     expect(b.begun).toEqual(["3", "4"]);
-    // The first process has capacity before the other one. The next poll is a minute away.
+    // The first process has capacity before the second process. The next poll is a minute away.
     await a.next();
     await eventually(() => a.begun.length + b.begun.length === 5);
     expect(a.begun).toEqual(["1", "2", "5"]);
@@ -341,7 +341,7 @@ describe("a caller with many submitted tasks", () => {
     const waiting = await one.send("waiting", immediately);
     const placeOf = async (id: string) => (await store.features({ agent: "agent" }, id, queueFeature))[0]?.due ?? NaN;
     const first = await placeOf(waiting.id);
-    // Another process has capacity and does not see the queue, but the tasks that it gets are submitted, too.
+    // Another process has capacity and does not see the queue, but the tasks that it gets are queued too.
     const unaware: Store = { ...bound(store), dueFeatures: async () => [] };
     const two = harness(silent, { store: unaware, limits: { runs: 6 } });
     for (let at = 0; at < 6; at += 1) await two.send(`silent ${at}`, immediately);

@@ -349,7 +349,7 @@ describe("a lost run", () => {
     expect(artifacts).toMatchObject([{ artifactId: "a", name: "answer" }]);
     expect(artifacts[0]?.parts.map(({ text }) => text).join("")).toBe(words.join(""));
     expect(history).toHaveLength(2);
-    // If a reader folds the events, it gets the same artifacts.
+    // If a reader folds the events, the result has the same artifacts.
     const { batches } = await service.stream("SubscribeToTask", { id }, callContext({ after: 1 }));
     const working = { id, contextId: "", status: { state: "TASK_STATE_WORKING" } } as const;
     const fold = new TaskFold(working, { mergeTextParts: true });

@@ -122,7 +122,7 @@ describe("a kill from outside", () => {
       run = nextAttempt(run, crashes, true);
     }
     expect(run).toMatchObject({ deaths: 9, outlived: 8 });
-    // The next end is a crash. Of the nine ends, only this one counts.
+    // The next end is a crash. Of the nine ends, only the crash counts.
     expect(crashesOf({ run, holder: "gone" }, self)).toMatchObject({ all: 9, count: 1 });
   });
 

@@ -9,7 +9,7 @@ const secret = "MARK-secret-4711";
 
 const begin = (client: Client) => client.sendStreamingMessage("Buy bread")[Symbol.asyncIterator]();
 
-/** An agent that asks for an authorization, and reports the answer. */
+/** Asks for an authorization, and reports the answer. */
 async function* asking(turn: Turn, init: Parameters<Turn["authorize"]>[0] = { form: "approval", reason: "Pay?" }) {
   yield turn.working("Looking");
   const given = yield* turn.authorize(init);

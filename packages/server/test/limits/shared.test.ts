@@ -23,7 +23,7 @@ const agent = defineAgent({
 const minute = 60_000;
 const hundred = { requests: 100, per: minute };
 
-/** Creates servers on one store, and functions that list tasks through one of them. `checked`: a promise that each credential check awaits. */
+/** Creates servers on one store, and functions that list tasks through one server. `checked`: a promise that each credential check awaits. */
 function cluster(rate: RateLimits, servers = 2) {
   const clock = fakeClock();
   const rates = testRates(clock);

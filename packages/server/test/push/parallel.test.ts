@@ -13,7 +13,7 @@ import { configRow, gists, harness, plainSigner, receiver, until } from "./suppo
 
 const hour = 3_600_000;
 
-/** Starts a receiver that answers when the test tells it to. */
+/** Starts a receiver that answers only on the test's command. */
 async function holding() {
   const held: ServerResponse[] = [];
   const made = await receiver((_request, _count, response) => {
