@@ -42,7 +42,7 @@ describe("a file of 200 MiB", () => {
     const expected = await digest(mebibytes(size));
     expect(await digest(createReadStream(path))).toBe(expected);
 
-    // Reads the log of the finished task from its start.
+    // Reads the log of the finished task from the beginning.
     const [, taskId = ""] = /^task (\S+),/m.exec(sent.stderr) ?? [];
     const download = fileURLToPath(new URL("processes/download.ts", import.meta.url));
     const again = await run(process.execPath, [small, compiled(download), url, taskId]);

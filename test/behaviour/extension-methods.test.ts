@@ -254,7 +254,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     const bob = await caller(cardOf(host), { binding, version, as: "bob" });
     expect((await refusal(bob("notes/find", { text: "milk", taskId: "t1" }))).code).toBe("PermissionDenied");
     expect(asked.at(-1)).toEqual(["notes/find", "bob", "/open", "t1"]);
-    // The server checks credentials first: a rejected caller does not learn what the agent supports.
+    // The server checks credentials first, so that a rejected caller does not learn what the agent supports.
     expect((await refusal(nobody("notes/find", {}, { extensions: [] }))).code).toBe("Unauthenticated");
     expect((await refusal(bob("notes/find", {}, { extensions: [] }))).code).toBe("PermissionDenied");
     if (reaches(binding, version)) {

@@ -38,7 +38,7 @@ async function served(agent: Agent, options: Partial<ServeOptions> = {}) {
   return server;
 }
 
-/** Provisions a machine: asks for its size, and returns it as an artifact. */
+/** Provisions a machine. The agent asks for the size, and returns the machine as an artifact. */
 const provisioner = agentOf("Provisioner", async function* (turn) {
   if (turn.number === 1) return yield turn.inputRequired("How large?");
   yield turn.artifact({ name: "machine", parts: [text(`a ${turn.text} machine`)] });

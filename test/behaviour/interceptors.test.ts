@@ -80,7 +80,7 @@ const faults = {
 
 type Fault = keyof typeof faults;
 
-/** The interceptor that the server uses in a test. */
+/** The interceptor that the server uses in the current test. */
 let chosen: Interceptor = (next) => next;
 const choosing: Interceptor = (next) => ({
   call: (...asked) => chosen(next).call(...asked),

@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 
 /* A client without Parley, which uses `fetch` and parses server-sent events itself. */
 
-/** The requests of a binding in one version that the tests need. */
+/** The requests that the tests need, in the form of one binding and version. */
 export interface PlainBinding {
   readonly name: string;
   send(text: string, init?: PlainMessage): PlainRequest;
@@ -87,7 +87,7 @@ export function call(
   });
 }
 
-/** An event of a stream: its id and its result. */
+/** An event of a stream, with its id and its result. */
 export interface PlainEvent {
   readonly id: string | undefined;
   readonly json: string;

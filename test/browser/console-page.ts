@@ -63,7 +63,7 @@ interface Opened {
   readonly noise: readonly string[];
 }
 
-/** Opens a page of the console. `ready`: a selector that matches once it has loaded. */
+/** Opens a page of the console. `ready`: a selector that matches once the page has loaded. */
 export async function open(
   url: string,
   { width = 1200, theme: colorScheme = "light", ready = "nav.screens", prepare }: OpenInit = {},

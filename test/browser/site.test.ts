@@ -113,7 +113,7 @@ test("search finds and opens an option in the reference and a section in a guide
   await expect.poll(async () => (await results.allTextContents()).join("\n")).toContain("stallTimeout");
 
   await box.fill("TaskNotCancelable");
-  // The results of the previous query stay until the new ones arrive.
+  // The results of the previous query stay until the new results arrive.
   const wanted = results.filter({ hasText: /^#?\s*Errors[\s\S]*TaskNotCancelable/ }).first();
   await wanted.click();
   await expect.poll(() => page.url()).toContain("/errors#tasknotcancelable");

@@ -5,7 +5,7 @@ export interface Promptness {
   readonly events: number;
   readonly median: number;
   readonly p99: number;
-  /** The number of tasks that ended without a fault and that the witness can see. `told`: how many of these ends caused a wake-up. */
+  /** The number of tasks that ended without a fault and that the witness can see. `told`: how many of these tasks woke it up after their end. */
   readonly ends: number;
   readonly told: number;
 }

@@ -172,7 +172,7 @@ export class Crowd {
     return this.#untilOver(story);
   }
 
-  /** Sends the first message of a task without waiting for it. */
+  /** Sends the first message of a task without waiting for the task. */
   async #sent(story: Story, more: (messageId: string) => object = () => ({})): Promise<void> {
     const sent = this.#message(story, 0);
     const configuration = { ...more(sent.messageId), returnImmediately: true };

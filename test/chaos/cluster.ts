@@ -28,7 +28,7 @@ export class ClusterNode {
   #isWanted = false;
   #isStopped = false;
 
-  /** `script`: the program that `nodeProgram` compiled. */
+  /** Creates a node. `script`: the program that `nodeProgram` compiled. */
   constructor(script: string, number: number, settings: Omit<NodeSettings, "name">, listener: NodeListener) {
     this.#script = script;
     this.#number = number;

@@ -6,7 +6,7 @@ import { timeline } from "./check.ts";
 import { mutations, type Mutation } from "./mutations.ts";
 import { chaos, type ChaosResult } from "./run.ts";
 
-// npm run chaos. Options: --help. Exits with 1 if a promise was broken.
+// The program of `npm run chaos`. Options: --help. Exits with 1 if a promise was broken.
 
 const help = `npm run chaos -- [options]
 

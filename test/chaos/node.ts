@@ -121,6 +121,6 @@ const server: Server = await serve(
   },
 );
 process.on("message", ({ dropWakeups }: Command) => (dropsWakeups = dropWakeups));
-// The node ends with its parent.
+// If the parent ends, the node ends too.
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
 process.send?.("ready");

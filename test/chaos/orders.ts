@@ -26,7 +26,7 @@ export interface Planned {
   readonly binding: "JSONRPC" | "HTTP+JSON";
   /** The event at which a second reader joins. 0: no second reader joins. */
   readonly joinAt: number;
-  /** The event at which the client cancels, or sends its note. */
+  /** The event at which the client cancels the task, or sends its note. */
   readonly actAt: number;
 }
 

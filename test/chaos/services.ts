@@ -8,7 +8,7 @@ import { digest, type Delivered, type Effect } from "./history.ts";
 export interface Services {
   /** The URL of the service with side effects. */
   readonly service: string;
-  /** The URL of a config's webhook. */
+  /** Returns the URL of a config's webhook. */
   hook(config: string): string;
   /** Makes the receiver accept every webhook from now on. */
   calm(): void;

@@ -64,7 +64,7 @@ test("the wall clock of a node jumps by an hour, forward and back: it keeps its 
   expect(await a.until("aborted", { taskId: held })).toMatchObject({ kind: "canceled" });
 });
 
-/** Creates a database user whose clock a test can set. PostgreSQL finds functions with the names of its clock functions before its own. */
+/** Creates a database user whose clock a test can set. The test's clock functions take precedence over PostgreSQL's functions of the same names. */
 async function jumpingDatabase(): Promise<{ readonly url: string; jump(ms: number): Promise<void> }> {
   const role = `jumpy_${crypto.randomUUID().slice(0, 8)}`;
   await database().run(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'; CREATE SCHEMA fake;

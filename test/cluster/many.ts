@@ -28,7 +28,7 @@ export interface ManyOptions extends Omit<ServeOptions, "store"> {
   readonly files?: string;
   /** The URL of PostgreSQL. */
   readonly database?: string;
-  /** The program's additional task besides serving. */
+  /** Makes the program do more than serve. */
   readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart" | "next release" | "hurries";
   /** Whether the store polls for changes by other processes. Default: it relies only on wake-ups. */
   readonly looks?: boolean;

@@ -25,7 +25,7 @@ export interface NodeProcess {
   /** Waits until the process has printed this event. */
   until(event: string, matches?: Partial<Said>): Promise<Said>;
   client(path?: string): Promise<Client>;
-  /** Sends a message, and returns the id of its task. */
+  /** Sends a message, and returns the id of the message's task. */
   begin(text: string, path?: string): Promise<string>;
 }
 

@@ -21,11 +21,11 @@ export interface Program {
   readonly child: ChildProcess;
   /** The number of processes that serve in addition to the first process. `0`: the first process serves. */
   readonly count: number;
-  /** Its output. */
+  /** The lines that the program has printed. */
   readonly lines: readonly (Line & Readonly<Record<string, unknown>>)[];
-  /** Its log. */
+  /** The lines of the program's log. */
   readonly log: readonly { readonly level: string; readonly message: string; readonly [field: string]: unknown }[];
-  /** Its standard error. */
+  /** Returns the text on the program's standard error. */
   readonly errors: () => string;
   readonly ended: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
 }
@@ -123,7 +123,7 @@ export async function send(url: string, work: string | object, blocking = true):
   return (JSON.parse(answer.text) as { task: TaskJson }).task;
 }
 
-/** The numbers of the chunks in order of arrival, and the processes that yielded them. */
+/** Collects the numbers of chunks in order of arrival, and the processes that yielded the chunks. */
 export class Heard {
   readonly chunks: number[] = [];
   readonly pids = new Set<number>();

@@ -91,7 +91,7 @@ export async function compile(name: string, code: string): Promise<string> {
   return write(name.replace(/\.mts$/, ".mjs"), plain.replaceAll('.mts"', '.mjs"'));
 }
 
-/** A running server program: its address and its output. */
+/** A running server program, with its address and its output. */
 export interface Started {
   readonly url: string;
   printed(): string;

@@ -38,7 +38,7 @@ async function compiled(source: string): Promise<string> {
   return outfile;
 }
 
-/** A program that serves an agent. A test can restart it in the same folder and on the same port. */
+/** A program that serves an agent. A test can restart the program in the same folder and on the same port. */
 export class Program {
   readonly url: string;
   /** The lines on the program's standard error. */

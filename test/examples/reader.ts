@@ -29,7 +29,7 @@ export class Reader {
     return this.#follow({ message });
   }
 
-  /** Starts a task, and cancels it after some events, or when it asks a question. Returns its state. */
+  /** Starts a task, and cancels it after some events, or when it asks a question. Returns the task's state. */
   async cancel(parts: readonly Part[] | string, events = Infinity): Promise<string | undefined> {
     let seen = 0;
     let taskId = "";

@@ -16,7 +16,7 @@ export interface Published {
   manifest(name: string, version: string): Promise<Readonly<Record<string, unknown>>>;
   /** An empty home folder. The shell also finds programs in the folder's `bin`. */
   readonly home: string;
-  /** Runs a command line in a shell. Returns its output. */
+  /** Runs a command line in a shell. Returns the command's output. */
   shell(line: string, cwd: string): Promise<string>;
   /** Starts a server by a command line. Once the output matches, resolves to the first group of the match, or to all output. */
   serving(line: string, cwd: string, pattern: RegExp): Promise<string>;

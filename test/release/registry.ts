@@ -18,7 +18,7 @@ export interface Registry {
   readonly url: string;
   /** The `name@version` of each published package, in order. */
   readonly published: readonly string[];
-  /** The published manifest of a package. */
+  /** Returns the published manifest of a package. */
   manifest(id: string): Readonly<Record<string, unknown>>;
   /** Makes the registry answer 500 when this package is published, until the next call without a name. */
   breakAt(name?: string): void;

@@ -2,7 +2,7 @@ import { createHandler, defineAgent, memoryStore, silentLogger, type Agent, type
 import type { Logger } from "@parley/a2a/protocol";
 import { durableObjectStore, type DurableObjectStore, type ObjectStorage } from "@parley/sql/durable-object";
 
-/** Agents in Durable Objects, and one in a plain Worker. */
+/** Serves agents in Durable Objects, and another agent in a plain Worker. */
 
 interface Env {
   readonly PUBLIC_URL: string;

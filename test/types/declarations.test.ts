@@ -84,7 +84,7 @@ interface Project {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Runs the compiler. Returns its output. */
+/** Runs the compiler. Returns the compiler's output. */
 async function compile({ files, compiler, node, options }: Project): Promise<string> {
   const name = `tsconfig.${[compiler, node, ...Object.values(options), files.length].join("-").replaceAll(/[^\w.]+/g, "-")}.json`;
   const checks = { noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };

@@ -1,4 +1,4 @@
-// Extensions are typed from end to end: inactive extensions and mismatched values do not compile.
+// Extensions are typed from end to end, so inactive extensions and mismatched values do not compile.
 import { createHandler, defineAgent, memoryStore, text, type AgentEvent, type Turn } from "@parley/server";
 import type { StandardSchema } from "@parley/a2a/internal/model/index";
 import { connect, connectJsonRpc, type Client, type ConnectOptions } from "@parley/a2a";
@@ -152,7 +152,7 @@ export async function read(): Promise<readonly unknown[]> {
     const forms: readonly { amount: number }[] | undefined = event.ext(stamp)?.data.form;
     const five: number | undefined = event.ext(trace);
     const state: string | undefined = event.ext(search)?.state;
-    // The events remain a union, so each member narrows it.
+    // The events remain a union, so a check of a member narrows the type.
     if (event.statusUpdate) seen.push(event.statusUpdate.status.state);
     else if (event.task) seen.push(event.task.status.state, event.task.ext(stamp)?.task.by);
     else if (event.message) seen.push(event.message.parts, event.message.ext(trace));

@@ -74,7 +74,7 @@ describe("the pinned dialer", () => {
       more();
     });
     const answer = await guardedFetch({ ...policy, maxBytes: 1 << 30 }, nodeDialer())(server.url);
-    // Waits until backpressure stops the server: the system's buffers take a few megabytes.
+    // Waits until backpressure stops the server, because the system's buffers take a few megabytes.
     let before = -1;
     while (before !== sent) {
       before = sent;

@@ -123,7 +123,7 @@ describe("a body over the limit", () => {
     client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
     client.socket.write(chunk);
-    // The rest of the body never arrives, and the response does not wait for it.
+    // The rest of the body never arrives, and the response does not wait for the rest.
     const text = await client.until((seen) => seen.includes('"RequestTooLarge"'));
     expect(text).toMatch(/^HTTP\/1\.1 413 /);
     expect(text.toLowerCase()).toContain("connection: close");

@@ -8,7 +8,7 @@ import { expressMount } from "../src/express.ts";
 import { connect, serve, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/* The error for a file that is too large names the server options that raise the limit. */
+/* If a file is too large, the error names the server options that raise the limit. */
 
 const running: Server[] = [];
 afterEach(async () => {

@@ -9,7 +9,7 @@ import { defineExtension } from "@parley/a2a/extensions";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { serve, type Server } from "../src/index.ts";
 
-/** Webhooks have the extensions of the request that registered them (A2A 1.0 §4.6), in headers and bodies, even after a restart. */
+/** Each webhook has the extensions of the request that registered it (A2A 1.0 §4.6), in headers and bodies, even after a restart. */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -20,7 +20,7 @@ const key = Buffer.alloc(32, 1).toString("base64");
 const greeting = "urn:example:greeting";
 const plain = "urn:example:plain";
 
-/** Stamps deliveries: statuses in 1.0, tasks in 0.3. */
+/** Stamps deliveries, which are statuses in 1.0 and tasks in 0.3. */
 const greets = defineExtension({
   uri: greeting,
   onDeliver(event) {

@@ -47,7 +47,7 @@ export interface Answer {
   };
 }
 
-/** Creates a task. Returns its id. */
+/** Creates a task. Returns the task's id. */
 export async function newTask(url: string, sent: Sent): Promise<string> {
   const { status, body } = await send(url, sent);
   if (body.task === undefined) throw new Error(`No task was made: ${status} ${JSON.stringify(body).slice(0, 500)}`);

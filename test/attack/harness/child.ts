@@ -13,7 +13,7 @@ const heap = 256;
 
 /** A process with a small heap, which reports how much memory it holds, and how it ended. */
 export class Child {
-  /** Its standard error. */
+  /** The lines on the process's standard error. */
   readonly log: string[] = [];
   /** The value that the process sent when it was ready. */
   readonly greeting: Promise<unknown>;

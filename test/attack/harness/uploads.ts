@@ -86,7 +86,7 @@ export async function uploadByGrpc(url: string, tenant: string, { size, text, on
   const raw = field(2, size * mebi);
   const named = Buffer.concat([field(6, name.length), name, raw]);
   const part = Buffer.concat([field(5, named.length + size * mebi), named]);
-  // Protobuf merges a field that occurs twice, and joins its lists.
+  // If a message field occurs twice, Protobuf merges the two values, and joins their lists.
   const message = Buffer.concat([body.subarray(5), field(2, part.length + size * mebi), part]);
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length + size * mebi, 1);

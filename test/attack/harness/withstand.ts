@@ -3,7 +3,7 @@ import type { Child } from "./child.ts";
 import type { Attacked } from "./servers.ts";
 import { witness, type Witness } from "./witness.ts";
 
-/** The maximum memory of an attacked process, in MiB: three times its heap. */
+/** The maximum memory of an attacked process, in MiB, which is three times its heap. */
 const maxMemory = 768;
 
 /** The number of responses that another caller must get after an attack. */

@@ -3,7 +3,7 @@ import { connect, type Client } from "@parley/node";
 
 /** A normal caller that keeps calling during an attack. */
 export interface Witness {
-  /** Resolves after this many more correct responses, and rejects after a wrong one. */
+  /** Resolves after this many more correct responses, and rejects after a wrong response. */
   answers(count: number): Promise<void>;
   stop(): Promise<void>;
 }

@@ -7,7 +7,7 @@ export interface Question {
   readonly input: readonly unknown[];
 }
 
-/** A reply. `id` 0: the process reports that it is ready. */
+/** A reply. If `id` is 0, the process reports that it is ready. */
 export interface Reply {
   readonly id: number;
   readonly value?: unknown;

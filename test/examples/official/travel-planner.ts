@@ -164,7 +164,7 @@ class PlannerExecutor implements AgentExecutor {
         },
       ),
     );
-    /** Sends a message to another agent, and forwards its output until it finishes or asks a question. */
+    /** Sends a message to another agent, and forwards the agent's output until the agent finishes or asks a question. */
     const delegate = async (to: Delegated, part: Part, shows = true): Promise<void> => {
       const stream = to.client.sendMessageStream({
         tenant: "",

@@ -80,7 +80,7 @@ export function bodyOf(request: IncomingMessage): Promise<string> {
 export interface Wire {
   /** Sends only the head of the response. */
   open(): void;
-  /** Sends an event, with an id if one is given. */
+  /** Sends an event, with an id if `id` is given. */
   send(event: StreamResponse, id?: number | string): void;
   raw(text: string): void;
   /** Ends the response as HTTP requires. */

@@ -285,7 +285,7 @@ describe("the extended card of an agent of 0.2, which has no method for extended
     skills: [],
     supportsAuthenticatedExtendedCard: true,
   };
-  /** A 0.2 agent, with its extended card at a path. */
+  /** Answers like a 0.2 agent, with its extended card at a path. */
   const agentOf02 =
     (at: string, status = 200): Answer =>
     async (request) => {

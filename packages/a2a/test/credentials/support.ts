@@ -8,7 +8,7 @@ import { bodyOf, cardOf, errorOf as thrownBy, jsonRpcAt, listen, taskOf } from "
 export interface StrangeAgent {
   readonly url: string;
   readonly card: AgentCard;
-  /** The headers and paths of its calls, except for the card. */
+  /** The headers and paths of the agent's calls, except for requests for the card. */
   readonly calls: readonly { readonly headers: IncomingMessage["headers"]; readonly url: string }[];
 }
 

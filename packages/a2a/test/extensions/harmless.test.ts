@@ -139,7 +139,7 @@ describe("onFinish: an invalid result is left out and logged", () => {
   });
 });
 
-/** Values that are not JSON. */
+/** Values that JSON cannot represent. */
 const noJson = { bigint: 1n, circle, nested: nested(100_000), deep: nested(500) };
 
 describe("a result of onAccept that is not JSON", () => {

@@ -25,7 +25,7 @@ type Bytes = readonly [number, number, number, number];
 const hex = (value: number, width: number): string => value.toString(16).padStart(width, "0");
 const pair = ([a, b]: readonly number[]): string => hex((a ?? 0) * 256 + (b ?? 0), 1);
 
-/** Every spelling of an IPv4 address that `URL` parses, by name. */
+/** Every spelling of an IPv4 address that `URL` parses, by the name of the spelling. */
 const spellings: Readonly<Record<string, (bytes: Bytes, text: string) => string>> = {
   "as usual": (_, text) => text,
   "as one number": ([a, b, c, d]) => String(((a * 256 + b) * 256 + c) * 256 + d),
@@ -60,7 +60,7 @@ const spellings: Readonly<Record<string, (bytes: Bytes, text: string) => string>
     `[2001:0:808:808:0:ffff:${pair([255 - a, 255 - b])}:${pair([255 - c, 255 - d])}]`,
 };
 
-/** IPv6's own special addresses, also in other spellings. */
+/** Special addresses of IPv6, including other spellings. */
 const insideIPv6: readonly string[] = [
   "[::]",
   "[::1]",

@@ -163,7 +163,7 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
     const task = await waiting;
     expect(task.ext(stamp)?.task.at).toBe(at);
     expect(JSON.parse(JSON.stringify(task))).toEqual(brought.task);
-    // The result is the delivered task: the client has not read it again.
+    // The result is the delivered task, because the client has not read the task again.
     expect(methods().filter((method) => method === "GetTask")).toHaveLength(1);
   });
 
@@ -210,7 +210,7 @@ describe("a conversation that is reported by webhook", () => {
     expect(await report(received, own.configs[0], status("TASK_STATE_INPUT_REQUIRED", "t1"))).toBe(204);
     expect(await report(received, own.configs[0], status("TASK_STATE_COMPLETED", "t1"))).toBe(204);
     expect(seen).toEqual(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]);
-    // The conversation has learned from the webhook that the task has ended.
+    // The webhook has told the conversation that the task has ended.
     await expect.poll(() => conversation.taskId).toBeUndefined();
     await conversation.send("two");
     expect(own.configs).toHaveLength(2);

@@ -4,7 +4,7 @@ import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions } from ".
 import { webhookReceiver } from "../../src/webhooks.ts";
 import { deliveryId, signWebhook, webhookKey } from "../../src/webhooks/index.ts";
 
-/** A shared secret of 24 bytes, and another one. */
+/** A shared secret of 24 bytes, and a second shared secret. */
 export const secret = `whsec_${Buffer.alloc(24, 1).toString("base64")}`;
 export const otherSecret = `whsec_${Buffer.alloc(24, 2).toString("base64")}`;
 

@@ -255,7 +255,7 @@ export const post = (
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> => ask(handler, request("POST", "/", { body, headers }));
 
-/** A sink that the test reads. It can be slow, and it can close. */
+/** A sink that the test reads. The sink can be slow, and can close. */
 class BufferSink implements Sink {
   readonly writes: string[] = [];
   closed = false;

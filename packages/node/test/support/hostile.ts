@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 
 export interface HostileServer extends AsyncDisposable {
   readonly url: string;
-  /** The number of open connections. */
+  /** Returns the number of open connections. */
   open(): number;
 }
 

@@ -125,7 +125,7 @@ function twoNodes() {
   };
 }
 
-/** Starts a task on one node. Returns a function that reads its state through a given node. */
+/** Starts a task on one node. Returns a function that reads the task's state through a given node. */
 async function atWork({ service }: ReturnType<typeof inProcess>) {
   const { batches } = await service.stream("SendStreamingMessage", { message: messageOf("Go") }, callContext());
   const reading = new Reading(batches);
@@ -166,7 +166,7 @@ describe("leases while the wall clock jumps", () => {
     ["an hour back", -60 * minute],
   ])("%s: live holders keep their tasks", async (_how, jump) => {
     const nodes = twoNodes();
-    // The survivor starts first, so it scans before the holder renews its lease.
+    // The survivor starts first, so it scans before the holder renews the lease.
     const survivor = nodes.second();
     await tick(nodes.clock);
     const holder = nodes.first();

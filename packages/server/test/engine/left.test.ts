@@ -50,7 +50,7 @@ describe("a run that ended because its append failed, in a process that lives on
 });
 
 describe("processes with the same host name on two machines", () => {
-  /** Works until it is stopped. */
+  /** An agent function that works until it is stopped. */
   async function* forever(turn: Parameters<OnMessage>[0]) {
     yield turn.working("on it");
     await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));

@@ -17,7 +17,7 @@ export interface Line extends LogFields {
 export interface Harness extends InProcess {
   readonly log: readonly Line[];
   send(text: string, init?: SendInit): Promise<Task>;
-  /** Like `send`, but accepts either kind of answer. */
+  /** Does the same as `send`, but accepts either kind of answer. */
   ask(text: string, init?: SendInit): Promise<{ task?: Task; message?: Message }>;
   stream(text: string, init?: SendInit): Promise<Reading>;
   subscribe(taskId: string, init?: CallInit): Promise<Reading>;

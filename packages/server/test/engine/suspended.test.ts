@@ -263,7 +263,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       const next = start();
       const deaths = (await runOf(quiet))?.deaths ?? 0;
       await eventually(async () => ((await runOf(quiet))?.deaths ?? 0) > deaths);
-      // A message that crashes the process arrives during the task's trial, repeatedly.
+      // During the task's trial, a message arrives repeatedly that crashes the process.
       next.send("crash").catch(() => {});
       await eventually(() => next.isDead());
       expect((await runOf(quiet))?.alone).toBeUndefined();

@@ -18,7 +18,7 @@ interface Answer<Body> {
   readonly body: Body;
 }
 
-/** The API document. These tests check every response against it. */
+/** The API document. These tests check every response against this document. */
 export const document = openApi(`${url}/ops`) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: object;

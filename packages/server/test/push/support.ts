@@ -36,7 +36,7 @@ export type Answers = (request: Received, count: number, response: ServerRespons
 export interface Receiver {
   readonly url: string;
   readonly received: readonly Received[];
-  /** The requests to one path. */
+  /** Returns the requests to one path. */
   at(path: string): readonly Received[];
 }
 
