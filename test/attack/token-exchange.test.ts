@@ -54,7 +54,7 @@ let passwordHash: string;
 const certificates = new Map<string, TestCertificate>();
 let downstream: Downstream;
 
-/** An authorization server that returns the tokens that it was asked to exchange, and an agent that reports the token of its call. */
+/** An authorization server whose tokens contain the token that was exchanged, and an agent that reports the exchanged token of its call. */
 interface Downstream {
   readonly issuer: string;
   readonly card: AgentCard;
@@ -163,7 +163,7 @@ interface Scheme {
 }
 
 const shared = { team: { subject: "team" }, staff: { subject: "staff" } } satisfies Record<string, Principal>;
-/** Returns the usual principal, which does not distinguish the subjects of two issuers. */
+/** A function for the option `principal`, which does not distinguish the subjects of two issuers. */
 const principal = (_claims: object, usual: Principal): Principal => usual;
 const withToken = (kind: Caller["shows"], subject: (user: User) => string) => (caller: Caller) =>
   caller.shows === kind ? { subject: subject(caller.user), token: tokenOf(caller) } : undefined;

@@ -206,7 +206,7 @@ export class Crowd {
     }
   }
 
-  /** Sends a message to a running task. Once the message is accepted, it gets its turn. */
+  /** Sends a message to a running task. An accepted message gets its own turn. */
   async #interrupt(story: Story): Promise<void> {
     const sent = this.#message(story, 1);
     try {

@@ -22,7 +22,7 @@ export const judged: Readonly<Record<string, "exact" | "bound">> = {
 
 export const exact: readonly string[] = Object.keys(judged).filter((name) => judged[name] === "exact");
 
-/** The time after which a node without an answer counts as paused, in milliseconds. */
+/** The time after which a node that has not answered counts as paused, in milliseconds. */
 const timeout = 1_500;
 
 /** Values by series. A series is a name with its labels. */

@@ -265,7 +265,7 @@ export function mutated(card: object, mutation: Mutation): string {
   return textOf(root);
 }
 
-/** Members that are objects with names that the agent chooses. An empty value still counts as an entry. */
+/** Objects whose member names the agent chooses. An empty value in such an object still counts as an entry. */
 const maps = new Set(["schemes", "securitySchemes", "scopes"]);
 
 /** Returns the card as a client reads it, without its signatures, and without members whose absence means the same. */

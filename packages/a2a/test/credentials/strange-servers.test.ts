@@ -22,7 +22,7 @@ const secret = "secret-of-a-test-0123456789";
 const token = "token-of-a-test-0123456789";
 const client: OAuthOptions = { clientId: "app", clientSecret: secret };
 
-/** Calls an agent. The call must fail. Returns its error. */
+/** Makes a call that must fail. Returns its error. */
 async function failure(url: string, credentials: readonly CredentialProvider[]) {
   const connected = await connect(url, { credentials });
   return errorOf(connected.getTask("t1"));

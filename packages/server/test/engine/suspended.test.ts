@@ -182,7 +182,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     const request = { message: messageOf("queued"), configuration: { returnImmediately: true } };
     await first.service.call("SendMessage", request, callContext());
     first.die();
-    // The process loses the task again, but the task did not cause the crash.
+    // The task is lost again when this process dies, but it did not cause the crash.
     const second = start({ limits: { runs: 1 } });
     await eventually(() => begun.length === 2);
     second.die();
