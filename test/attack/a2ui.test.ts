@@ -15,7 +15,7 @@ describe("a client that shows surfaces", () => {
   const ui = a2ui({ version: "0.9" });
   const partOf = (messages: unknown): Part => ({ data: messages as never, mediaType: ui.mediaType });
 
-  /** An agent's output, sent over the wire and folded by a client. */
+  /** Sends an agent's output over the wire, and folds it in a client. */
   async function shown(json: readonly string[]): Promise<A2uiSurfaces> {
     const agent = defineAgent({
       name: "Evil",
@@ -75,7 +75,7 @@ describe("a client that shows surfaces", () => {
     const deep = "[".repeat(60) + "]".repeat(60);
     const surfaces = await shown([
       `[${create("s")},${set("/", `[${"1,".repeat(200_000)}1]`)}]`,
-      // Each update names the large value, which a naive client would copy or count again.
+      // Each update names the large value. A naive client would copy or count that value again.
       `[${Array.from({ length: 8_000 }, (_, at) => set(`/${at % 10_000}`, "2")).join()}]`,
       `[${Array.from({ length: 8_000 }, () => set("/999999999", "2")).join()}]`,
       `[${Array.from({ length: 5_000 }, (_, at) => create(`x${at}`)).join()}]`,

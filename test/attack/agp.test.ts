@@ -15,7 +15,7 @@ const clean = (): void => {
 
 describe("a gateway", () => {
   const [ada, mallory] = ["token-of-ada-0123456789", "token-of-mallory-0123456789"];
-  /** An agent that records its input. */
+  /** Creates an agent that records its input. */
   const squad = (name: string, got: string[]): DelegateClient => {
     const refuses = (): Promise<never> => Promise.reject(new Error("It cannot"));
     return {
@@ -92,7 +92,7 @@ describe("a gateway", () => {
         (await raw("agp/announce", JSON.stringify({ announcement: wrong, path: "mallory/x" }))).result,
       ).toBeUndefined();
     }
-    // Withdrawals of others' routes, by name and by number.
+    // Tries to withdraw others' routes, by name and by number.
     for (const sequence of [undefined, 0, Number.MAX_SAFE_INTEGER]) {
       const { result } = await raw("agp/withdraw", JSON.stringify({ capability: "pay", path: "ada/safe", sequence }));
       expect(result?.["withdrawn"] ?? false).toBe(false);
@@ -122,7 +122,7 @@ describe("a gateway", () => {
     const { task } = await plain.sendMessage({ parts: [intent], metadata }).catch(() => ({ task: undefined }));
     expect(task?.status.state ?? "refused").not.toBe("TASK_STATE_COMPLETED");
     expect(got).toHaveLength(2);
-    // Two intents: different readers might use different ones.
+    // The message has two intents, of which different readers might use different ones.
     const two = client.sendMessage({ parts: [intent, { data: { target_capability: "pay", payload: {} } }] });
     await expect(two).rejects.toMatchObject({ code: "InvalidParams" });
     for (const via of [Array.from({ length: 9 }, (_, at) => `g${at}`), ["Corporate"]]) {

@@ -8,7 +8,7 @@ import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 import { mebibytes } from "./processes/agents.ts";
 
-/* Files outside of the database that exceed their server's heap of 256 MiB, as base64 and in JSON. */
+/* Files outside of the database, as base64 and in JSON, that exceed their server's heap of 256 MiB. */
 
 const attacked = servers();
 const size = 104;
@@ -26,7 +26,7 @@ interface Asked {
   readonly headers?: Record<string, string>;
 }
 
-/** The digest of the longest base64 string in a response. Decodes it while it arrives. */
+/** Returns the digest of the longest base64 string in a response. Decodes the string while it arrives. */
 async function fileIn(url: string, { path, version = "1.0", call, headers = {} }: Asked): Promise<string> {
   const response = await new Promise<AsyncIterable<Buffer>>((resolve, reject) => {
     const sent = request(`${url}${path}`, {
@@ -101,7 +101,7 @@ describe("an export of more than 200 MiB", () => {
       await files.sendMessage(String(size));
       for (let count = 0; count < 4; count += 1) await actor.sendMessage(`artifacts 160 ${128 << 10}`);
       const { length, end } = (await server.ask("exported")) as { readonly length: number; readonly end: string };
-      // The file as base64, and four tasks of 20 MiB each.
+      // The response contains the file as base64, and four tasks of 20 MiB each.
       expect(length).toBeGreaterThan((size * 1.3 + 4 * 20) * 2 ** 20);
       expect(JSON.parse(end)).toMatchObject({ type: "end" });
       await other.answers(3);

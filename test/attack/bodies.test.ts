@@ -5,12 +5,12 @@ import { Http2Connection } from "./harness/http2-connection.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* Request bodies in one-byte pieces, and request bodies that never end. */
+/* Request bodies that arrive in one-byte pieces, and request bodies that never end. */
 
 const json = { "content-type": "application/json", "a2a-version": "1.0" };
 const attacked = servers();
 
-/** Too many for the server's heap if each piece took a few hundred bytes. */
+/** This number of pieces exceeds the server's heap if each piece takes a few hundred bytes. */
 const pieces = 4 * mebi;
 
 describe("a body in one-byte pieces", () => {

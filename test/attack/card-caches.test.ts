@@ -43,7 +43,7 @@ interface Net {
   answer: (request: Asked) => Answer;
 }
 
-/** A server for all hosts. Follows redirects if the client asks for this, like `fetch`. */
+/** Starts a server for all hosts. Its `fetch` follows redirects if the client asks for this. */
 async function net(answer: Net["answer"]): Promise<Net> {
   const asked: Asked[] = [];
   const world = { answer };
@@ -91,7 +91,7 @@ const card = (change: Partial<AgentCard> = {}): AgentCard => ({
   skills: [],
   ...change,
 });
-/** A card that sends the client's secret to another party's token endpoint. */
+/** A card whose token endpoint belongs to another party, so that the client would send its secret there. */
 const leading = card({
   securitySchemes: {
     x: { oauth2SecurityScheme: { flows: { clientCredentials: { tokenUrl: `${elsewhere}/token`, scopes: {} } } } },
@@ -99,7 +99,7 @@ const leading = card({
   securityRequirements: [{ schemes: { x: { list: [] } } }],
 });
 
-/** Resolves authorization servers to the same network. */
+/** Returns a dialer that resolves authorization servers to the same network. */
 const dialerOf = (world: Net): Dialer => ({
   resolve: async () => [{ address: "203.0.114.1", family: 4 }],
   fetch: (url, _addresses, { method = "GET", headers = {}, body, signal = new AbortController().signal }) =>
@@ -152,7 +152,7 @@ describe("a card cache shared by clients", () => {
     for (const headers of [fresh, { etag: '"1"' }]) {
       const world = await net(() => ({ headers, body: leading }));
       await connect(home, { fetch: world.fetch, retry: false });
-      // The server now has another card, but claims that the first one is unchanged.
+      // The server now has a second card, but claims that the first card is unchanged.
       world.answer = ({ headers: got }) =>
         got["if-none-match"] === undefined ? { headers, body: good } : { status: 304, headers };
       const client = await connect(home, { ...withSecret(world), trust: await trustOf(signer) });
@@ -270,7 +270,7 @@ describe("an extended card under trust: require", () => {
         expect(client.card).toBe(before);
         await refused(client.sendMessage("hello"));
       }
-      // The public card's signature is valid for these requests, so its server got the token.
+      // The public card's signature is valid for these requests, so the card's server got the token.
       expect(world.asked.some(({ headers: { authorization } }) => authorization === `Bearer ${token}`)).toBe(true);
       expectNoSecretBut(world, home);
       expect(world.asked.filter(({ url }) => url.startsWith(elsewhere))).toEqual([]);

@@ -11,7 +11,7 @@ import { connect, serve, type ServeOptions } from "@parley/node";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 /*
- * Attacks on signed cards (A2A 1.0 §8.4) by someone between a client and a server, who changes cards in many ways and keeps their
+ * Attacks on signed cards (A2A 1.0 §8.4) by someone between a client and a server, who changes cards in many ways and keeps the
  * signatures. The client requires signed cards, and has credentials that the attacker wants.
  */
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 interface Site {
   readonly url: string;
-  /** Everything that it received: methods, URLs, headers and bodies. */
+  /** Everything that the server received: methods, URLs, headers and bodies. */
   readonly received: string[];
 }
 
@@ -54,7 +54,7 @@ async function site(answer: (request: IncomingMessage, body: string) => Answer |
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
 }
 
-/** The attacker's own server. It answers each request with a token, to invite another one. */
+/** Starts the attacker's own server, which answers each request with a token, so that the client may send another request. */
 const attacker = () =>
   site(() => ({ text: JSON.stringify({ access_token: "t", token_type: "Bearer", expires_in: 60 }) }));
 
@@ -62,11 +62,11 @@ const attacker = () =>
 type Change = (text: string) => string;
 
 interface Between extends Site {
-  /** Applied to every answer from now on. */
+  /** The change that is applied to every answer from now on. */
   change: Change;
 }
 
-/** A real server with signed cards, behind a proxy that forwards everything. */
+/** Starts a real server with signed cards, behind a proxy that forwards everything. */
 async function between(options: Partial<ServeOptions> = {}, mount: Partial<AgentMount> = {}): Promise<Between> {
   let origin = "";
   const state = { change: (text: string) => text };
@@ -100,7 +100,7 @@ async function between(options: Partial<ServeOptions> = {}, mount: Partial<Agent
 
 const credentials = () => [clientCredentials({ clientId: "ada", clientSecret }), apiKeyCredential(key)];
 
-/** Connects and sends a message like a user. Returns the error code, or `undefined` on success. */
+/** Connects, and sends a message like a user. Returns the error code, or `undefined` on success. */
 async function used(url: string, options: ConnectOptions): Promise<string | undefined> {
   try {
     const client = await connect(url, { retry: false, trust, credentials: credentials(), ...options });
@@ -118,7 +118,7 @@ function expectNoSecret(...sites: readonly Site[]): void {
 
 const encoded = (secret: string): string => Buffer.from(`ada:${secret}`).toString("base64");
 
-/** Security that redirects a client's credentials, with member names as in ProtoJSON and as in proto fields. */
+/** Returns security that sends a client's credentials elsewhere, with member names as in ProtoJSON and as in proto fields. */
 const toTokens = (evil: string) => ({
   oauth2SecurityScheme: { flows: { clientCredentials: { tokenUrl: `${evil}/token`, scopes: {} } } },
 });
@@ -130,7 +130,7 @@ const toTokensInSnakeCase = (evil: string) => ({
 });
 const toHeader = { api_key_security_scheme: { location: "header", name: "x-evil" } };
 
-/** Adds text after the first brace, or before the last one, for example to duplicate members. */
+/** Adds text after the first brace, for example to duplicate members. The next function adds text before the last brace. */
 const first =
   (members: string): Change =>
   (text) =>
@@ -276,7 +276,7 @@ describe("a redirect of the card", () => {
   it("leads to a card that is checked like any other: a changed one is rejected", async () => {
     const [server, evil] = [await between(), await attacker()];
     const front = await redirecting(() => `${server.url}/.well-known/agent-card.json`);
-    // Without credentials, the client follows a redirect.
+    // A client without credentials follows a redirect.
     const client = await connect(front.url, { retry: false, trust });
     expect(client.card.name).toBe("Signed");
     for (const [, change] of additions) {
@@ -300,7 +300,7 @@ describe("a redirect of the card", () => {
     const keySet = await cardKeySet([signer]);
     const only = trustCards({ keys: [{ keySet, origins: [server.url] }] });
     await connect(server.url, { retry: false, trust: only });
-    // The key is trusted for the target of the redirect, but the user named another origin.
+    // The client trusts the key for the target of the redirect, but the user named another origin.
     await expect(connect(front.url, { retry: false, trust: only })).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 });
@@ -331,7 +331,7 @@ describe("an extended card", () => {
         expect(hasCode(thrown, "InvalidResponse")).toBe(true);
         return undefined;
       });
-      // Cards of 0.3 REST have a different form, so the client uses only the signed part.
+      // Cards of 0.3 REST have a different form, so the client uses only the part that is signed.
       if (binding === "HTTP+JSON" && version === "0.3" && card !== undefined) {
         expect(JSON.stringify(card)).not.toContain(evil.url);
         expect(JSON.stringify(card)).not.toContain("x-evil");
@@ -347,7 +347,7 @@ describe("an extended card", () => {
   });
 
   it("from a binding without JSON is used as far as its signature covers it", async () => {
-    // A binding such as gRPC returns a 0.3 card in the shape of 1.0, with interfaces and flows that no 0.3 card can have.
+    // A binding such as gRPC returns a 0.3 card in the shape of 1.0, with interfaces and flows that a 0.3 card cannot have.
     const old = {
       protocolVersion: "0.3.0",
       name: "Old",

@@ -3,13 +3,13 @@ import { newTask, send } from "./harness/bodies.ts";
 import { tasksOf } from "./harness/reading.ts";
 import { servers, type Attacked } from "./harness/servers.ts";
 
-/* Clock jumps while leases are held: two servers on one file, each with its own clock. */
+/* Clock jumps while leases are held by two servers on one file, each with its own clock. */
 
 const attacked = servers();
 const minute = 60_000;
 const mounts = [{ agent: "actor" }, { agent: "patient", path: "/p" }, { agent: "brief", path: "/brief" }] as const;
 
-/** A server with its own clock. The holder name in its leases does not identify its process, so other servers cannot see that it is dead. */
+/** Starts a server with its own clock. The holder name in its leases does not identify its process, so other servers cannot see that it is dead. */
 function start(holder: string): Promise<Attacked> {
   return attacked.start({ mounts, options: { lease: { ttl: 2_000, holder } } }, { ownClock: true });
 }
@@ -19,7 +19,7 @@ describe("a wall clock that jumps", () => {
     const [dying, survivor] = [await start("one"), await start("other")];
     const task = await newTask(`${dying.url}/p`, { words: "wait", returnImmediately: true });
     for (const server of [dying, survivor]) server.jump(-60 * minute);
-    // The server stores an event with the new time.
+    // Makes the server store an event with the new time.
     await newTask(dying.url, { words: "work" });
     await dying.kill();
     await vi.waitFor(async () => {
@@ -37,7 +37,7 @@ describe("a wall clock that jumps", () => {
     const sent = running.map(({ url }) => newTask(url, { words: "hold", returnImmediately: true }));
     const held = await Promise.all(sent);
     for (const server of running.slice(0, jumping)) server.jump(10 * minute);
-    // Once the idle timeout of 3 seconds has ended these tasks, leases were renewed and all timeouts were checked.
+    // The idle timeout of 3 seconds ends these tasks. By then, the server has renewed leases and checked all timeouts.
     const silent = running.map(({ url }) => send(`${url}/brief`, { words: "hold" }));
     for (const { body } of await Promise.all(silent)) expect(body.task?.status.state).toBe("TASK_STATE_FAILED");
     const states = (await tasksOf(running[0]?.url ?? "")).map(({ id, status }) => [id, status.state]);

@@ -7,8 +7,8 @@ import { bearer } from "@parley/a2a/auth";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 /*
- * Our agent calls a hostile one (docs/delegation.md; "Delegation" of docs/security.md), which never ends, sends events of other tasks,
- * sends excessive data, redirects, and asks for credentials that are not meant for it.
+ * Our agent calls a hostile agent (docs/delegation.md; "Delegation" of docs/security.md), which never ends, sends events of other tasks,
+ * sends excessive data, redirects, and asks for credentials that belong to others.
  */
 
 const ours = "token-of-our-server-0123456789";
@@ -24,7 +24,7 @@ interface Call {
 
 interface Hostile {
   readonly url: string;
-  /** Everything that it received: headers and bodies. */
+  /** Everything that the hostile agent received: headers and bodies. */
   readonly received: string[];
   readonly calls: Call[];
   /** The number of open streams. */
@@ -33,7 +33,7 @@ interface Hostile {
 
 type Play = (call: Call, send: (result: unknown) => Promise<boolean>, response: ServerResponse) => Promise<void> | void;
 
-/** `card`: additional members of the card. */
+/** Starts a hostile agent. `card`: additional members of its card. */
 async function hostile(play: Play, card: (url: string) => object = () => ({})): Promise<Hostile> {
   const state: Hostile = { url: "", received: [], calls: [], streams: 0 };
   const answer = async (request: IncomingMessage, response: ServerResponse, body: string): Promise<void> => {
@@ -110,7 +110,7 @@ const ended = (taskId: string, state = "COMPLETED", said = "done") => ({
 });
 const begun = (id: string) => ({ task: { id, contextId: "c", status: { state: "TASK_STATE_WORKING" } } });
 
-/** Our server, whose agent calls the hostile one. Returns a client for each caller. */
+/** Starts our server, whose agent calls the hostile agent. Returns a client for each caller. */
 async function between(
   evil: Client,
   options: Partial<ServeOptions> = {},
@@ -192,7 +192,7 @@ describe("a hostile agent that another one calls", () => {
         while (await send(working("of-bob", "busy", known.length)));
         return;
       }
-      // Ada's stream: the hostile agent's events for Bob's task there, and for both tasks at our server.
+      // Ada's stream contains the hostile agent's events for Bob's task there, and for both tasks at our server.
       for (const id of ["of-ada", "of-bob", ...known]) {
         await send(begun(id));
         await send(chunk(id, "d1-x", "from mallory", false));

@@ -5,7 +5,7 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* Attacks on an agent that fetches a URL from its caller: the data analyst of the examples against hostile file servers. */
+/* Attacks on an agent that fetches its caller's URL: the data analyst of the examples against hostile file servers. */
 
 const attacked = servers();
 const files = hostile();

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { send } from "./harness/bodies.ts";
 import { servers } from "./harness/servers.ts";
 
-/* Database files that are removed while a server uses them. */
+/* Removes database files while a server uses them. */
 
 const attacked = servers();
 
@@ -17,7 +17,7 @@ describe("a server whose database files are removed", () => {
     await vi.waitFor(async () => {
       expect((await send(server.url, { words: "work" })).status).toBe(503);
     }, 30_000);
-    // The call that notices the missing files need not be the first one that fails.
+    // The call that notices the missing files may come after the first call that fails.
     await vi.waitFor(async () => {
       expect((await send(server.url, { words: "work" })).status).toBe(503);
       expect(server.log.join("\n")).toMatch(/tasks\.db/);

@@ -62,7 +62,7 @@ function post(headers: Readonly<Record<string, string>>, body: string, url: URL 
 
 const state = async (): Promise<string> => (await client.getTask(taskId)).status.state;
 
-/** Bodies that a page can send without a preflight, and with one. */
+/** The bodies that a page can send, both with and without a preflight. */
 const bodies: readonly (readonly [type: string | undefined, body: (token: string) => string])[] = [
   [
     "application/x-www-form-urlencoded",
@@ -119,7 +119,7 @@ describe("an in-task link that a page of another origin answers", () => {
   it("has one spelling: it is rejected with any character changed, added or removed", async () => {
     const token = link.searchParams.get("request") ?? "";
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    // The last character of each part has bits that no byte uses. The test tries all of their spellings.
+    // The last character of each part has bits that do not belong to any byte. The test tries all spellings of these bits.
     const ends = Array.from(token).flatMap((_, at) => ((token[at + 1] ?? ".") === "." ? [at] : []));
     const spellings = [
       ...ends.flatMap((at) => Array.from(alphabet).map((put) => token.slice(0, at) + put + token.slice(at + 1))),

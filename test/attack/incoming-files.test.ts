@@ -9,10 +9,10 @@ import { upload, uploadByGrpc } from "./harness/uploads.ts";
 import { withstands } from "./harness/withstand.ts";
 import { mebibytes } from "./processes/agents.ts";
 
-/* Messages with files that exceed their server's heap of 256 MiB, as base64 and in JSON (docs/files.md). */
+/* Messages with files, as base64 and in JSON, that exceed their server's heap of 256 MiB (docs/files.md). */
 
 const attacked = servers();
-/** In MiB. With `ATTACK_FIGURES`, files of 1 GiB are sent, which takes minutes. */
+/** The size of files in MiB. With `ATTACK_FIGURES`, files of 1 GiB are sent, which takes minutes. */
 const size = process.env["ATTACK_FIGURES"] === undefined ? 100 : 1023;
 
 async function digest(bytes: AsyncIterable<Uint8Array>): Promise<string> {
@@ -28,7 +28,7 @@ async function started(): Promise<{ server: Awaited<ReturnType<typeof attacked.s
   return { server, url: `${server.url}/digests`, blobs };
 }
 
-/** The files of the store, including those that are still being written. */
+/** Returns the files of the store, including those that are still being written. */
 async function filesIn(folder: string): Promise<readonly string[]> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   return found.filter((entry) => entry.isFile()).map(({ name }) => name);
@@ -44,7 +44,7 @@ describe("messages with large files", () => {
       const slow = upload(url, "JSONRPC", { size, onWritten: (written) => (written === 51 ? others : undefined) });
       const sent = [
         upload(url, "HTTP+JSON", { size, text: "back" }),
-        // The message has the tenant, so the server learns the agent only after the file.
+        // The tenant is part of the message, so the server learns the agent only after the file.
         uploadByGrpc(server.url, "digests", { size }),
       ];
       const answers = await Promise.all(sent).finally(go);

@@ -14,7 +14,7 @@ import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 import { mebibytes } from "./processes/agents.ts";
 
-/* Files that exceed the heap of every process on their way, 256 MiB each, as base64 and in JSON. */
+/* Files, as base64 and in JSON, that exceed the heap of every process on their way, 256 MiB each. */
 
 const run = promisify(execFile);
 const attacked = servers();
@@ -42,7 +42,7 @@ describe("a file of 200 MiB", () => {
     const expected = await digest(mebibytes(size));
     expect(await digest(createReadStream(path))).toBe(expected);
 
-    // Reads the log of the finished task from its start.
+    // Reads the log of the finished task from the beginning.
     const [, taskId = ""] = /^task (\S+),/m.exec(sent.stderr) ?? [];
     const download = fileURLToPath(new URL("processes/download.ts", import.meta.url));
     const again = await run(process.execPath, [small, compiled(download), url, taskId]);
@@ -57,7 +57,7 @@ describe("a file of 200 MiB", () => {
     const passing = await attacked.start({ mounts, options });
     const url = `${passing.url}/passing`;
     const client = await connect(url);
-    // Modules that load for the first delegation stay in memory.
+    // Makes the first delegation, because the modules that it loads stay in memory.
     await client.sendMessage(`${files.url} 1`);
     let id = "";
     await withstands(passing, async (other) => {

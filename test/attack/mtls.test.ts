@@ -115,7 +115,7 @@ describe("a caller is not authenticated", () => {
       for (const one of [undefined, forged, expired, early, self, byALeaf]) {
         expect(await asked(port, { ...shows(one, one === byALeaf ? mallory.cert : ""), maxVersion })).toBe("401");
       }
-      // OpenSSL may end a connection if its certificate has a wrong signature.
+      // OpenSSL may end a connection whose certificate has a wrong signature.
       for (const chain of ["", imitator.cert]) {
         expect(await asked(port, { ...shows(imitated, chain), maxVersion })).toMatch(/^(?:401|closed)$/);
       }
@@ -180,7 +180,7 @@ describe("a connection keeps its certificate", () => {
       rejectUnauthorized: false,
     };
     const server = createServer(tls, (incoming, response) => {
-      // The state of Node's socket after a renegotiation with a certificate that none of the server's authorities has signed.
+      // Puts Node's socket in the state after a renegotiation with a certificate that none of the server's authorities has signed.
       const socket = incoming.socket as TLSSocket;
       if (incoming.headers["x-renegotiated"] !== undefined) {
         expect(socket.authorized).toBe(true);
@@ -295,7 +295,7 @@ describe("headers of proxies", () => {
     expect(await asked(port, shows(good), from)).toBe("401");
     expect(await asked(port, shows(good), from + String(envoy))).toBe("401");
     expect(await asked(port, shows(undefined), from + String(standard))).toBe("planner");
-    // Two headers: it is unknown which of them comes from the proxy.
+    // If there are two headers, the server cannot know which header comes from the proxy.
     expect(await asked(port, shows(undefined), from + String(standard) + String(standard))).toBe("401");
   });
 });

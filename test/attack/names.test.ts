@@ -4,7 +4,7 @@ import { sendBody } from "./harness/bodies.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* DNS rebinding: a page of `evil.example` calls a server on loopback, after its name starts to resolve to this machine. */
+/* Tests DNS rebinding: a page of `evil.example` calls a server on loopback, after the page's host name starts to resolve to this machine. */
 
 const attacked = servers();
 

@@ -18,7 +18,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 interface Asking {
   readonly url: string;
   readonly client: Client;
-  /** Starts a task. Resolves to its id, and to its verifier's callback. */
+  /** Starts a task. Resolves to the task's id, and to the callback of its verifier. */
   begin(): Promise<{ readonly taskId: string; readonly callback: URL }>;
   state(taskId: string): Promise<string>;
   outcome(taskId: string): Promise<unknown>;
@@ -85,7 +85,7 @@ describe("a callback accepts", () => {
   it("only the answer to its own request, once: nothing of another task, and nothing later", async () => {
     const agent = await asking();
     const [mine, yours] = [await agent.begin(), await agent.begin()];
-    // Parts of two links cannot be combined to a third one.
+    // Parts of two links cannot be combined to a third link.
     const [a = "", b = ""] = [mine, yours].map(({ callback }) => callback.searchParams.get("request") ?? "");
     const [first, second] = [a.split("."), b.split(".")];
     for (let at = 0; at < first.length; at += 1) {

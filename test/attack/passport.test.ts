@@ -11,7 +11,7 @@ import {
 import type { JsonObject } from "@parley/a2a/model";
 import { expect, it, onTestFinished } from "vitest";
 
-/* Attacks on Secure Passports ("What an agent reads" of their page): a passport with any change is not verified. */
+/* Attacks on Secure Passports ("What an agent reads" of their page): if a passport is changed in any way, it is not verified. */
 
 it("a passport with any character of its signature or any member changed is not verified", async () => {
   const key = await makePassportKey();
@@ -71,7 +71,7 @@ it("a passport with any character of its signature or any member changed is not 
     await signPassport({ clientId, state }, key, { audience, lifetime: 100_000 }),
   ];
   for (const [at, value] of forged.entries()) expect(await sent(value, verdict), `${at}`).not.toBe("true");
-  // The original is accepted, once.
+  // The agent accepts the original, once.
   expect(await sent(signed, verdict)).toBe("true");
   expect(await sent({ ...signed })).toBe("false");
 });

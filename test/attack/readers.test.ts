@@ -9,12 +9,12 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers, type Attacked } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* Clients request large responses, and do not read them: an agent streams 24 MiB in chunks of 128 KiB. */
+/* Clients request large responses and do not read them. An agent streams 24 MiB in chunks of 128 KiB. */
 
 const words = `stream 192 ${128 * 1024}`;
 const attacked = servers();
 
-/** Makes the agent stream, and waits until it has ended. */
+/** Makes the agent stream, and waits until the agent has ended. */
 async function speak(server: Attacked, task: string): Promise<void> {
   await server.ask("speak");
   await vi.waitFor(async () => {
@@ -172,9 +172,9 @@ describe("clients that do not read", () => {
 
 interface Question {
   readonly name: string;
-  /** The request. */
+  /** Returns the bytes of the request. */
   ask(task: string): string;
-  /** What the agent does. */
+  /** Which large task the agent creates. */
   readonly what?: "artifacts" | "unfinished";
 }
 
@@ -189,10 +189,10 @@ function post(path: string, version: string, body?: object): string {
   return head(path, { ...type, "content-length": text.length }) + text;
 }
 
-/** A context with only the large task, so that its list contains no other task. */
+/** This context contains only the large task, so that the list of its tasks contains no other task. */
 const contextId = "large";
 
-/** The same message for all callers, so that each repetition gets the first response. */
+/** Returns the same message for all callers, so that each repetition gets the first response. */
 function theMessage(what: string): Message {
   return { messageId: "large", contextId, role: "ROLE_USER", parts: [{ text: `${what} 24 ${mebi}` }] };
 }

@@ -6,7 +6,7 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* Tasks that a server finds when it starts: tasks whose agents are no longer hosted, and tasks that crash the server. */
+/* Tasks that a server finds when it starts, whose agents are no longer hosted, or that crash the server. */
 
 const attacked = servers();
 const lease = { ttl: 2_000 };
@@ -41,7 +41,7 @@ describe("a server that is restarted", () => {
     const settings = { mounts, options: { lease } };
     const first = await attacked.start(settings);
     const neighbour = await newTask(`${first.url}/p`, { words: "wait", returnImmediately: true });
-    // The response may be lost with the process.
+    // The response may be lost when the process dies.
     const sent = send(`${first.url}/poison`, { words: "x", returnImmediately: true });
     await Promise.allSettled([sent, first.ended()]);
 
@@ -62,7 +62,7 @@ describe("a server that is restarted", () => {
   });
 });
 
-/** Whether a server survives until it has suspended the poisoned agent's task. */
+/** Returns whether a server survives until it has suspended the poisoned agent's task. */
 async function outlives(server: Child): Promise<boolean> {
   while (server.alive) {
     if (server.log.some((line) => line.includes("Task suspended"))) return true;

@@ -3,11 +3,11 @@ import { mebi, send } from "./harness/bodies.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* The server keeps direct replies with the messages that they answer, for retries and for the conversation. */
+/* The server keeps direct replies with the messages that they answer, both for retries and for the conversation. */
 
 describe.each(["SQLite", "memory"] as const)("on %s 60 messages of 9 MB with direct answers", (store) => {
   const attacked = servers(store);
-  // The store keeps 32 MiB of a conversation in memory, and drops the oldest messages.
+  // The store keeps 32 MiB of a conversation in memory, and drops older messages.
   const allowance = { keeps: store === "memory" ? 33 * mebi : 0 };
 
   it("are remembered within their limits", async () => {

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { deleteBlobsOf, s3Blobs, type BlobStore } from "@parley/server/store";
 
-/* A bucket that lies about lengths, ranges, lists and redirects (docs/files.md). */
+/* A bucket that gives wrong lengths, ranges, lists and redirects (docs/files.md). */
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -39,7 +39,7 @@ async function read(body: AsyncIterable<Uint8Array> | undefined): Promise<string
   return Buffer.concat(pieces).toString("latin1");
 }
 
-/** A response whose content differs from its headers. It ends with the connection, so nothing else shows its length. */
+/** Returns a response whose content differs from its headers. The response ends with the connection, so nothing else shows its length. */
 const saying =
   (status: number, headers: Record<string, string>, body: string): Answer =>
   (_request, response) => {
@@ -65,7 +65,7 @@ describe("a bucket that gives false answers", () => {
     ],
   ])("%s: the file is Unavailable, and not silently incomplete", async (_what, answer) => {
     const store = await bucket(answer);
-    // The client accepts 206 only for a range.
+    // The client accepts status 206 only for a range.
     for (const range of [undefined, { start: 0, end: 9 }]) {
       const reading = async (): Promise<string> => read((await store.get("a/b", range))?.body);
       await expect(reading()).rejects.toMatchObject({ code: "Unavailable" });
@@ -92,7 +92,7 @@ describe("a bucket that gives false answers", () => {
   });
 });
 
-/** A list in S3's format. */
+/** Returns a list in S3's format. */
 function listOf(keys: readonly string[], next?: string): string {
   const contents = keys.map(
     (key) =>
@@ -103,7 +103,7 @@ function listOf(keys: readonly string[], next?: string): string {
 }
 
 describe("a bucket that lists false keys", () => {
-  /** A bucket that returns these lists, whatever the request, and the names that the client deleted. */
+  /** Starts a bucket that returns these lists, whatever the request. The result includes the names that the client deleted. */
   async function listing(pages: (at: number, query: URLSearchParams) => string) {
     const deleted: string[] = [];
     let at = 0;

@@ -4,11 +4,11 @@ import { pagesOf, textLength } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* More text than fits into memory, or into one string of the runtime: 536,870,888 characters. */
+/* Tests more text than fits into memory, or into one string of the runtime (536,870,888 characters). */
 
 describe.each([
   { store: "SQLite", tasks: 100 },
-  // The store in memory must fit into the heap, so it gets fewer tasks.
+  // The store in memory must fit into the heap, so this case has fewer tasks.
   { store: "memory", tasks: 20 },
 ] as const)("$tasks tasks with a file of 5.5 MB each, on $store", ({ store, tasks }) => {
   const attacked = servers(store);
@@ -22,7 +22,7 @@ describe.each([
       ids.push(...(await Promise.all(made)));
     }
     await withstands(server, async (other) => {
-      // The 100 newest tasks exceed one page. The other caller's tasks are among them.
+      // One page cannot hold the 100 newest tasks, which include tasks of the other caller.
       const listed = await pagesOf(`${server.url}/tasks?pageSize=100`);
       expect(listed.longest).toBeLessThan(24 * mebi);
       expect(ids.filter((id) => !listed.ids.has(id))).toEqual([]);
@@ -37,7 +37,7 @@ describe.each([
 
 describe.each(["SQLite", "memory"] as const)("a task on %s", (store) => {
   const attacked = servers(store);
-  // A task may have 32 MiB, which stay in memory.
+  // A task may have 32 MiB, which remain in memory.
   const allowance = { keeps: store === "memory" ? 33 * mebi : 0 };
 
   it("accepts follow-ups of 9.5 MB until it is full, rejects the others with the field, and can be read and taken over", async () => {

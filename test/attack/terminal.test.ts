@@ -9,10 +9,10 @@ import { recordedIo } from "../../packages/cli/test/support/io.ts";
 
 /*
  * An agent, and the authorization server that its card names, write terminal control characters into everything that a command prints:
- * states that wait, links, streams in pieces, files, logins. File names also try to lead elsewhere.
+ * states that wait, links, streams in pieces, files, and logins. File names also try to lead out of their folder.
  */
 
-/** Clears the screen, sets its title, makes a link, moves the cursor, reverses text, hides it. */
+/** Control characters that clear the screen, set its title, make a link, move the cursor, reverse text, and hide text. */
 const evil =
   "\u001b[2J\u001b]0;owned\u0007\u001b]8;;https://evil.example\u001b\\here\u001b]8;;\u001b\\\r\u0008\u009b2J\u0090\u202e\u2067\u{e0041}\u2028ok";
 
@@ -59,7 +59,7 @@ const cardOf = (host: string, more: object = {}) => ({
   ...more,
 });
 
-/** An agent that answers each call with these events. */
+/** Starts an agent that answers each call with these events. */
 function agent(events: readonly object[], more: object = {}): Promise<string> {
   return listening((request, response, body) => {
     if (request.method === "GET") {

@@ -31,7 +31,7 @@ import { keepSecret } from "../secrets.ts";
 
 /*
  * Callers who share a principal, through a gateway's certificate, a team's API key, or a static token. Each turn exchanges only the token
- * that was verified for its own call, if there was one (DESIGN D19, RFC 8693).
+ * that the server verified for the turn's own call, if there was one (DESIGN D19, RFC 8693).
  */
 
 const audience = "https://agents.example.com";
@@ -54,7 +54,7 @@ let passwordHash: string;
 const certificates = new Map<string, TestCertificate>();
 let downstream: Downstream;
 
-/** An authorization server that returns the tokens to exchange, and an agent that reports the token of its call. */
+/** An authorization server whose tokens contain the token that was exchanged, and an agent that reports the exchanged token of its call. */
 interface Downstream {
   readonly issuer: string;
   readonly card: AgentCard;
@@ -150,20 +150,20 @@ function authorizationOf({ shows, user }: Caller): string | undefined {
 
 const tokenOf = (caller: Caller): string | undefined => /^Bearer (.+)$/.exec(authorizationOf(caller) ?? "")?.[1];
 
-/** An accepted caller, and the token that a scheme has verified for it. */
+/** An accepted caller, and the token that a scheme has verified for the caller. */
 interface Known {
   readonly subject: string;
   readonly token?: string | undefined;
 }
 
-/** A served scheme, and a model of the callers that it accepts. */
+/** A scheme of the server, and a model of the callers that the scheme accepts. */
 interface Scheme {
   make(): Authenticator;
   knows(caller: Caller): Known | undefined;
 }
 
 const shared = { team: { subject: "team" }, staff: { subject: "staff" } } satisfies Record<string, Principal>;
-/** An option `principal` that does not distinguish the subjects of two issuers. */
+/** A function for the option `principal`, which does not distinguish the subjects of two issuers. */
 const principal = (_claims: object, usual: Principal): Principal => usual;
 const withToken = (kind: Caller["shows"], subject: (user: User) => string) => (caller: Caller) =>
   caller.shows === kind ? { subject: subject(caller.user), token: tokenOf(caller) } : undefined;
@@ -227,7 +227,7 @@ function makeTree(tree: Tree, made = new Map<SchemeName, Authenticator>()): Auth
   return known;
 }
 
-/** The caller that a combination accepts. In `allOf`, the first member names it, and the first verified token counts. */
+/** Returns the caller that a combination accepts. In `allOf`, the first member names the caller, and the first verified token counts. */
 function knownBy(tree: Tree, caller: Caller): Known | undefined {
   if (typeof tree === "string") return schemes[tree].knows(caller);
   const found = tree.of.map((one) => knownBy(one, caller));
@@ -236,7 +236,7 @@ function knownBy(tree: Tree, caller: Caller): Known | undefined {
   return { subject: found[0]?.subject ?? "", token: found.find((one) => one?.token !== undefined)?.token };
 }
 
-/** The caller, and the token that was exchanged for it. `undefined` if the caller was rejected. */
+/** The caller, and the token that was exchanged for this caller. `undefined` if the caller was rejected. */
 type Told = { readonly subject: string; readonly token: string | null } | undefined;
 
 /** Serves an agent that exchanges its caller's token once every caller of the crowd has reached its turn or was rejected. */
@@ -274,7 +274,7 @@ async function servedTo(crowd: number, authenticator: Authenticator) {
   const principalOf = ({ headers }: IncomingMessage): Principal | undefined =>
     byHostToken.get(headers.authorization ?? "");
   server.on("request", nodeListener<IncomingMessage>(handler.handle, { principal: principalOf }));
-  // Callers with the same certificate share connections, as behind a gateway.
+  // Callers with the same certificate share connections, as they do behind a gateway.
   const agents = new Map<string | undefined, HttpsAgent>();
   const agentOf = (name: string | undefined): HttpsAgent => {
     const shown = name === undefined ? undefined : certificates.get(name);
@@ -363,7 +363,7 @@ describe("a token exchange", () => {
     );
     await fc.assert(holds, {
       numRuns: 40,
-      // Earlier findings: a gateway, and a team's key, each with several users behind it.
+      // Cases that failed earlier: a gateway, and a team's key, each with several users behind it.
       examples: [
         [{ kind: "allOf", of: ["mutualTls", "jwt"] }, crowdOf("jwt")],
         [{ kind: "allOf", of: ["mutualTls", "bearer"] }, crowdOf("static")],
@@ -422,12 +422,12 @@ describe("a token exchange", () => {
       }),
     );
     expect(seen).toEqual(Object.fromEntries(users.map((user) => [user, [user, user, user]])));
-    // The provider identifies users, not just tokens.
+    // The provider identifies the users themselves, not just their tokens.
     expect(users.map((user) => decodeJwt(jwts.get(user) ?? "").sub)).toEqual([...users]);
   });
 });
 
-/** Callers with the same credentials except for their token. */
+/** Returns callers with the same credentials except for the token. */
 function crowdOf(shows: Caller["shows"]): Caller[] {
   return [...users, ...users, ...users].map((user, at) => ({ workload: "planner", key: at % 3, shows, user }));
 }

@@ -15,7 +15,7 @@ import { keepSecret } from "../secrets.ts";
 
 /*
  * A receiver that trusts several senders, one of which is hostile: it knows or guesses the ids of another sender's deliveries, and delivers
- * under these ids before, during and after them. It also sends signatures in spellings that decode to the same bytes.
+ * under these ids before, during and after those deliveries. It also sends signatures in spellings that decode to the same bytes.
  */
 
 const folder = mkdtempSync(join(tmpdir(), "parley-webhook-attack-"));
@@ -32,7 +32,7 @@ async function stop(server: Server): Promise<void> {
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** An Ed25519 key pair in the formats of Standard Webhooks, JWTs and key sets. */
+/** Creates an Ed25519 key pair in the formats of Standard Webhooks, JWTs and key sets. */
 function pair(kid: string) {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);
@@ -93,7 +93,7 @@ async function jwtFor(url: string, { id, taskId }: Delivery, body: string, key: 
     .sign(key);
 }
 
-/** A receiver that trusts all senders, on a real port. */
+/** Starts a receiver that trusts all senders, on a real port. */
 async function receiving(memory: WebhookMemory): Promise<Receiving> {
   const handled: string[] = [];
   let handle: RequestListener = () => undefined;
@@ -176,7 +176,7 @@ describe.each(kinds)("a receiver of several trusted senders, with its memory %s"
     const deliveries = fc.array(
       fc.record({
         sender: fc.constantFrom(...names),
-        // Parley's ids have a config and a number. Several senders also use the same task ids.
+        // Parley's delivery ids contain a config and a number. Several senders also use the same task ids.
         id: fc.constantFrom("a", "b", "config_1_1", "config_2_2", "config_9_9"),
         taskId: fc.constantFrom("t1", "t2"),
       }),
@@ -231,7 +231,7 @@ describe("a signature in another spelling of the same bytes", () => {
         same = changed === value;
         return changed;
       });
-      // Each request gets a new JWT, so the changed last character may be the correct one.
+      // Each request gets a new JWT, so the last character that the test writes may be the correct one.
       expect([401, 503, ...(same ? [204] : [])]).toContain(status);
       accepted += status === 204 ? 1 : 0;
     }

@@ -37,7 +37,7 @@ interface Shop {
   readonly client: Client;
   readonly works: () => number;
   readonly now: () => number;
-  /** A client of another caller. */
+  /** Creates a client of another caller. */
   other(): Promise<Client>;
 }
 
@@ -93,7 +93,7 @@ const signedFor = (now: () => number, task: Task, nonce = 1n): PaymentPayload =>
 const errorOf = (task: Task | undefined): unknown =>
   task?.status.message?.metadata?.[x402Keys.error] ?? task?.status.state;
 
-/** A facilitator for a form other than EIP-3009. It reads only its own members, and its network always returns the same transaction. */
+/** Creates a facilitator for a form other than EIP-3009. It reads only its own members, and its network always returns the same transaction. */
 function ofForm(read: (payload: JsonObject) => string | undefined): TestFacilitator {
   const answers = testFacilitator();
   return {
@@ -118,7 +118,7 @@ describe("one payment pays for work once, whatever is written beside or into it"
   const good = Buffer.from("good").toString("base64");
   const transactions: Form = (now) => [
     { transaction: good },
-    // Changes the bits after the last byte, adds characters that decoders skip, and uses both alphabets.
+    // Other spellings: changed bits after the last byte, characters that decoders skip, and both alphabets.
     { transaction: "Z29vZB==" },
     { transaction: "Z29vZP" },
     { transaction: "Z29*vZA==" },
@@ -147,7 +147,7 @@ describe("one payment pays for work once, whatever is written beside or into it"
         /^0xab$/i.test(typeof signature === "string" ? signature : "") ? "good" : undefined,
     ],
   ])("%s", async (_, forms, read) => {
-    // Each form comes first once.
+    // Each form comes first in one run.
     for (const first of forms(0).keys()) {
       const { client, works, now } = await shop(ofForm(read));
       const all = forms(now());
@@ -290,7 +290,7 @@ describe("no work is done for", () => {
     const task = await offered(client);
     const sent = await client.sendMessage(paying(task, {}, { metadata })).catch(() => undefined);
     expect(sent?.task?.status.state ?? "TASK_STATE_INPUT_REQUIRED").toBe("TASK_STATE_INPUT_REQUIRED");
-    // The offer is unchanged: nothing from the message replaced it.
+    // The offer is unchanged, so nothing from the message has replaced it.
     const now = await client.getTask(task.id);
     const required = now.status.message?.metadata?.[x402Keys.required] as unknown as PaymentRequiredResponse;
     expect(required.accepts[0]?.maxAmountRequired).toBe(option.maxAmountRequired);
@@ -348,7 +348,7 @@ it("an agent that changes its card between two attempts gets the payment that wa
   };
   for (const url of ["https://painter.example/2", "https://evil.example", "https://painter.example"]) {
     await expect(payer.pay(client, task)).rejects.toThrow("The answer was lost");
-    // Like `client.getExtendedAgentCard()`.
+    // Replaces the card like `client.getExtendedAgentCard()`.
     client.card = cardAt(url);
   }
   expect(wallet.signed).toBe(1);
@@ -409,7 +409,7 @@ describe("a hostile facilitator over HTTP", () => {
       );
       expect(works(), what).toBe(0);
     }
-    // The merchant's key was sent nowhere else.
+    // The merchant's key was not sent to any other server.
     expect(evil.seen).toEqual([]);
   });
 

@@ -4,9 +4,9 @@ import { extensionContract } from "@parley/testing";
 import { describe, expect, test } from "vitest";
 import { everyBinding } from "./extension-bindings.ts";
 
-/** A2UI over real sockets: JSON-RPC, REST and gRPC, in A2A 1.0 and 0.3. */
+/** Tests A2UI over real sockets: JSON-RPC, REST and gRPC, in A2A 1.0 and 0.3. */
 
-/** Shows a surface, or replies with text. */
+/** Creates an agent that shows a surface, or replies with text. */
 function agentWith(ui: A2ui): Agent {
   const root = ui.version === "0.8" ? { id: "root", component: { Text: {} } } : { id: "root", component: "Text" };
   return defineAgent({

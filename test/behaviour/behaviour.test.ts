@@ -4,26 +4,26 @@ import { describe, expect, it, vi } from "vitest";
 import { as, events, extension, interfaces, reach, serving, services, type Interface } from "./served.ts";
 
 /**
- * The behaviour of an A2A server (A2A 1.0 §3), tested over real connections for each binding, version and store. The tests at the end cover
+ * Tests the behaviour of an A2A server (A2A 1.0 §3) over real connections, for each binding, version and store. The tests at the end cover
  * differences between versions and bindings.
  */
 
 const former = ({ version }: Interface): boolean => version === "0.3";
 const draft = ({ version }: Interface): boolean => version === "1.1";
-/** JSON-RPC and gRPC of 0.3 have no method to list tasks. */
+/** Returns whether an interface can list tasks. JSON-RPC and gRPC of 0.3 have no method for this. */
 const lists = (chosen: Interface): boolean => !former(chosen) || chosen.binding === "HTTP+JSON";
 const not =
   (is: (chosen: Interface) => boolean) =>
   (chosen: Interface): boolean =>
     !is(chosen);
 
-/** The error for a wrong field. 0.3 JSON-RPC names the field only in its message, because the 0.3 SDKs fail at details. */
+/** Returns the error for a wrong field. 0.3 JSON-RPC names the field only in the message, because the 0.3 SDKs fail if an error has details. */
 const wrong = (chosen: Interface, field: string): object => ({
   code: "InvalidParams",
   fields: former(chosen) && chosen.binding === "JSONRPC" ? [] : [{ field }],
 });
 
-/** A task without the members that only `GetTask` of the 1.1 draft returns (§3.2.8). */
+/** Returns a task without the members that only `GetTask` of the 1.1 draft returns (§3.2.8). */
 function undrafted(task: Task & { readonly timeline?: unknown }): Task {
   const { timeline: _, artifacts, ...rest } = task;
   const spanless = artifacts?.map(
@@ -59,7 +59,7 @@ describe.each(services)("on %s", (store) => {
       expect(all[0]?.task?.status.state).toBe("TASK_STATE_SUBMITTED");
       expect(all.filter(({ artifactUpdate }) => artifactUpdate !== undefined)).toHaveLength(50);
       expect(all.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_COMPLETED");
-      // The task, working, fifty chunks, completed, without a gap. gRPC carries no event numbers.
+      // The stream has the task, the state working, fifty chunks, and the state completed, without a gap. gRPC carries no event numbers.
       expect(stream.seq).toBe(binding === "GRPC" ? undefined : 53);
     });
 
@@ -88,7 +88,7 @@ describe.each(services)("on %s", (store) => {
       const first = (await second.next()).value as StreamResponse;
       expect(partsOf(first.task as Task)).toEqual([merged]);
       expect(partsOf(await at.client.cancelTask(id))).toEqual([merged]);
-      // The reader starts with the stored task, whose texts are merged. Later chunks are appended to the merged text.
+      // The reader starts with the stored task, whose texts are merged. Later chunks are appended to that text.
       const view = new TaskView();
       for (const event of [first, ...(await events(second))]) view.apply(event);
       expect(partsOf(view.task as Task)).toEqual([merged]);
@@ -136,7 +136,7 @@ describe.each(services)("on %s", (store) => {
       leaving.abort();
       expect(await gaveUp).toBe("gave up");
       expect((await at.client.getTask(taskId)).status.state).toBe("TASK_STATE_WORKING");
-      // A repeated message waits for the same response.
+      // The repeated message waits for the same response.
       const back = at.client.sendMessage(asked);
       expect((await at.client.cancelTask(taskId)).status.state).toBe("TASK_STATE_CANCELED");
       expect((await back).task?.status.state).toBe("TASK_STATE_CANCELED");
@@ -144,7 +144,7 @@ describe.each(services)("on %s", (store) => {
 
     it("answers many sends with returnImmediately, and serves its card, while all their agents work (§3.2.2)", async () => {
       const configuration = { returnImmediately: true };
-      // The versions of a binding differ in the form of messages, not in capacity, so 0.3 gets fewer.
+      // The versions of a binding differ only in the form of messages, not in capacity, so the test sends fewer messages in 0.3.
       const many = chosen.version === "1.0" ? 100 : 20;
       const sends = Array.from({ length: many }, () => at.client.sendMessage({ message: "wait 1", configuration }));
       const found = await open();
@@ -208,7 +208,7 @@ describe.each(services)("on %s", (store) => {
       await expect(service.call("GetTaskPushNotificationConfig", hook, context)).rejects.toMatchObject(none);
       await expect(service.call("ListTaskPushNotificationConfigs", { taskId }, context)).rejects.toMatchObject(none);
       await expect(service.call("DeleteTaskPushNotificationConfig", hook, context)).rejects.toMatchObject(none);
-      // 0.3 has one code for a missing card, whether the card was declared or not.
+      // 0.3 has one error code for a missing card, whether or not the agent declares an extended card.
       await expect(service.call("GetExtendedAgentCard", {}, context)).rejects.toMatchObject({
         code: former(chosen) ? "ExtendedAgentCardNotConfigured" : "UnsupportedOperation",
       });
@@ -227,7 +227,7 @@ describe.each(services)("on %s", (store) => {
       expect(await history()).toEqual(all);
       expect(await history(2)).toEqual(all.slice(-2));
       expect(await history(100)).toEqual(all);
-      // In the 0.3 proto, 0 equals an absent value.
+      // In the 0.3 proto, the value 0 equals an absent value.
       expect(await history(0)).toEqual(former(chosen) && binding !== "JSONRPC" ? all : undefined);
       await expect(history(-1)).rejects.toMatchObject({ code: "InvalidParams", fields: [{ field: "historyLength" }] });
     });

@@ -3,7 +3,7 @@ import { callContext, inProcess } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 
-/** The store gets no claims of a token, except those that an agent declares in `keepClaims`. */
+/** The server stores no claims of a token, except those that an agent declares in `keepClaims`. */
 
 const principal: Principal = {
   subject: "ada",

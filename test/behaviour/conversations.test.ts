@@ -18,7 +18,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { placeOf, stores } from "./stores.ts";
 
-/** The stored history of a conversation, after a restart and in the form for a language model. */
+/** Tests the stored history of a conversation, after a restart and in the form for a language model. */
 
 describe("a conversation of direct replies", () => {
   it("is kept with its state when its server restarts, with the defaults of serve()", async () => {

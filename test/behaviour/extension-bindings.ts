@@ -5,7 +5,7 @@ import { wires } from "@parley/a2a/protocol";
 import { grpcBinding as grpcServer } from "@parley/grpc";
 import { grpcBinding as grpcClient } from "@parley/grpc/client";
 
-/** Every binding of this project over real sockets, in 1.0 and 0.3, for `extensionContract()`. */
+/** Returns every binding of this project over real sockets, in 1.0 and 0.3, for `extensionContract()`. */
 export function everyBinding(): readonly ExtensionContractBinding[] {
   const codecs = Object.values(wires);
   const pairs = [

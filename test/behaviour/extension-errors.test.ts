@@ -74,7 +74,7 @@ describe("an error that an extension defines", () => {
       if (binding === "JSONRPC" && version === "0.3") continue;
       expect(error).toMatchObject({ code: "InvalidParams", metadata: { tray: "2" } });
     }
-    // Without the extension, its hooks do not run, and the server rejects nothing.
+    // If the extension is not active, its hooks do not run, and the server rejects no call.
     const plain = await connect(server.agents[0]?.card ?? "", { binding, version, bindings: [grpcBinding()] });
     expect((await plain.sendMessage("2")).message?.parts[0]?.text).toBe("Printed");
   });

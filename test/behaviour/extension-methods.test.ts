@@ -17,7 +17,7 @@ import { grpcWebBinding } from "@parley/grpc/web";
 import { serve, type ServeOptions } from "@parley/node";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-/** Extension methods (A2A 1.0 §4.6; topic "Extensions", method extensions), over every binding and version. */
+/** Tests extension methods (A2A 1.0 §4.6; topic "Extensions", method extensions), over every binding and version. */
 
 const uri = "https://example.com/extensions/notes/v1";
 
@@ -26,7 +26,7 @@ interface Query {
   readonly limit?: string | number;
 }
 
-/** A hand-written schema in the standard form that libraries use. */
+/** Creates a schema by hand, in the standard form that schema libraries use. */
 function schemaOf<T>(fits: (value: Record<string, unknown>) => string | undefined): StandardSchema<T> {
   return {
     "~standard": {
@@ -171,7 +171,7 @@ async function refusal(call: Promise<unknown>): Promise<A2AError> {
   return thrown as A2AError;
 }
 
-/** A 0.3 gRPC call cannot name an agent, so cards have no such interface if there are several agents. */
+/** Returns whether an interface can reach one of several agents. A 0.3 gRPC call cannot name an agent, so such cards have no 0.3 gRPC interface. */
 const reaches = (binding: Binding, version: string) => version !== "0.3" || bindings[binding][0] !== "GRPC";
 
 const cardOf = ({ server }: Awaited<ReturnType<typeof served>>, at = 0) => server.agents[at]?.card ?? "";
@@ -186,7 +186,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     const context = calls.at(-1);
     expect(context).toMatchObject({ principal: { subject: "ada" }, extensions: [uri], card: { name: "Notes" } });
     expect(context?.context.version).toBe(version);
-    // By GET, with one field in the path, and all others as text in the query.
+    // The call uses GET, with one field in the path, and all others as text in the query.
     const read = await call("notes/read", { text: "a/b c", limit: "2" });
     expect(read.payload.value).toEqual({ notes: ["a/b c", '"2"'] });
   });
@@ -254,7 +254,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     const bob = await caller(cardOf(host), { binding, version, as: "bob" });
     expect((await refusal(bob("notes/find", { text: "milk", taskId: "t1" }))).code).toBe("PermissionDenied");
     expect(asked.at(-1)).toEqual(["notes/find", "bob", "/open", "t1"]);
-    // The server checks credentials first: a rejected caller does not learn what the agent supports.
+    // The server checks credentials first, so that a rejected caller does not learn what the agent supports.
     expect((await refusal(nobody("notes/find", {}, { extensions: [] }))).code).toBe("Unauthenticated");
     expect((await refusal(bob("notes/find", {}, { extensions: [] }))).code).toBe("PermissionDenied");
     if (reaches(binding, version)) {
@@ -350,7 +350,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
   });
 });
 
-/** The same method, marked as not idempotent, because the client would retry it and wait. */
+/** The same method, marked as not idempotent. Otherwise the client would retry the call, and the test would wait. */
 const onceRoute = methodRoute("notes/find", {
   ...(notes.methods as ExtensionMethods)["notes/find"],
   idempotent: false,

@@ -14,7 +14,7 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
   "a full disk over %s: an error that says so, no half-written task, and normal service again once there is space",
   async (binding) => {
     const folder = await mkdtemp(join(tmpdir(), "parley-full-"));
-    // With this limit, SQLite fails as on a full disk (SQLITE_FULL).
+    // With this limit, SQLite fails as if the disk were full (SQLITE_FULL).
     const store = await sqliteStore({ path: join(folder, "tasks.db"), maxPages: 200 });
     const agent = defineAgent({
       name: "Hoarder",
@@ -47,7 +47,7 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
     expect(kept.length).toBeGreaterThan(3);
     expect(inspect(log, { depth: 8 })).toContain("SQLITE_FULL");
 
-    // All tasks with a response are complete in the store. The rejected one is absent.
+    // Every task with a response is complete in the store. The rejected task is absent.
     const listed: Task[] = [];
     for await (const task of client.tasks({ includeArtifacts: true })) listed.push(task);
     expect(listed.map(({ id }) => id).sort()).toEqual(kept.map(({ id }) => id).sort());
@@ -60,7 +60,7 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
   },
 );
 
-/** Fills a database with limited pages with another agent's tasks. Without a mountable disk, this simulates a full disk. */
+/** Fills a database that has a page limit with another agent's tasks. This simulates a full disk, because the test cannot mount a small disk. */
 function fillPages(store: Store): { fill(): Promise<void>; empty(): Promise<void> } {
   const owner = { agent: "others", owner: "them" };
   const done = "TASK_STATE_COMPLETED";
@@ -157,7 +157,7 @@ it("runs without disk space are suspended with one log line, and resumed by the 
   expect([...attempts.values()]).toEqual(ids.map(() => 2));
   expect(most).toBe(1);
   expect((await fetch(new URL("/readyz", server.url))).status).toBe(200);
-  // Each event exists once, in order.
+  // Each event exists once, and the events are in order.
   for (const id of ids) {
     const { artifacts = [] } = await client.getTask(id);
     expect(artifacts.map(({ artifactId }) => Number(artifactId))).toEqual(artifacts.map((_, at) => at + 1));

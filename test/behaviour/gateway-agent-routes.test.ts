@@ -10,11 +10,11 @@ import { serve, type ServeOptions } from "@parley/node";
 import { wasRefused } from "@parley/server/internal/agent/delegate/calls";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-/* If a gateway's cheapest route fails (AGP §3, §5), the gateway tries the next one, and nothing is done twice. */
+/* If a gateway's cheapest route fails (AGP §3, §5), the gateway tries the next route, and no work is done twice. */
 
 const described = { description: "Does its work.", version: "1.0.0", skills: [], defaultInputModes: ["*/*"] };
 
-/** An agent that counts its calls. */
+/** Creates an agent that counts its calls. */
 function squad(name: string, onMessage?: AgentDefinition["onMessage"]) {
   const counted = { turns: 0 };
   const agent = defineAgent({
@@ -35,13 +35,13 @@ async function served(agent: Agent, options: Partial<ServeOptions> = {}) {
   return server;
 }
 
-/** A client that gives up early, so that the gateway tries the next route. */
+/** Makes a client give up early, so that the gateway tries the next route. */
 const soon: ConnectOptions = { retry: { budget: 500 }, reconnect: { budget: 2_000 } };
 
 const clientOf = async (agent: Agent, options: Partial<ServeOptions> = {}): Promise<Client> =>
   connect((await served(agent, options)).url, soon);
 
-/** A gateway with routes to these clients. The first one is the cheapest. */
+/** Creates a gateway with routes to these clients. The first route is the cheapest. */
 async function gatewayTo(...clients: readonly (Client | undefined)[]) {
   const routes = clients.map((_, at) => ({ capability: "work", version: "1", cost: at, policy: {}, path: `p${at}` }));
   const agent = gatewayAgent({
@@ -64,7 +64,7 @@ async function gatewayTo(...clients: readonly (Client | undefined)[]) {
 
 const textOf = (task: Task | undefined) => task?.artifacts?.[0]?.parts[0]?.text;
 
-/** A client of an agent whose server has closed. */
+/** Returns a client of an agent whose server has closed. */
 async function away(): Promise<{ readonly client: Client; back(agent: Agent): Promise<void> }> {
   const server = await served(squad("Away").agent);
   const client = await connect(server.url, soon);
@@ -73,7 +73,7 @@ async function away(): Promise<{ readonly client: Client; back(agent: Agent): Pr
   return { client, back: async (agent) => void (await served(agent, { port: Number(port) })) };
 }
 
-/** A client of an agent that breaks connections as `behave` says. `promises`: whether its card declares that messages may be sent twice. */
+/** Returns a client of an agent that breaks connections according to `behave`. `promises`: its card declares that messages may be sent twice. */
 async function broken(
   behave: (server: Server, request: number) => number | undefined,
   promises = false,

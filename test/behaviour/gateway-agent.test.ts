@@ -38,7 +38,7 @@ async function served(agent: Agent, options: Partial<ServeOptions> = {}) {
   return server;
 }
 
-/** Provisions a machine: asks for its size, and returns it as an artifact. */
+/** Provisions a machine. The agent asks for the size, and returns the machine as an artifact. */
 const provisioner = agentOf("Provisioner", async function* (turn) {
   if (turn.number === 1) return yield turn.inputRequired("How large?");
   yield turn.artifact({ name: "machine", parts: [text(`a ${turn.text} machine`)] });
@@ -58,7 +58,7 @@ const intent = (target_capability: string, more: Partial<IntentPayload> = {}): I
 
 const say = (...parts: Part[]) => ({ messageId: crypto.randomUUID(), role: "ROLE_USER" as const, parts });
 
-/** A served gateway, and a client of it. */
+/** Serves a gateway, and connects a client to it. */
 async function gatewayWith(
   agents: Readonly<Record<string, Agent>>,
   more: {
@@ -264,7 +264,7 @@ describe.each(interfaces)("over $binding of $version", ({ binding, version }) =>
 });
 
 describe("gateways that are peers", () => {
-  /** Gateways in a chain: each forwards intents that it cannot handle to the next one. */
+  /** Tests gateways in a chain, each of which forwards intents that it cannot handle to the next gateway. */
   test("pass an intent to each other, and a circle ends with an error", async () => {
     const own = agp();
     const worker = await connect((await served(answerer)).url);
@@ -286,7 +286,7 @@ describe("gateways that are peers", () => {
     await second.advertise();
     expect((await first.routes()).routes["ask"]).toMatchObject([{ path: "Second", cost: 1 }]);
     expect(textOf(await toFirst.sendMessage(say(intentPart(intent("ask")))))).toBe('Answered {"n":1}');
-    // Each gateway has a route to the other one.
+    // Each gateway has a route to the other gateway.
     await first.announce({ announcement: route1("circle", 1), path: "Second" });
     await second.announce({ announcement: route1("circle", 1), path: "First" });
     const { task } = await toFirst.sendMessage(say(intentPart(intent("circle"))));

@@ -6,11 +6,11 @@ import { defineAgent, memoryStore, type Agent } from "@parley/server";
 import { idempotentSendExtension, resumeExtension } from "@parley/a2a/internal/protocol/index";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 
-/* The numbered promises of packages/a2a/src/extensions/idempotent-sends/README.md, tested with plain `fetch`. */
+/* Tests the numbered promises of packages/a2a/src/extensions/idempotent-sends/README.md with plain `fetch`. */
 
 const card = { name: "Booking", description: "Books", version: "1.0.0", skills: [] };
 
-/** An agent that reports how many times it was called. */
+/** Creates an agent that reports how many times it was called. */
 function counting(): Agent {
   let calls = 0;
   return defineAgent({

@@ -6,11 +6,11 @@ import { changing, counting } from "./interceptors.ts";
 import { as, events, interfaces, reach, serving } from "./served.ts";
 
 /**
- * Interceptors change responses and streams on each binding and version, but not the stored data. `behaviour.test.ts` tests
- * interceptors that change nothing, as its third service.
+ * Interceptors change responses and streams on each binding and version, but not the stored data. The third service of `behaviour.test.ts` has
+ * interceptors that change nothing.
  */
 
-/** Each of the agent's responses has this word, which the redactor must remove. */
+/** Each of the agent's responses contains this word, which the redactor must remove. */
 const secret = "Hello";
 
 function redacted<T>(value: T): T {
@@ -80,7 +80,7 @@ const faults = {
 
 type Fault = keyof typeof faults;
 
-/** The interceptor that the server uses in a test. */
+/** The interceptor that the server uses in the current test. */
 let chosen: Interceptor = (next) => next;
 const choosing: Interceptor = (next) => ({
   call: (...asked) => chosen(next).call(...asked),
@@ -105,7 +105,7 @@ describe.each(interfaces)("over $binding $version", (way) => {
     expect(sent.message?.parts).toEqual([{ text: "[gone]" }]);
     const { task } = await at.client.sendMessage("stream 2");
     const texts = [{ text: "[gone]" }, { text: "[gone]" }];
-    // A task has merged texts, an event the texts as the agent yielded them.
+    // A task has merged texts, whereas an event has the texts as the agent yielded them.
     expect(task?.artifacts?.[0]?.parts).toEqual(texts.slice(1));
     const read = await at.client.getTask(task?.id ?? "");
     expect(read).toEqual(task);

@@ -10,7 +10,7 @@ import {
   type StreamReply,
 } from "@parley/a2a/protocol";
 
-/** Interceptors that change the form of calls and responses, each in a different way, but not their meaning. */
+/** Interceptors that change the form of calls and responses, each in a different way, but not the meaning. */
 
 interface Changes {
   /** Called before the call continues. */
@@ -38,7 +38,7 @@ const spreading: Interceptor = changing({
   stream: (reply) => ({ ...reply, batches: mapItems(reply.batches, (item) => ({ ...item })) }),
 });
 
-/** Replaces the payload by one with an equal value. */
+/** Replaces the payload with another payload of equal value. */
 const replacing: Interceptor = changing({
   reply: (reply) => ({ ...reply, payload: new Payload(structuredClone(reply.payload.value)) }),
   stream: (reply) => ({
@@ -67,7 +67,7 @@ const delaying: Interceptor = changing({
   }),
 });
 
-/** Puts each item into its own batch, and counts calls and items. */
+/** Creates an interceptor that puts each item into its own batch, and counts calls and items. */
 export function counting(): { readonly interceptor: Interceptor; readonly counts: Map<string, number> } {
   const counts = new Map<string, number>();
   const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1);
@@ -86,7 +86,7 @@ export function counting(): { readonly interceptor: Interceptor; readonly counts
   return { interceptor, counts };
 }
 
-/** All of these interceptors, nested. */
+/** Returns all of these interceptors, nested. */
 export function transparent(): readonly Interceptor[] {
   return [spreading, counting().interceptor, replacing, delaying, spreading];
 }

@@ -4,13 +4,13 @@ import type { TaskList } from "../../packages/server/src/operate/port.ts";
 import { placeOfTest, stores } from "./stores.ts";
 
 /*
- * Operators on each store: pages of runs; and messages for a paused agent or a draining node, which are accepted and wait, even during a turn.
+ * Tests operators on each store: pages of runs, and messages that wait because the agent is paused or the node drains, even during a turn.
  */
 
 const agent = "/";
 
 describe.each(stores)("a turn that runs, on %s", (name) => {
-  /** A server whose agent records each message that it answers, and waits during the first one. */
+  /** Starts a server whose agent records each message that it answers, and waits during the first message. */
   async function server() {
     const store = await (await placeOfTest(name)).open();
     onTestFinished(() => store.close());
@@ -91,7 +91,7 @@ describe.each(stores)("runs of a node, and suspended ones, on %s", (name) => {
       { store },
     );
     await on.ops("/v1/acts/pause", { agent });
-    // Every tenth task is suspended, and every third one is held by node n. They exceed what a single scan reads.
+    // Every tenth task is suspended, and node n holds every third task. A single scan does not read this many tasks.
     const runs = 600;
     const state = "TASK_STATE_WORKING";
     for (let from = 0; from < runs; from += 100) {
@@ -136,7 +136,7 @@ describe.each(stores)("runs of a node, and suspended ones, on %s", (name) => {
   });
 });
 
-/** The ids of the tasks on each page. */
+/** Returns the ids of the tasks on each page. */
 async function pagesOf({ ops }: Served, query: string): Promise<readonly (readonly string[])[]> {
   const pages: (readonly string[])[] = [];
   for (let next = ""; ;) {

@@ -5,9 +5,9 @@ import { taskSearch } from "@parley/extensions/task-search";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
-/** Deletion and export of all data of an owner (docs/retention.md). */
+/** Tests deletion and export of all data of an owner (docs/retention.md). */
 
-/** A word that only Ada's data contain. Lower case, as in full text search. */
+/** A word that only Ada's data contain, in lower case as in full-text search. */
 const marker = "erasableada";
 const bobs = "staysofbob";
 
@@ -107,7 +107,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
 
     const erased = await server.deleteOwner({ subject: `${marker}@example.com` }, { scrub: true });
     expect(erased).toEqual({ tasks: 4, canceled: 3 });
-    // The reader of the running task got the end of the task, or its stream ended with the task.
+    // The reader of the running task got the end of the task, or the end of the stream.
     const end = await stream.next().then(({ value, done }) => (done === true ? "over" : JSON.stringify(value)), String);
     expect(end).toMatch(/CANCELED|TaskNotFound|not found|over/i);
     for (const id of ids) await expect(ada.getTask(id)).rejects.toMatchObject({ code: "TaskNotFound" });
@@ -122,7 +122,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
     if (kind !== "memory") expect(left).toContain(bobs);
     expect(await listed(bob)).toEqual(before);
 
-    // A returning client starts over.
+    // A returning client starts without any earlier data.
     await ada.sendMessage("reply again");
     await ada.sendMessage("complete again");
     expect((await ada.listTasks({})).totalSize).toBe(1);
@@ -155,7 +155,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown> & { type: string });
     const of = (type: string) => lines.filter((line) => line.type === type);
-    // A store in memory has no direct replies: the server keeps the newest ones itself.
+    // A memory store does not keep direct replies, so the server itself keeps the newest ones.
     const replies = kind === "memory" ? [] : [`reply ${marker}`, `replied ${marker}`];
     expect(lines[0]).toMatchObject({ type: "export", version: 1, agents: ["/"] });
     expect(lines.at(-1)).toEqual({ type: "end", tasks: 4, contexts: 5, messages: replies.length });

@@ -11,19 +11,19 @@ import { message } from "@parley/a2a/model";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
-/** Erasure of an owner who has open streams, webhooks and files (docs/retention.md). */
+/** Tests the erasure of an owner who has open streams, webhooks and files (docs/retention.md). */
 
 /** A word that only Ada's data contain. */
 const marker = "erasableada";
 
-/** A promise that a test resolves. */
+/** Creates a promise that a test resolves. */
 function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
   return { opened, open };
 }
 
-/** An agent that works until the gate opens, even if its turn has already ended, and stores a file in the meantime. */
+/** Creates an agent that works until the gate opens, even if its turn has already ended, and stores a file in the meantime. */
 function keeper(more: Promise<void>) {
   async function* pieces(mark: string): AsyncGenerator<Uint8Array> {
     yield Buffer.from(mark.repeat(100_000));
@@ -49,7 +49,7 @@ function keeper(more: Promise<void>) {
   });
 }
 
-/** Receives webhooks, and answers when told to. */
+/** Starts a receiver of webhooks, which answers when the test tells it to. */
 async function receiver() {
   const open: ServerResponse[] = [];
   const bodies: string[] = [];
@@ -72,7 +72,7 @@ async function receiver() {
   return {
     url: (at: string) => `http://127.0.0.1:${port}/${at}`,
     bodies,
-    /** Sets the status of its responses from now on. `undefined`: it does not answer. */
+    /** Sets the status of all later responses. `undefined`: the receiver does not answer. */
     answer: (next: number | undefined) => {
       status = next;
       if (next !== undefined) for (const response of open.splice(0)) response.writeHead(next).end();
@@ -93,7 +93,7 @@ async function served(kind: StoreName, wrap: (store: BlobStore) => BlobStore = (
     authenticator: bearer({ "ada-token": { subject: marker }, "bob-token": { subject: "bob" } }),
     push: { retryAfter: Array.from({ length: 200 }, () => 20) },
     pollInterval: 20,
-    // Larger messages are not read into memory: their files are stored while they arrive.
+    // The server does not read larger messages into memory: it stores their files while they arrive.
     limits: { bodyBytes: 1 << 20 },
     blobs: { store: wrap(fileBlobs(folder)), inlineBytes: 1000 },
   });
@@ -136,7 +136,7 @@ describe.each(stores)("an owner is erased, in %s,", (kind) => {
     more.open();
     await readers[1]?.over;
     expect(readers[1]?.seen.join()).toContain("done bob");
-    // The store keeps nothing that the function yields after that.
+    // The store keeps nothing that the function yields after the erasure.
     expect((await ada.listTasks({})).totalSize).toBe(0);
     expect(await written()).not.toContain(`done ${marker}`);
     expect(await written()).not.toContain(marker);
@@ -160,7 +160,7 @@ describe.each(stores)("an owner is erased, in %s,", (kind) => {
     await expect.poll(() => [adas.bodies.length > 0, bobs.bodies.length > 0]).toEqual([true, true]);
     expect(await server.deleteOwner({ subject: marker }, { scrub: true })).toEqual({ tasks: 1, canceled: 1 });
     const sent = adas.bodies.length;
-    // The delivery in progress succeeds now. Neither the next event nor that of the cancel may follow.
+    // The delivery in progress succeeds now. Neither the next event nor the event of the cancel may follow.
     adas.answer(200);
     more.open();
     await expect.poll(() => bobs.bodies.join()).toContain("TASK_STATE_COMPLETED");

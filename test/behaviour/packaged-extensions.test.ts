@@ -6,7 +6,7 @@ import { extensionContract, type Runner } from "@parley/testing";
 import { describe, expect, test } from "vitest";
 import { everyBinding } from "./extension-bindings.ts";
 
-/** The contract of extensions, for packaged ones, over real sockets: JSON-RPC, REST and gRPC, in 1.0 and 0.3 (A2A 1.0 §4.6). */
+/** Runs the contract of extensions for the packaged ones, over real sockets: JSON-RPC, REST and gRPC, in 1.0 and 0.3 (A2A 1.0 §4.6). */
 
 const runner: Runner = { describe, it: test, expect };
 

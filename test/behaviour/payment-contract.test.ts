@@ -12,7 +12,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { everyBinding } from "./extension-bindings.ts";
 
-/** x402 and OID4VP keep the contract of extensions over every binding, in 1.0 and 0.3 (A2A 1.0 §4.6). */
+/** Checks that x402 and OID4VP keep the contract of extensions over every binding, in 1.0 and 0.3 (A2A 1.0 §4.6). */
 
 const runner: Runner = { describe, it: test, expect };
 const price = {
@@ -23,7 +23,7 @@ const price = {
   resource: "https://painter.example/paint",
 };
 
-/** An agent that charges if the extension is active, and otherwise replies how to pay. */
+/** Creates an agent that charges if the extension is active, and otherwise replies how to pay. */
 function painter(payments: X402Extension): Agent {
   return defineAgent({
     name: "Painter",
@@ -76,7 +76,7 @@ describe("OID4VP", () => {
         version: "1.0.0",
         skills: [],
         extensions: [oid4vp],
-        // It does not wait, because the rest happens between the wallet and the verifier.
+        // The agent does not wait, because the rest happens between the wallet and the verifier.
         async *onMessage(turn) {
           const metadata = turn.ext(oid4vp) === undefined ? {} : { [oid4vpUri]: { authorizationRequest } };
           const message = { parts: [{ text: "Your diploma, please" }], metadata, extensions: Object.keys(metadata) };

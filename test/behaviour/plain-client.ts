@@ -1,9 +1,9 @@
 import { memoryStore, serve, silentLogger, type Agent, type ServeOptions, type Server } from "@parley/node";
 import { onTestFinished } from "vitest";
 
-/* A client without Parley: it uses `fetch`, and parses server-sent events itself. */
+/* A client without Parley, which uses `fetch` and parses server-sent events itself. */
 
-/** The requests of a binding in one version that the tests need. */
+/** The requests that the tests need, in the form of one binding and version. */
 export interface PlainBinding {
   readonly name: string;
   send(text: string, init?: PlainMessage): PlainRequest;
@@ -67,7 +67,7 @@ export const plainBindings: readonly PlainBinding[] = [
   },
 ];
 
-/** Starts a server on its own port until the test is over. */
+/** Starts a server on its own port, and closes it after the test. */
 export async function served(agent: Agent, options: Partial<ServeOptions> = {}): Promise<Server> {
   const server = await serve(agent, { port: 0, store: memoryStore(), logger: silentLogger, ...options });
   onTestFinished(() => server.close({ grace: 0 }));
@@ -87,13 +87,13 @@ export function call(
   });
 }
 
-/** An event of a stream: its id and its result. */
+/** An event of a stream, with its id and its result. */
 export interface PlainEvent {
   readonly id: string | undefined;
   readonly json: string;
 }
 
-/** Reads this many events, then breaks the connection. */
+/** Reads this many events, and then breaks the connection. */
 export async function eventsOf(response: Response, count = Number.POSITIVE_INFINITY): Promise<PlainEvent[]> {
   const type = response.headers.get("content-type") ?? "";
   if (!type.startsWith("text/event-stream")) throw new Error(`No stream: ${response.status} ${await response.text()}`);
@@ -113,7 +113,7 @@ export async function eventsOf(response: Response, count = Number.POSITIVE_INFIN
   return events;
 }
 
-/** The task in a response or an event, in either version. */
+/** Returns the task in a response or an event, in either version. */
 export function taskIn(json: string): { readonly id: string; readonly text: string | undefined } | undefined {
   const parsed = JSON.parse(json) as { result?: Record<string, unknown> };
   const result = (parsed.result ?? parsed) as Record<string, unknown>;

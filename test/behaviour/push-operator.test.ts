@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { parkedFeature, pushFeature, type StoredConfig } from "@parley/server/internal/push/stored";
 import { placeOfTest, stores } from "./stores.ts";
 
-/** What an operator can see and do, tested on a server's rows (docs/decisions/webhooks.md). */
+/** Tests what an operator can see and do, on the rows that a server has stored (docs/decisions/webhooks.md). */
 
 const clock = fakeClock(1_000_000);
 const now = clock.now();
@@ -51,7 +51,7 @@ async function store(made: Store, task: TaskKey, effects: readonly FeatureEffect
   expect(await made.append([item])).toMatchObject([{ ok: true }]);
 }
 
-/** A task's rows, as a server reads them. */
+/** Reads a task's rows as a server does. */
 async function rows(made: Store, task = ada): Promise<unknown> {
   const read = async (feature: string) =>
     (await made.features(task, task.taskId, feature)).map(({ value, ...row }) => ({
@@ -257,7 +257,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
       { clock },
     );
     await expect(operator.retry("/", "t", "a")).rejects.toMatchObject({ code: "Unavailable" });
-    // A webhook can be dropped nevertheless.
+    // An operator can drop a webhook nevertheless.
     expect(await operator.drop("/", "t", "a")).toBe(true);
   });
 });

@@ -4,7 +4,7 @@ import { callContext, inProcess, type InProcess } from "@parley/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { placeOf, stores } from "./stores.ts";
 
-/** The events that an agent may yield after it has asked for input (A2A 1.0 §4.1.3, §7.6.1). If a question is lost, there is an error. */
+/** Tests the events that an agent may yield after it has asked for input (A2A 1.0 §4.1.3, §7.6.1). A question that would be lost is an error. */
 
 describe.each(stores)("a question, on %s", (kind) => {
   const closing: (() => Promise<void>)[] = [];

@@ -15,7 +15,7 @@ import { grpcBinding } from "@parley/grpc/client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 
-/** The request headers that an agent declares in `requestHeaders`. Others are neither passed on nor stored. */
+/** Tests the request headers that an agent declares in `requestHeaders`. The server neither passes on nor stores any other header. */
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -102,7 +102,7 @@ describe.each(stores)("the declared headers of a request, on %s", (kind) => {
   });
 });
 
-/** A server with all bindings, whose agent reports its headers. */
+/** Starts a server with all bindings, whose agent reports the headers that it gets. */
 async function over(options: Partial<ServeOptions> = {}, behaviour: Partial<AgentBehaviour> = { requestHeaders }) {
   const agent = defineAgent({
     ...described,

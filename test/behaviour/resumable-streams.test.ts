@@ -5,7 +5,7 @@ import { defineAgent, memoryStore } from "@parley/server";
 import { resumeExtension } from "@parley/a2a/internal/protocol/index";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 
-/* The numbered promises of packages/a2a/src/extensions/resumable-streams/README.md, tested with plain `fetch`. */
+/* Tests the numbered promises of packages/a2a/src/extensions/resumable-streams/README.md with plain `fetch`. */
 
 const card = { name: "Counter", description: "Counts", version: "1.0.0", skills: [] };
 const words = ["one", "two", "three", "four"];
@@ -16,14 +16,14 @@ const counter = defineAgent({
   },
 });
 
-/** A promise that a test resolves. */
+/** Creates a promise that a test resolves. */
 function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
   return { opened, open: () => open() };
 }
 
-/** The texts of events. For an event without text, its state. */
+/** Returns the text of each event, or its state if it has no text. */
 const said = (events: readonly { readonly json: string }[]): readonly string[] =>
   events.map(({ json }) => words.find((word) => json.includes(`"${word}"`)) ?? (taskIn(json) ? "task" : "status"));
 
@@ -61,7 +61,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
     open();
     const rest = await eventsOf(resumed);
     expect([...said(first), ...said(rest)]).toEqual(["task", "one", "two", "three", "status"]);
-    // If the first event is the task, its number is that of the last event that the task contains.
+    // If the first event is the task, its number is the number of the last event that the task contains.
     const begun = await served(held);
     const { id } = taskIn(await (await call(begun, send("go"))).text()) ?? {};
     const all = await eventsOf(await call(begun, subscribe(id ?? ""), { "last-event-id": "1" }));

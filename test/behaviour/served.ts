@@ -64,7 +64,7 @@ export function as(name: "ada" | "bob"): ConnectOptions {
   return { headers: { Authorization: `Bearer ${name}-token` } };
 }
 
-/** Serves during the tests of the current block. Returns a function for the URL. */
+/** Serves the agent during the tests of the current block. Returns a function that returns the URL. */
 export function serving(kind: Kind, more: Partial<ServeOptions> = {}): () => string {
   let server: Server;
   let stop: (() => Promise<void>) | undefined;
@@ -101,20 +101,20 @@ export async function events(stream: AsyncIterable<StreamResponse>): Promise<Str
   return all;
 }
 
-/** Clients of one interface of the agent. */
+/** The clients of one interface of the agent. */
 export interface Reach {
   /** Ada's client. */
   readonly client: Client;
-  /** For calls to the service below the client. */
+  /** The context for calls to the service below the client. */
   readonly context: CallContext;
   open(options?: ConnectOptions): Promise<Client>;
-  /** A client of Ada, and the outcome of each stream that it opened: "opened" or an error code. */
+  /** Creates a client of Ada. `told`: the outcome of each stream that the client opened, "opened" or an error code. */
   spied(): Promise<{ readonly client: Client; readonly told: readonly unknown[] }>;
-  /** Subscribes to a task that asks for input, lets it ask again, and then cancels it. */
+  /** Subscribes to a task that asks for input, makes the task ask again, and then cancels it. */
   askedTwice(): Promise<{ readonly states: readonly unknown[]; readonly told: readonly unknown[] }>;
 }
 
-/** Clients of one interface, available once the tests run. */
+/** Creates the clients of one interface, which are available once the tests run. */
 export function reach(url: () => string, { binding, version }: Interface): Reach {
   let client: Client | undefined;
   beforeAll(async () => {

@@ -8,33 +8,33 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import pg from "pg";
 import { inject, onTestFinished } from "vitest";
 
-/* The stores of a test: memory and SQLite, or PostgreSQL in the project `postgres`, which runs the same files with a server. */
+/* The stores of a test: memory and SQLite. The project `postgres` runs the same files with PostgreSQL and a server. */
 
 export type StoreName = "memory" | "SQLite" | "PostgreSQL";
 
-/** The URL of the server that the project `postgres` has started. `undefined` in other projects. */
+/** The URL of the server that the project `postgres` has started, or `undefined` in other projects. */
 const server: string | undefined = inject("postgres") as string | undefined;
 
-/** The stores for which a file runs. */
+/** The stores with which each test file runs. */
 export const stores: readonly StoreName[] = server === undefined ? ["memory", "SQLite"] : ["PostgreSQL"];
 
-/** The location of a store's data, which can be reopened. */
+/** The location of a store's data. The data can be reopened there. */
 export interface Place {
-  /** Opens the store. The caller closes it. In memory, it is always the same store. */
+  /** Opens the store, which the caller must close. In memory, every call returns the same store. */
   open(): Promise<Store>;
-  /** Everything that was written, as text: all bytes of SQLite's files, or all rows of PostgreSQL. Empty in memory. */
+  /** Returns everything that was written, as text: all bytes of SQLite's files, or all rows of PostgreSQL. Empty in memory. */
   written(): Promise<string>;
   /** Deletes everything. The caller must have closed all stores. */
   remove(): Promise<void>;
 }
 
-/** A separate location for the data of a store. */
+/** Creates a separate location for the data of a store. */
 export async function placeOf(name: StoreName): Promise<Place> {
   if (name === "memory") return memory();
   return name === "SQLite" ? sqlite() : postgres();
 }
 
-/** A location that is deleted when the test ends. */
+/** Creates a location that is deleted when the test ends. */
 export async function placeOfTest(name: StoreName): Promise<Place> {
   const place = await placeOf(name);
   onTestFinished(() => place.remove());
@@ -62,7 +62,7 @@ async function sqlite(): Promise<Place> {
   };
 }
 
-/** A separate schema. */
+/** Creates a separate schema. */
 function postgres(): Place {
   const database = server ?? "";
   const schema = `behaviour_${randomUUID().replaceAll("-", "")}`;

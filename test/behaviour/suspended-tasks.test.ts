@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 
 /*
- * Suspended tasks (docs/decisions/suspended-tasks.md): operators who act at the wrong moment, and what callers see in the meantime. The servers
+ * Tests suspended tasks (docs/decisions/suspended-tasks.md) when operators act at the wrong moment, and what callers see in the meantime. The servers
  * have a stopped clock, so they do not poll unless a test advances the clock.
  */
 
@@ -23,7 +23,7 @@ async function database(name: (typeof stores)[number]) {
     return store;
   };
   const attempts: number[] = [];
-  /** A server whose agent waits for an abort. With `ends`, the agent completes instead. */
+  /** Starts a server whose agent waits for an abort. With `ends`, the agent completes the task instead. */
   async function server(options: { ends?: boolean } = {}) {
     const store = await open();
     const clock = fakeClock();
@@ -75,7 +75,7 @@ async function suspend(store: Store, id: string): Promise<void> {
   ]);
 }
 
-/** A suspended task, which no server runs. */
+/** Creates a suspended task, which no server runs. */
 async function suspended(name: (typeof stores)[number]) {
   const { open, server, attempts } = await database(name);
   const first = await server();

@@ -15,7 +15,7 @@ import { taskSearch, taskSearchUri } from "@parley/extensions/task-search";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
-/** The Task Search extension, as specified by packages/extensions/src/task-search/README.md. */
+/** Tests the Task Search extension, as specified by packages/extensions/src/task-search/README.md. */
 
 const description = { name: "Painter", description: "Paints", version: "1.0.0", skills: [] } as const;
 

@@ -11,7 +11,7 @@ import { extensionContract, type Runner } from "@parley/testing";
 import { describe, expect, test } from "vitest";
 import { everyBinding } from "./extension-bindings.ts";
 
-/** Secure Passport and AGP keep the contract of extensions over every binding, in 1.0 and 0.3 (A2A 1.0 §4.6). */
+/** Checks that Secure Passport and AGP keep the contract of extensions over every binding, in 1.0 and 0.3 (A2A 1.0 §4.6). */
 
 const runner: Runner = { describe, it: test, expect };
 const key = await makePassportKey();

@@ -5,7 +5,7 @@ import { defineAgent, memoryStore, serve, type AgentDescription, type Server } f
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
-/* The HTML pages of agents in a real browser: whatever a card contains, no script runs and nothing is loaded. */
+/* Tests the HTML pages of agents in a real browser: whatever a card contains, no script runs and nothing is loaded. */
 
 const places = [
   process.env["CHROMIUM_PATH"],
@@ -43,7 +43,7 @@ async function serving(...cards: readonly Partial<AgentDescription>[]): Promise<
   return server;
 }
 
-/** Opens a page, and records its other requests and errors. */
+/** Opens a page. Records the page's other requests and errors. */
 async function open(url: string, width: number, colorScheme: "light" | "dark" = "light") {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
   onTestFinished(() => page.close());

@@ -16,7 +16,7 @@ import { defineAgent, memoryStore, serve, type ServeOptions, type Server } from 
 import { bearer } from "@parley/a2a/auth";
 import type { Actions } from "./page.ts";
 
-/** The location of a browser: `CHROMIUM_PATH`, or where distributions put it. */
+/** Returns the path of a browser: `CHROMIUM_PATH`, or a path that distributions use. */
 function findBrowser(): string {
   const named = process.env["CHROMIUM_PATH"];
   const places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -99,10 +99,10 @@ async function act<Name extends keyof Actions>(
   )) as Awaited<ReturnType<Actions[Name]>>;
 }
 
-/** A proxy to a server whose connections can be cut. */
+/** A proxy to a server. The test can cut the proxy's connections. */
 interface Link {
   readonly url: string;
-  /** Number of connections so far. */
+  /** The number of connections so far. */
   readonly connections: number;
   lead(port: number): void;
   cut(): void;
@@ -209,7 +209,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a page of another origin, over 
     });
     link.lead(port);
     const seen = await act("stream", link.url, binding, "hello");
-    // gRPC events have no number to resume after, so the current task replaces the earlier events.
+    // gRPC events have no numbers from which a stream could resume, so the current task replaces the earlier events.
     if (binding === "GRPC")
       seen.splice(0, seen.length, "TASK_STATE_WORKING", ...seen.filter((s) => !s.endsWith("WORKING")));
     expect(seen).toEqual(["TASK_STATE_WORKING", ...chunks, "TASK_STATE_COMPLETED"]);

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { gate } from "../../packages/frameworks/test/gate.ts";
 import { flaws, open, shot } from "./console-page.ts";
 
-/** A page with the stock `useChat()` of ai 7 and `A2AChatTransport`, against an agent. */
+/** Tests a page with the stock `useChat()` of ai 7 and `A2AChatTransport`, against an agent. */
 
 let script = "";
 beforeAll(async () => {
@@ -32,7 +32,7 @@ async function chatWith(onMessage: Parameters<typeof defineAgent>[0]["onMessage"
     description: "Talks.",
     version: "1.0.0",
     skills: [],
-    // Approvals are sent as data.
+    // The page sends approvals as data.
     defaultInputModes: ["text/plain", "application/json"],
     onMessage,
   });

@@ -11,7 +11,7 @@ import { canonicalJson } from "@parley/a2a/cards";
 import { defineAgent, memoryStore, serve, text, type ServeOptions, type Server } from "@parley/node";
 import { fits, flaws, inspecting, open, say, shot, show } from "./console-page.ts";
 
-/* Authorizations in the console: the request, its expiry, and its outcome, as known from the wire and this page. */
+/* Tests authorizations in the console: the request, its expiry, and its outcome, as the console learns them from the wire and from this page. */
 
 const member = "urn:parley:extension:in-task-authorization:v1";
 
@@ -23,7 +23,7 @@ const shop = defineAgent({
   async *onMessage(turn) {
     const [, kind, ms = ""] = /^(\w+) ?(-?\d*)$/.exec(turn.text) ?? [];
     if (kind === "expires") {
-      // Like an agent that does not end its expired requests.
+      // Behaves like an agent that does not end its expired requests.
       const expiresAt = new Date(Date.now() + Number(ms)).toISOString();
       const shown = { id: "r1", form: "approval", url: "https://shop.example/r1", expiresAt, inMessage: true };
       return void (yield turn.authRequired([text("Pay?"), { data: { [member]: shown } }]));
@@ -43,7 +43,7 @@ async function serving(options: ServeOptions = {}): Promise<Server> {
 
 const asked = "section[aria-label=Authorization]";
 
-/** The digest that a console shows for the parts of a question. */
+/** Returns the digest that a console shows for the parts of a question. */
 function digestOf(parts: unknown): string {
   return `sha256:${createHash("sha256").update(canonicalJson(parts)).digest("hex")}`;
 }
@@ -98,7 +98,7 @@ test.each([
   expect(await decision.textContent()).toContain(`Request ${id}, ${digest}`);
   expect(await flaws(page)).toEqual([]);
   await shot(page, `Approval ended ${width} ${theme}`);
-  // Other pages know it from the wire: the question, and the answer without its credential.
+  // Other pages learn of the authorization from the wire, which has the question, and the answer without its credential.
   await page.reload();
   await expect.poll(() => page.textContent(".detail")).toContain(`Asked for an authorization: approval, request ${id}`);
   await expect
@@ -136,7 +136,7 @@ test("an expired request is marked, and cannot be answered", async () => {
   expect(await page.locator(".list time").first().getAttribute("title")).toMatch(/ \(\d{4}-.*Z\)$/);
   expect(await flaws(page)).toEqual([]);
   await show(page, "Talk");
-  // A request that expires while it is shown.
+  // This request expires while the console shows it.
   await page.click("button:text-is('New')");
   const second = page.locator(".pane").nth(1);
   await second.locator("textarea[aria-label=Message]").fill("expires 3000");

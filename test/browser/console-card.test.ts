@@ -6,7 +6,7 @@ import { cardKeySet, makeCardKey, type PrivateCardKey } from "@parley/a2a/cards"
 import type { AgentMount } from "@parley/server";
 import { fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
-/* In a real browser: the card screen explains signatures, and agents that share a path are distinguishable. */
+/* Checks in a real browser that the card screen explains signatures, and that agents that share a path are distinguishable. */
 
 const named = (name: string) =>
   defineAgent({
@@ -28,13 +28,13 @@ async function serving(options: ServeOptions, mounts?: readonly AgentMount[]): P
 
 const key = await makeCardKey();
 
-/** The public keys of a signer. `more`: additional members of the key. */
+/** Returns the public keys of a signer. `more`: additional members of the key. */
 async function keysOf(signer: PrivateCardKey, more: object = {}): Promise<string> {
   const { keys } = await cardKeySet([signer]);
   return JSON.stringify({ keys: keys.map((each) => ({ ...each, ...more })) });
 }
 
-/** An agent whose card is modified in transit. */
+/** Serves an agent whose card is modified in transit. */
 async function tampered(agent: string): Promise<string> {
   const server = createServer((request, response) => {
     void (async () => {

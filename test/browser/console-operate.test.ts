@@ -11,7 +11,7 @@ import { bearer } from "@parley/a2a/auth";
 import { defineAgent, memoryStore, serve, type ServeOptions, type Server } from "@parley/node";
 import { drawnInFrame, fits, flaws, loaded, open, shot, show } from "./console-page.ts";
 
-/* The operators' console in a real browser: the stored timeline of a task, tasks of all owners, and acts. */
+/* Tests the operators' console in a real browser: the stored timeline of a task, tasks of all owners, and acts. */
 
 /** A hostile name for steps and artifacts. */
 const payload = `<img src=x onerror="alert(1)"><script>alert(1)</script>`;
@@ -93,7 +93,7 @@ async function begun({ url }: Server, text: string, path = "/planner"): Promise<
 
 const rows = (page: Page): Promise<readonly string[]> => page.locator(".rows .row .clip").allTextContents();
 
-/** Resolves once the timeline's list has a matching row. */
+/** Waits until the timeline's list has a matching row. */
 const hasRow = (page: Page, like: RegExp): Promise<void> =>
   expect.poll(async () => (await rows(page)).join("\n")).toMatch(like);
 
@@ -403,7 +403,7 @@ describe("tasks of all owners", () => {
   });
 });
 
-/** Runs `parley inspect`. Returns what it prints. */
+/** Runs `parley inspect`. Returns the command's output. */
 async function inspecting(...args: readonly string[]): Promise<{ readonly url: string; readonly webhooks?: string }> {
   const program = join(import.meta.dirname, "..", "..", "packages", "cli", "dist", "main.js");
   const child = spawn(process.execPath, [program, "inspect", ...args, "--no-open", "--json"], {
@@ -470,7 +470,7 @@ test("parley inspect relays the operators' API with credentials that the page ne
   expect(shown + seen.join("")).not.toMatch(/s3cret-of-the-sender|token-of-an-operator/);
   await shot(page, "Webhook");
 
-  // The same delivery twice, because the first answer was lost.
+  // Sends the same delivery twice, as if the first answer was lost.
   for (const [sequence, attempt] of [
     [1, 1],
     [2, 1],

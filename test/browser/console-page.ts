@@ -26,7 +26,7 @@ afterAll(() => browser.close());
 
 const program = join(import.meta.dirname, "..", "..", "packages", "cli", "dist", "main.js");
 
-/** Starts a `parley` command without a keychain. It ends with the test. */
+/** Starts a `parley` command without a keychain. The command ends with the test. */
 export function parley(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
@@ -42,7 +42,7 @@ export function parley(
   return child;
 }
 
-/** Runs `parley inspect`. Returns the URL that it prints. */
+/** Runs `parley inspect`. Returns the URL that the command prints. */
 export async function inspecting(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<string> {
   const child = parley(["inspect", ...args, "--no-open", "--json"], env);
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
@@ -63,14 +63,14 @@ interface Opened {
   readonly noise: readonly string[];
 }
 
-/** Opens a page of the console. `ready`: a selector that matches once it has loaded. */
+/** Opens a page of the console. `ready`: a selector that matches once the page has loaded. */
 export async function open(
   url: string,
   { width = 1200, theme: colorScheme = "light", ready = "nav.screens", prepare }: OpenInit = {},
 ): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
   onTestFinished(() => context.close());
-  // The same timeout as for any condition, so that tests do not fail on a busy machine.
+  // Uses the same timeout as for any condition, so that tests do not fail on a busy machine.
   context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
@@ -110,7 +110,7 @@ interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
 }
 
-/** Violations of WCAG 2.2 level AA, found by axe. */
+/** Returns the violations of WCAG 2.2 level AA that axe finds. */
 export async function flaws(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
   const { violations } = await page.evaluate<AxeResult>(
@@ -122,7 +122,7 @@ export async function flaws(page: Page): Promise<readonly string[]> {
 export const fits = (page: Page): Promise<boolean> =>
   page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
 
-/** Number of rectangles that the timeline draws in one frame. A frame starts with the lines of the axis. */
+/** Counts the rectangles that the timeline draws in one frame. A frame starts with the lines of the axis. */
 export const drawnInFrame = (page: Page): Promise<number> =>
   page.evaluate<number>(`new Promise((resolve) => {
     const fill = CanvasRenderingContext2D.prototype.fillRect;

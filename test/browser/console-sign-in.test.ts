@@ -21,7 +21,7 @@ import { providerSecret } from "../identity/provider-clients.ts";
 import { startProvider, type TestProvider } from "../identity/provider.ts";
 import { fits, flaws, inspecting, open, parley, say, shot, show } from "./console-page.ts";
 
-/* Signing in to agents from the console of `parley inspect`, with a real OpenID provider and a real browser. */
+/* Tests signing in to agents from the console of `parley inspect`, with a real OpenID provider and a real browser. */
 
 async function provided(): Promise<TestProvider> {
   const provider = await startProvider();
@@ -46,7 +46,7 @@ async function serving(authenticator: Authenticator, options: ServeOptions = {})
 
 const scopes = { chat: "Talk to the agent" };
 
-/** OAuth with one of the flows. */
+/** Creates an OAuth authenticator whose card offers one of the flows. */
 function byOAuth(
   { issuer }: TestProvider,
   flow: keyof OAuth2Flows = "authorizationCode",
@@ -62,7 +62,7 @@ function byOAuth(
   return oauth2({ name, issuer, scopes: ["chat"], flows, metadataUrl });
 }
 
-/** A home directory that several launches share. */
+/** Creates a home directory that several launches share. */
 async function home(): Promise<{ readonly env: NodeJS.ProcessEnv; readonly tokens: () => Promise<readonly string[]> }> {
   const folder = await mkdtemp(join(tmpdir(), "parley-sign-in-"));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -96,7 +96,7 @@ async function begun(page: Page): Promise<URL> {
   return new URL((await link.getAttribute("href")) ?? "");
 }
 
-/** Everything that a console page can read from its server, except for its own files. */
+/** Returns everything that a console page can read from its server, except for its own files. */
 function answersOf(page: Page): Promise<string>[] {
   const seen: Promise<string>[] = [];
   page.on("request", (request) => seen.push(Promise.resolve(request.url() + (request.postData() ?? ""))));
@@ -143,7 +143,7 @@ test("in a browser: calls are made as the user, the page has neither code nor to
   const all = (await Promise.all(answers)).join("") + (await page.evaluate<string>(stored));
   expect(all).toContain("You are ada");
   for (const secret of [token, code]) expect(all).not.toContain(secret);
-  // Only the link that the user followed.
+  // Only the link that the user followed leads to another origin.
   expect(noise.filter((one) => one !== href && !one.startsWith("Failed to load"))).toEqual([tab.url()]);
 
   const again = await open(await inspecting([agent], env));

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { defineAgent, memoryStore, serve, text } from "@parley/node";
 import { fits, flaws, inspecting, open, shot, show } from "./console-page.ts";
 
-/* Two agents side by side in the console, in a real browser. */
+/* Tests two agents side by side in the console, in a real browser. */
 
 const named = (name: string) =>
   defineAgent({
@@ -18,7 +18,7 @@ const named = (name: string) =>
     },
   });
 
-/** A console with three agents. Returns its URL, without a fragment. */
+/** Serves a console with three agents. Returns the console's URL, without a fragment. */
 async function serving(): Promise<string> {
   const mounts = ["Alice", "Bob", "Carol"].map((name) => ({ agent: named(name), path: `/${name.toLowerCase()}` }));
   const common = { port: 0, store: memoryStore(), logger: false, signals: false, console: true } as const;
@@ -49,14 +49,14 @@ test.each([
   await sayTo(page, "Alice", "two");
   await pane(page, "Alice").getByText("Alice heard two").waitFor();
   await pane(page, "Carol").getByText("Carol heard two").waitFor();
-  // On a phone, one is below the other.
+  // On a phone, one pane is below the other.
   const [first, second] = await Promise.all(["Alice", "Carol"].map((name) => pane(page, name).boundingBox()));
   if (width === 380) expect(second?.y).toBeGreaterThanOrEqual((first?.y ?? 0) + (first?.height ?? 0));
   else expect(second?.x).toBeGreaterThanOrEqual((first?.x ?? 0) + (first?.width ?? 0));
   expect(await flaws(page)).toEqual([]);
   expect(await fits(page)).toBe(true);
   await shot(page, `Two agents ${width} ${theme}`);
-  // Other screens and other tabs keep the link.
+  // Other screens and other tabs keep the link to both agents.
   await show(page, "Tasks");
   await show(page, "Talk");
   await pane(page, "Carol").getByText("Carol heard two").waitFor();

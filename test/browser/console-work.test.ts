@@ -8,7 +8,7 @@ import { defineAgent, memoryStore, serve, text, type AgentDescription, type Serv
 import { consoleTable } from "../docs/console-table.ts";
 import { fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
-/* Forms, authorizations, keyboard shortcuts, session files and the card in the console, in a real browser. */
+/* Tests forms, authorizations, keyboard shortcuts, session files and the card in the console, in a real browser. */
 
 const Trip = {
   type: "object",
@@ -34,7 +34,7 @@ const bombs = [
   "[".repeat(99_000),
 ];
 
-/** An agent that asks for a form or an authorization if the message says so. */
+/** Returns an agent that asks for a form or an authorization if the message says so. */
 const asking = (card: Partial<AgentDescription> = {}) =>
   defineAgent({
     name: "Trips",
@@ -143,7 +143,7 @@ describe("the keyboard", () => {
     await page.keyboard.press("g");
     await page.keyboard.press("k");
     await page.waitForSelector("nav.screens a[aria-current=page] >> text=Tasks");
-    // Even while the code of the screen is loading.
+    // The shortcut works even while the screen's code is loading.
     await page.keyboard.press("/");
     await page.waitForSelector("input[type=search]:focus");
     await page.keyboard.type("no such task");

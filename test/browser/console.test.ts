@@ -7,7 +7,7 @@ import { defineAgent, memoryStore, serve, text, type AgentDescription, type Serv
 import { bearer } from "@parley/a2a/auth";
 import { drawnInFrame, fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
-/* The console of `parley inspect` in a real browser. Saves screenshots of every screen in the folder CONSOLE_SHOTS. */
+/* Tests the console of `parley inspect` in a real browser. Saves screenshots of every screen in the folder CONSOLE_SHOTS. */
 
 const root = join(import.meta.dirname, "..", "..");
 /** Serves an agent that streams its answer, and asks for a city if the message says so. */
@@ -192,7 +192,7 @@ test("screens have a heading while nothing is selected", async () => {
   }
 });
 
-/** Hostile content. None of it may run or be loaded. */
+/** Hostile content. No part of it may run or be loaded. */
 const payload =
   `<script>document.title="pwned"</script><img src="https://evil.example/x.png" onerror="alert(1)">` +
   `<svg onload=alert(1)>[click](javascript:alert(1)) ![pixel](https://evil.example/y.png) <a href="javascript:alert(1)">x</a>`;

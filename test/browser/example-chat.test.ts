@@ -4,7 +4,7 @@ import { createAgent } from "../../examples/chat/agent.ts";
 import { mountPages } from "../../examples/chat/pages.ts";
 import { flaws, open } from "./console-page.ts";
 
-/* The pages of examples/chat, at the origin of their agent. */
+/* Tests the pages of examples/chat, at the origin of their agent. */
 
 const routes = await mountPages(["@parley/source"]);
 const whole =

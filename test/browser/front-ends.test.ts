@@ -10,7 +10,7 @@ import { gate } from "../../packages/frameworks/test/gate.ts";
 import { install } from "../../scripts/ready.mjs";
 import { open, shot } from "./console-page.ts";
 
-/* Pages with third-party front ends: CopilotKit with `A2AAgent`, and assistant-ui. They are large, so this file installs them in test/ui. */
+/* Tests pages with CopilotKit and `A2AAgent`, and with assistant-ui. These front ends are large, so this file installs them in test/ui. */
 
 const folder = join(import.meta.dirname, "..", "ui");
 const modules = join(folder, "node_modules");
@@ -21,7 +21,7 @@ type PageFiles = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "ag-ui.md"), "utf8");
 const snippets = [...page.matchAll(/^```jsx\n(.*?)^```$/gms)].map(([, code = ""]) => code);
 
-/** The code blocks of docs/ag-ui.md as modules: `ag-ui.md:0` is the first one. Their agent is at the page's origin, and the hash is the thread id. */
+/** Loads the code blocks of docs/ag-ui.md as modules: `ag-ui.md:0` is the first. The agent is at the page's origin, and the hash is the thread id. */
 const documented: Plugin = {
   name: "docs",
   setup(builder) {
@@ -48,7 +48,7 @@ async function pagesOf(names: readonly string[]): Promise<PageFiles> {
     platform: "browser",
     jsx: "automatic",
     conditions: ["@parley/source"],
-    // The adapter uses the page's version.
+    // Makes the adapter use the page's version of this package.
     alias: { "@ag-ui/client": join(modules, "@ag-ui/client/dist/index.mjs"), rxjs: join(modules, "rxjs") },
     define: { "process.env.NODE_ENV": '"development"' },
     loader: { ".ttf": "empty", ".woff": "empty", ".woff2": "empty" },
@@ -66,14 +66,14 @@ beforeAll(async () => {
 const html = (name: string): string =>
   `<!doctype html><html lang="en"><title>Chat</title><meta charset="utf-8"><link rel="icon" href="data:,"><link rel="stylesheet" href="/page/${name}.css"><body style="margin: 0"><script type="module" src="/page/${name}.js"></script></html>`;
 
-/** The URL of a page with an agent at its origin. The hash is the id of a new thread. */
+/** Serves a page and an agent at one origin. Returns the page's URL, whose hash is the id of a new thread. */
 async function pageWith(name: string, onMessage: Parameters<typeof defineAgent>[0]["onMessage"]): Promise<string> {
   const agent = defineAgent({
     name: "Talker",
     description: "Talks.",
     version: "1.0.0",
     skills: [],
-    // Approvals are sent as data.
+    // The page sends approvals as data.
     defaultInputModes: ["text/plain", "application/json"],
     onMessage,
   });
@@ -104,7 +104,7 @@ const answers = (page: Page): Promise<string[]> =>
 const questions = (page: Page): Promise<string[]> =>
   page.locator('[data-testid="copilot-user-message"]').allInnerTexts();
 
-/** Ignores CopilotKit's own requests for news and fonts, which fail in tests. */
+/** Returns whether a line concerns this page: CopilotKit's own requests for news and fonts, which fail in tests, do not. */
 const ours = (line: string): boolean => !/^https:|Failed to load resource/.test(line);
 
 const said = (page: Page): Promise<string[]> => page.locator("[role=article]").allInnerTexts();

@@ -5,7 +5,7 @@ import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startProvider } from "../identity/provider.ts";
 
-/* The pages of in-task authorization in a real browser, which sends its own headers and keeps cookies (A2A 1.0 §7.6). */
+/* Tests the pages of in-task authorization in a real browser, which sends its own headers and keeps cookies (A2A 1.0 §7.6). */
 
 const places = [
   process.env["CHROMIUM_PATH"],
@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => browser.close());
 
-/** A server with default options whose agent asks, and the answers that the agent got. */
+/** Starts a server with default options whose agent asks. The result includes the answers that the agent got. */
 async function asking(ask: (turn: Turn) => AsyncGenerator<unknown, unknown, void>) {
   const got: unknown[] = [];
   const agent = defineAgent({

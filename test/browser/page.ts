@@ -1,10 +1,10 @@
 import { A2AError, connect, type Client } from "@parley/a2a";
 import { grpcWebBinding } from "@parley/grpc/web";
 
-/** Reports each chunk, if the test defines it. */
+/** Reports each chunk to the test, if the test defines this function. */
 declare const tellTest: ((chunk: string) => Promise<void>) | undefined;
 
-/** The actions of the page. They return plain data. */
+/** The actions of the page. All of them return plain data. */
 const actions = {
   /** Sends a message, and returns the text of the answer's artifacts. */
   async send(url: string, binding: string, text: string) {
@@ -12,7 +12,7 @@ const actions = {
     return { state: task?.status.state, texts: task?.artifacts?.map((artifact) => artifact.parts[0]?.text) };
   },
 
-  /** Streams, and returns the chunks in order of arrival. A task in the middle replaces all earlier chunks. */
+  /** Streams a message, and returns the chunks in order of arrival. A task in the middle replaces all earlier chunks. */
   async stream(url: string, binding: string, text: string) {
     const seen: string[] = [];
     for await (const event of (await clientOf(url, binding)).sendStreamingMessage(text)) {
@@ -28,7 +28,7 @@ const actions = {
     return seen;
   },
 
-  /** The error of a failing operation. */
+  /** Returns the error of a failing operation. */
   async fail(url: string, binding: string, operation: "unknownTask" | "noAgent" | "emptyMessage") {
     try {
       if (operation === "noAgent") await connect(`${url}/nowhere`, { retry: false });
@@ -46,7 +46,7 @@ const actions = {
     throw new Error("did not fail");
   },
 
-  /** The response headers that the page can read. */
+  /** Returns the response headers that the page can read. */
   async headers(url: string, init: RequestInit & { cache?: string }) {
     const answer = await fetch(url, init);
     return { status: answer.status, headers: Object.fromEntries(answer.headers) };

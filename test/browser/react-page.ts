@@ -16,7 +16,7 @@ export interface Initial {
 export interface ReactPage {
   /** The script of the page. */
   readonly script: string;
-  /** The page without its script, as a server renders it. */
+  /** Renders the page without its script, as a server does. */
   render(initial: Initial): string;
 }
 
@@ -24,7 +24,7 @@ export type ReactVersion = 18 | 19;
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** Bundles a file of the page. React 18 is in a separate package. */
+/** Bundles a file of the page. React 18 comes from a separate package. */
 async function bundle(file: string, version: ReactVersion, platform: "browser" | "node"): Promise<string> {
   const installed = join(root, "test", "react-18", "node_modules");
   const { outputFiles } = await build({
@@ -54,7 +54,7 @@ export async function reactPage(version: ReactVersion): Promise<ReactPage> {
   return { script, render };
 }
 
-/** The page and its script, by path. `initial`: the data that the server read and renders. */
+/** Returns the page and its script, by path. `initial`: the data that the server reads and renders. */
 export function contents(
   { script, render }: ReactPage,
   initial?: Initial,

@@ -10,7 +10,7 @@ import { reservePort, Supervisor } from "../crash/supervisor.ts";
 import { flaws, open, shot } from "./console-page.ts";
 import { contents, reactPage, type Initial, type ReactPage, type ReactVersion } from "./react-page.ts";
 
-/** A page with the hooks of `@parley/react`, connected to an agent. */
+/** Tests a page with the hooks of `@parley/react`, connected to an agent. */
 
 const versions = [18, 19] as const;
 const pages = new Map<ReactVersion, ReactPage>();
@@ -56,9 +56,9 @@ async function serving(
 }
 
 interface Counted {
-  /** The page's calls by operation, with card fetches as `card`. */
+  /** The number of the page's calls by operation, with card fetches as `card`. */
   readonly calls: Map<string, number>;
-  /** Open streams. */
+  /** The streams that are open. */
   readonly streams: Set<PageRequest>;
 }
 
@@ -97,7 +97,7 @@ const answers = (page: Page): Promise<string[]> => page.locator("article.assista
 const asked = (page: Page): Promise<string[]> => page.locator("article.user").allInnerTexts();
 const ready = "main[data-status=ready]";
 
-/** Words for an answer. Those after the first `before` wait for a gate. */
+/** Returns the words of an answer, and a stream of them that waits for a gate after the first `before` words. */
 function halves(
   before: number,
   count: number,
@@ -123,7 +123,7 @@ describe.each(versions)("React %s", (version) => {
   test("renders at most once per frame during 10,000 chunks, with one stream for two components", async () => {
     const { words, rest, stream } = halves(1_000, 11_000);
     const url = await serving(async function* (turn) {
-      // Each word is a separate event, whereas `turn.stream()` would join them.
+      // Makes each word a separate event, because `turn.stream()` would join words.
       const whole = turn.artifact({ parts: [text("Begin: ")], open: true });
       yield whole;
       for await (const word of stream()) yield turn.append(whole.artifact.artifactId, [text(word)]);
@@ -144,7 +144,7 @@ describe.each(versions)("React %s", (version) => {
     } = await page.evaluate<Record<string, number>>("measured()");
     expect(events).toBeGreaterThan(10_000);
     expect(task).toBeGreaterThan(1);
-    // The rest is mounting, twice in strict mode, and the message before it was accepted.
+    // The other renders come from mounting (twice in strict mode), and from the message before the agent accepted it.
     expect(conversation).toBeLessThanOrEqual(frames + 8);
     expect(task).toBeLessThanOrEqual(frames + 4);
     expect(Object.fromEntries(calls)).toEqual({ card: 1, SendMessage: 1, SubscribeToTask: 1 });

@@ -4,7 +4,7 @@ import { defineAgent, memoryStore, serve, text, type ServeOptions, type Server }
 import type { AgentMount } from "@parley/server";
 import { flaws, loaded, open, say, shot, show } from "./console-page.ts";
 
-/* The console of `serve(agent, { console: true })`, in a real browser. */
+/* Tests the console of `serve(agent, { console: true })` in a real browser. */
 
 const named = (name: string) =>
   defineAgent({

@@ -9,7 +9,7 @@ import { chromium, type Browser, type Locator, type Page } from "playwright-core
 import { blocksOf } from "../docs/pages.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** The documentation site of `npm run docs` in a browser. The test builds it if it is missing. */
+/** Tests the documentation site of `npm run docs` in a browser. Builds the site if it is missing. */
 
 const root = join(import.meta.dirname, "../..");
 const dist = join(root, "site/dist");
@@ -28,7 +28,7 @@ let page: Page;
 /** Requests to other hosts, and errors of pages. */
 let problems: string[];
 
-/** Serves files like a static host: `/client` is `client.html`. */
+/** Serves files like a static host, which finds `client.html` for `/client`. */
 function serveFiles(): Server {
   return createServer((request, response) => {
     const path = join(dist, decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname));
@@ -113,7 +113,7 @@ test("search finds and opens an option in the reference and a section in a guide
   await expect.poll(async () => (await results.allTextContents()).join("\n")).toContain("stallTimeout");
 
   await box.fill("TaskNotCancelable");
-  // The results of the previous query stay until the new ones arrive.
+  // The results of the previous query stay until the new results arrive.
   const wanted = results.filter({ hasText: /^#?\s*Errors[\s\S]*TaskNotCancelable/ }).first();
   await wanted.click();
   await expect.poll(() => page.url()).toContain("/errors#tasknotcancelable");

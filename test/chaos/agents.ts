@@ -1,9 +1,9 @@
 import { data, defineAgent, text, type Agent, type AgentYield, type Part, type Turn } from "@parley/server";
 import { artifactOf, chunkOf, type Order } from "./orders.ts";
 
-/* The agents of the cluster. Their events depend only on their orders, and on the responses of the service with side effects. */
+/* The agents of the cluster. Their events depend only on their orders, and on the responses of the service that has side effects. */
 
-/** Calls the service with side effects. Returns the number of the call. */
+/** Calls the service that has side effects. Returns the number of the call. */
 export type CallService = (call: {
   readonly taskId: string;
   readonly key: string;
@@ -12,7 +12,7 @@ export type CallService = (call: {
   readonly signal: AbortSignal;
 }) => Promise<number>;
 
-/** Tells stories in chunks, with side effects in between, and asks or waits at the end. */
+/** Creates an agent that tells stories in chunks, with side effects in between, and asks or waits at the end. */
 export function storyteller(resumable: boolean, call: CallService): Agent {
   return defineAgent({
     name: resumable ? "Resumable" : "Plain",
@@ -60,7 +60,7 @@ async function* tell(turn: Turn, order: Order, call: CallService): AsyncGenerato
   }
 }
 
-/** Waits, at most until the turn ends. */
+/** Waits for some time, or until the turn ends. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(end, ms);

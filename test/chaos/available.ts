@@ -2,7 +2,7 @@ import { A2AError } from "@parley/a2a";
 import { pause } from "./harms.ts";
 
 /**
- * Retries an operation while the database is unavailable: on a busy machine, the database may not answer within the time limit of a call.
+ * Retries an operation while the database is unavailable, because the database may miss the time limit of a call on a busy machine.
  * Nodes are restarted for the same reason.
  */
 export async function available<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -1,11 +1,11 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** Passes bytes on to local servers without reading them. Each connection goes to the next server. */
+/** Forwards bytes to local servers without reading them. Each connection goes to the next server. */
 export interface Balancer {
   readonly port: number;
-  /** Ends a share of the connections, such as 0.5. Returns how many. */
+  /** Ends a share of the connections, such as 0.5. Returns how many were ended. */
   cut(share: number): number;
-  /** Holds back all bytes of all connections, as if packets were lost without a reset. Held bytes pass afterwards. */
+  /** Holds back all bytes of all connections, as if packets were lost without a reset. After `hold(false)`, the held bytes pass. */
   hold(isHeld: boolean): void;
   close(): Promise<void>;
 }

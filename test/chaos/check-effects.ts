@@ -3,12 +3,12 @@ import { resultsIn } from "./check-tasks.ts";
 import type { Effect } from "./history.ts";
 
 /**
- * The guarantees of `turn.step()` (docs/waiting.md) for the calls with one key, which is the same in each attempt:
+ * The guarantees of `turn.step()` (docs/waiting.md) for all calls with one key. Each attempt uses the same key for a step.
  *
  * - An attempt calls the function once.
- * - Only the first call may assume that no call came before it: every later one gets `uncertain`. So a service has the effect once if it
+ * - Only the first call may assume that there was no earlier call: every later call gets `uncertain`. So a service has the effect once if it
  *   deduplicates by key, or can be queried.
- * - Once the result of an attempt is stored, no later attempt calls again: the task has that result. (A call of an earlier attempt may
+ * - Once the result of an attempt is stored, no later attempt calls the function again: the task has that result. (A call of an earlier attempt may
  *   still arrive, from a process that was paused between its last check of its lease and the request.)
  */
 export const effectRule: Rule = (task) => {

@@ -2,7 +2,7 @@ import type { TaskState } from "@parley/a2a/model";
 import { exact } from "./metrics.ts";
 import type { Counted, Entry, Metered, Stored, TaskLog } from "./history.ts";
 
-/* Rules about numbers for operators and the dashboard: exact for those of the store, bounds for those of processes, which lose counts if killed. */
+/* Rules about numbers for operators and the dashboard. Numbers of the store must be exact. Those of processes have bounds: kills lose counts. */
 
 type States = Readonly<Partial<Record<TaskState, number>>>;
 
@@ -91,7 +91,7 @@ function counterProblems(
   return problems;
 }
 
-/** The number of repeated attempts over all turns of the task. */
+/** Counts the repeated attempts over all turns of the task. */
 function repeatedAttempts({ records }: TaskLog): number {
   const attempts = new Map<number, number>();
   for (const { turn, attempt } of records) attempts.set(turn, Math.max(attempts.get(turn) ?? 1, attempt));

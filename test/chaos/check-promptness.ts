@@ -1,11 +1,11 @@
 import type { Entry, Fault, Read, Stored, TaskLog } from "./history.ts";
 
-/** How long events took from their commit to a reader in the absence of faults, in milliseconds. */
+/** The time from the commit of an event until a reader received it, in the absence of faults, in milliseconds. */
 export interface Promptness {
   readonly events: number;
   readonly median: number;
   readonly p99: number;
-  /** The number of tasks that ended without a fault and that the witness can see. `told`: for how many of them a wake-up followed the end. */
+  /** The number of tasks that ended without a fault and that the witness can see. `told`: how many of these tasks woke it up after their end. */
   readonly ends: number;
   readonly told: number;
 }
@@ -14,9 +14,9 @@ export interface Promptness {
 const recovery = 8_000;
 
 /**
- * Measures the last events of tasks if no fault preceded their commit, and the reader was already connected. Because no event follows them, a
- * reader that misses its wake-up is not woken by another event. A reader on the node that stores the event needs no wake-up, so only readers
- * of a task that another client started count.
+ * Measures the last events of tasks if no fault preceded the commit, and the reader was already connected. Because no event follows the last one,
+ * no later event hides a missed wake-up. A reader on the node that stores the event needs no wake-up, so only readers of tasks that another
+ * client started count.
  */
 export function promptness(history: readonly Entry[], logs: readonly TaskLog[]): Promptness {
   const faults = history.filter((entry): entry is Fault => entry.type === "fault");

@@ -7,8 +7,8 @@ import { digest, type Read } from "./history.ts";
 /* Rules about the answers and events that clients received. */
 
 /**
- * A stream has the task at its start, and then every later event, once and in order, to its end, over any number of connections. A stream
- * that could not be continued starts again with the task, and has every event after that.
+ * A stream has the task at its start, and then every later event, once and in order, until the stream ends, over any number of connections. If a
+ * stream could not be continued, it starts again with the task, and has every event after that.
  */
 export const streamRule: Rule = (task) => {
   const streams = new Map<number, Read[]>();
@@ -55,7 +55,7 @@ function problemOf(reads: readonly Read[], { log }: TaskHistory): string | undef
   return state === "TASK_STATE_INPUT_REQUIRED" ? undefined : `it ends at ${at}, in ${state}`;
 }
 
-/** A waiting send, and a read of the task at its end, returned the stored task. */
+/** A waiting send, and a read of the ended task, returned the stored task. */
 export const answerRule: Rule = ({ entries, log }) => {
   const wanted = digest(readOf(log?.records ?? []));
   return entries.flatMap((entry) =>
@@ -65,7 +65,7 @@ export const answerRule: Rule = ({ entries, log }) => {
   );
 };
 
-/** A task whose cancel was acknowledged is canceled, and remains so. */
+/** A task is canceled once its cancel was acknowledged, and remains canceled. */
 export const cancelRule: Rule = ({ entries, log }) => {
   const last = log?.records.findLast(({ state }) => state !== undefined)?.state;
   return entries.flatMap((entry) =>

@@ -5,9 +5,9 @@ import { foldOf } from "./fold.ts";
 import type { Stored } from "./history.ts";
 import { artifactOf, chunkOf, type Order } from "./orders.ts";
 
-/* Rules about tasks: their logs, messages, ends, fences, and content. */
+/* Rules about tasks: the logs, messages, ends, fences, and content. */
 
-/** A log has no gap, starts with the task, can be folded, and has nothing after its end. */
+/** A log has no gap, starts with the task, can be folded, and has no record after the end of the task. */
 export const logRule: Rule = ({ log }) => {
   if (log === undefined) return ["The task is not in the store"];
   const { records } = log;
@@ -20,7 +20,7 @@ export const logRule: Rule = ({ log }) => {
   return problem === undefined ? [] : [`The log cannot be folded: ${problem}`];
 };
 
-/** Each acknowledged message is one record, and the records are in the order of the acknowledgements. */
+/** Each acknowledged message is one record, and the records have the order of the acknowledgements. */
 export const messageRule: Rule = ({ entries, log }) => {
   const ids = (log?.records ?? []).flatMap(messagesIn);
   const problems: string[] = [];
@@ -41,7 +41,7 @@ function messagesIn({ kind, json, actor }: LogRecord): readonly string[] {
   return kind === "task" ? ((JSON.parse(json) as Task).history ?? []).map(({ messageId }) => messageId) : [];
 }
 
-/** When all conversations are over, each task has ended, and no process holds it. */
+/** When all conversations have ended, each task has ended, and no process holds it. */
 export const endRule: Rule = ({ log }) => {
   const state = log?.records.findLast((record) => record.state !== undefined)?.state;
   if (state === undefined || !isTerminal(state)) return [`Its last state is ${state ?? "unknown"}`];
@@ -50,7 +50,7 @@ export const endRule: Rule = ({ log }) => {
 
 /**
  * In log order, fences and a turn's attempts never decrease, and each fence belongs to one process. So all records of a run
- * precede those of the next one.
+ * precede the records of the next run.
  */
 export const fenceRule: Rule = ({ entries, log }) => {
   const problems: string[] = [];
@@ -84,7 +84,7 @@ const interrupted: readonly (string | undefined)[] = [
   "The server was stopped while it worked on this task.",
 ];
 
-/** A completed task has all artifacts that the agent makes from its orders. Other tasks have a prefix of them. */
+/** A completed task has all artifacts that the agent makes from its orders. Any other task has a prefix of these artifacts. */
 export const contentRule: Rule = ({ log, orders }) => {
   if (log === undefined) return [];
   const { task } = foldOf(log.records);
@@ -112,7 +112,7 @@ function storyProblems(order: Order, artifact: Artifact | undefined, isWhole: bo
   return [];
 }
 
-/** The results of steps in a task's events, by key. */
+/** Returns the results of steps in a task's events, by key. */
 export function resultsIn({ log }: TaskHistory): readonly StepResult[] {
   if (log === undefined) return [];
   const { task } = foldOf(log.records);

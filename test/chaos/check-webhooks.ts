@@ -3,15 +3,15 @@ import type { Rule } from "./check.ts";
 import { digest, type Delivered } from "./history.ts";
 
 /**
- * For each config, the accepted deliveries have the numbers 1, 2, 3, … in order, and together they are all events of the task. An
- * accepted delivery may be repeated before the next one.
+ * For each config, the accepted deliveries have the numbers 1, 2, 3, … in order, and together they contain all events of the task. A sender
+ * may repeat an accepted delivery before the next delivery.
  */
 export const webhookRule: Rule = ({ entries, log }) => {
   const byConfig = new Map<string, Delivered[]>();
   for (const entry of entries) {
     if (entry.type === "delivered") byConfig.set(entry.config, [...(byConfig.get(entry.config) ?? []), entry]);
   }
-  // The user's messages are not delivered.
+  // The server does not deliver the user's messages.
   const due = (log?.records ?? []).filter(({ kind }) => kind !== "message").map((record) => digest(eventOf(record)));
   return Array.from(byConfig, ([config, all]) => {
     const fallen = all.findIndex(({ sequence }, at) => at > 0 && sequence < (all[at - 1]?.sequence ?? 0));

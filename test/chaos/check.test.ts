@@ -11,7 +11,7 @@ import { exact, judged, Scraper, sumOf } from "./metrics.ts";
 import { artifactOf, chunkOf, conversation, ways, type Order } from "./orders.ts";
 import { plan } from "./plan.ts";
 
-/** The judge of `npm run chaos` finds each broken promise in an otherwise correct history. */
+/** Checks that the judge of `npm run chaos` finds each broken promise in an otherwise correct history. */
 
 const order: Order = { what: "tell", name: "0-0-a", chunks: 2, steps: [2], pause: 1 };
 const [taskId, contextId] = ["t", "c"];
@@ -84,7 +84,7 @@ const right: readonly Entry[] = [
   { type: "answered", at: 1_020, taskId, digest: digest(readOf(records)) },
 ];
 
-/** The rules that a history breaks. */
+/** Returns the rules that a history breaks. */
 function broken(
   history: readonly Entry[],
   log: readonly LogRecord[] = records,
@@ -188,7 +188,7 @@ describe("the judge", () => {
     expect(broken([...right, again])).toEqual([steps]);
     expect(broken([...right, { ...effect, call: 2 }])).toEqual([steps]);
     expect(broken(without((entry) => entry === effect))).toEqual([steps]);
-    // The first call was cut off. The second one gets `uncertain`, and its result is stored.
+    // The first call was cut off. The second call gets `uncertain`, and the task stores the second result.
     const first = { ...effect, call: 7, attempt: 0 };
     const cutOff = without((entry) => entry === effect);
     expect(broken([...cutOff, first, { ...effect, uncertain: true }])).toEqual([]);
@@ -287,7 +287,7 @@ describe("the dashboard", () => {
   test("shows no value of the store or of runs that a run of chaos does not judge", () => {
     const values = queries.filter((query) => !query.includes("["));
     const shown = values.flatMap((query) => query.match(/\bparley_\w+/g) ?? []);
-    // The bytes and connections of a process: no history has them. parley_store_connection_state is a label.
+    // No history contains the bytes and connections of a process. `parley_store_connection_state` is a label.
     const unjudged = [
       "parley_memory_held_bytes",
       "parley_store_connections",

@@ -7,7 +7,7 @@ import { webhookRule } from "./check-webhooks.ts";
 import type { Entry, Fault, TaskLog } from "./history.ts";
 import type { Order } from "./orders.ts";
 
-/* Judges the history of a run. All functions here depend only on the recorded data. */
+/* Judges the history of a run. All functions here depend only on recorded data. */
 
 /** A broken promise. */
 export interface Violation {
@@ -20,7 +20,7 @@ export interface Violation {
 /** The recorded data of one task. */
 export interface TaskHistory {
   readonly taskId: string;
-  /** In order. */
+  /** The task's entries in the history, in order. */
   readonly entries: readonly Entry[];
   readonly log: TaskLog | undefined;
   /** The accepted orders. */
@@ -46,7 +46,7 @@ const rules: Readonly<Record<string, Rule>> = {
 
 export interface Verdict {
   readonly violations: readonly Violation[];
-  /** How much was checked. */
+  /** The number of checked items of each kind. */
   readonly counts: Readonly<Record<string, number>>;
   readonly promptness: Promptness;
 }
@@ -54,7 +54,7 @@ export interface Verdict {
 export interface CheckOptions {
   /** The accepted orders, by task. */
   readonly orders: ReadonlyMap<string, readonly Order[]>;
-  /** Maximum for the median time from the commit of a last event to its reader, without a fault, in milliseconds. */
+  /** The maximum median time from the commit of a last event until its reader received it, without a fault, in milliseconds. */
   readonly promptWithin: number;
 }
 
@@ -141,7 +141,7 @@ const plural: Readonly<Record<Exclude<Entry["type"], "fault">, string>> = {
   metered: "nodes with metrics",
 };
 
-/** The events of a violation's task, and the faults at that time, in order. */
+/** Returns the events of a violation's task, and the faults at that time, in order. */
 export function timeline(
   { taskId }: Violation,
   history: readonly Entry[],

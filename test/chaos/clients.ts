@@ -12,7 +12,7 @@ import { pause } from "./harms.ts";
 import { digest, type Entry, type Read } from "./history.ts";
 import { conversation, type Order, type Planned, type Way } from "./orders.ts";
 
-/* Clients of the cluster: concurrent conversations, each with one task after another. They record what they receive. */
+/* Clients of the cluster. Concurrent conversations have one task after another, and record what they receive. */
 
 export interface CrowdOptions {
   readonly seed: number;
@@ -22,12 +22,12 @@ export interface CrowdOptions {
   readonly cards: Readonly<Record<"resumable" | "plain", AgentCard>>;
   /** The origin of the balancer. */
   readonly origin: string;
-  /** The URL of a config's webhook. */
+  /** Returns the URL of a config's webhook. */
   readonly hook: (config: string) => string;
   readonly note: (entry: Entry) => void;
 }
 
-/** A task that keeps its state until `finish()`. */
+/** A task that keeps its state until the test calls `finish()`. */
 export interface HeldTask {
   readonly way: HeldWay;
   readonly agent: "/plain" | "/resumable";
@@ -37,14 +37,14 @@ export interface HeldTask {
   finish(): Promise<void>;
 }
 
-/** What it waits for: its paused agent (`plain`), its user (`ask`), or an event (`wait`). */
+/** The reason to wait: a paused agent (`plain`), the user (`ask`), or an event (`wait`). */
 export type HeldWay = Extract<Way, "plain" | "ask" | "wait">;
 
-/** A task as its client sees it. */
+/** A task as its client knows it. */
 interface Story {
   readonly planned: Planned;
   readonly client: Client;
-  /** Calls in addition to its streams. */
+  /** The calls in addition to the streams of the task. */
   readonly acts: Acts;
   taskId: string;
 }
@@ -57,9 +57,9 @@ const patient = { budget: Infinity, minDelay: 20, maxDelay: 500 } as const;
 export class Crowd {
   /** The accepted orders of each task. */
   readonly orders = new Map<string, Order[]>();
-  /** The tasks that have not ended for their clients. */
+  /** The tasks that have not ended, as far as their clients know. */
   readonly #open = new Set<Story>();
-  /** How many tasks were started, and how many of them have ended for their clients. */
+  /** The number of tasks that were started, and how many of them have ended as far as their clients know. */
   begun = 0;
   done = 0;
   readonly #options: CrowdOptions;
@@ -71,7 +71,7 @@ export class Crowd {
     this.#options = options;
   }
 
-  /** Runs all conversations. After `end()`, resolves once each of them has finished its last task. */
+  /** Runs all conversations. After `end()`, resolves once each conversation has finished its last task. */
   async run(): Promise<void> {
     const all = Array.from({ length: this.#options.conversations }, (_, number) => this.#converse(number));
     await Promise.all(all);
@@ -103,7 +103,7 @@ export class Crowd {
     this.#ended.abort();
   }
 
-  /** The tasks that have not ended for their clients, with the calls that were made for them. */
+  /** The tasks that have not ended as far as their clients know, with the calls that were made for these tasks. */
   get unfinished(): readonly string[] {
     return Array.from(this.#open, ({ planned, taskId }) => `${planned.orders[0]?.name} (${planned.way}, ${taskId})`);
   }
@@ -139,7 +139,7 @@ export class Crowd {
     });
   }
 
-  /** A message whose answer is a stream, sometimes with a second reader that joins later. */
+  /** Sends a message whose answer is a stream, sometimes with a second reader that joins later. */
   async #streamed(story: Story, at: number, onEvent: OnEvent = () => {}): Promise<StreamResponse | undefined> {
     const { client, planned } = story;
     const sent = this.#message(story, at);
@@ -156,7 +156,7 @@ export class Crowd {
     if (state === "TASK_STATE_INPUT_REQUIRED") await this.#streamed(story, 1);
   }
 
-  /** A send that waits for the end of its task. */
+  /** Sends a message, and waits for the end of its task. */
   async #awaited(story: Story): Promise<void> {
     const sent = this.#message(story, 0);
     const { task } = await story.client.sendMessage({ message: sent });
@@ -166,13 +166,13 @@ export class Crowd {
     this.#answered(task);
   }
 
-  /** A task that reports to a webhook, and is polled until it ends. */
+  /** Starts a task that reports to a webhook, and polls the task until it ends. */
   async #hooked(story: Story): Promise<void> {
     await this.#sent(story, (messageId) => ({ taskPushNotificationConfig: { url: this.#options.hook(messageId) } }));
     return this.#untilOver(story);
   }
 
-  /** Sends the first message of a task without waiting for it. */
+  /** Sends the first message of a task without waiting for the task. */
   async #sent(story: Story, more: (messageId: string) => object = () => ({})): Promise<void> {
     const sent = this.#message(story, 0);
     const configuration = { ...more(sent.messageId), returnImmediately: true };
@@ -191,14 +191,14 @@ export class Crowd {
     }
   }
 
-  /** Cancels, and retries until a node answers. */
+  /** Cancels a task, and retries until a node answers. */
   async #cancel({ client, taskId }: Story): Promise<void> {
     for (;;) {
       try {
         const { status } = await client.cancelTask(taskId);
         return this.#options.note({ type: "canceled", at: Date.now(), taskId, state: status.state });
       } catch (thrown) {
-        // The task had ended, or the first cancel succeeded and this one is a repetition.
+        // Either the task had ended, or an earlier attempt of this cancel succeeded.
         if (isCode(thrown, "TaskNotCancelable", "UnsupportedOperation")) return;
         if (!isCode(thrown, "Unavailable", "ConnectionFailed", "ConnectionLost")) throw thrown;
       }
@@ -206,7 +206,7 @@ export class Crowd {
     }
   }
 
-  /** A message to a running task. Once it is accepted, it gets its turn. */
+  /** Sends a message to a running task. An accepted message gets its own turn. */
   async #interrupt(story: Story): Promise<void> {
     const sent = this.#message(story, 1);
     try {
@@ -218,7 +218,7 @@ export class Crowd {
     }
   }
 
-  /** Sends the task the event that it waits for, until a node has accepted it. */
+  /** Sends the task the event for which it waits, until a node has accepted the event. */
   async #speak({ taskId }: Story): Promise<void> {
     for (;;) {
       try {
@@ -236,7 +236,7 @@ export class Crowd {
     await this.#read(story.client.subscribeToTask(story.taskId), story, () => {}, { joined: true });
   }
 
-  /** Reads a stream to its end. Returns its last event. */
+  /** Reads a stream until it ends. Returns the last event. */
   async #read(
     events: EventStream,
     story: Story,
@@ -292,7 +292,7 @@ export class Crowd {
     const name = way === "plain" ? "plain" : "resumable";
     const known = this.#clients.get(`${name} ${binding}`);
     if (known !== undefined) return known;
-    // An interface that does not answer for a while is not a reason to fall back to an older version.
+    // The client must not fall back to an older version just because an interface does not answer for a while.
     const how = { binding, version: "1.0", retry: patient, reconnect: patient };
     const client = connect(this.#options.cards[name], how);
     this.#clients.set(`${name} ${binding}`, client);
@@ -300,7 +300,7 @@ export class Crowd {
   }
 }
 
-/** Calls in addition to a stream. */
+/** Collects calls in addition to a stream. */
 class Acts {
   readonly #all: Promise<unknown>[] = [];
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { bundled } from "../programs.ts";
 import type { Command, NodeSettings } from "./node.ts";
 
-/** Compiles the program of the nodes, so that builds during the run do not change it. */
+/** Compiles the program of the nodes, so that builds during the run do not change this program. */
 export function nodeProgram(): Promise<string> {
   return bundled(fileURLToPath(new URL("node.ts", import.meta.url)));
 }
@@ -17,7 +17,7 @@ export interface NodeListener {
   onEnd(what: string): void;
 }
 
-/** A node: successive processes on one port. */
+/** A node, which consists of successive processes on one port. */
 export class ClusterNode {
   readonly #settings: Omit<NodeSettings, "name">;
   readonly #number: number;
@@ -28,7 +28,7 @@ export class ClusterNode {
   #isWanted = false;
   #isStopped = false;
 
-  /** `script`: the program that `nodeProgram` compiled. */
+  /** Creates a node. `script`: the program that `nodeProgram` compiled. */
   constructor(script: string, number: number, settings: Omit<NodeSettings, "name">, listener: NodeListener) {
     this.#script = script;
     this.#number = number;
@@ -36,7 +36,7 @@ export class ClusterNode {
     this.#listener = listener;
   }
 
-  /** Starts a process. Resolves once it listens. If it cannot start, because the database may be unavailable, it is restarted. */
+  /** Starts a process. Resolves once the process listens. Retries if it cannot start, because the database may be unavailable. */
   async start(): Promise<void> {
     this.#isWanted = true;
     while (this.#isWanted) {
@@ -60,13 +60,13 @@ export class ClusterNode {
     if (child.stderr)
       createInterface({ input: child.stderr }).on("line", (line) => this.#listener.onLine(`${name} ${line}`));
     child.once("exit", (code, signal) => {
-      // A process that could not start, for example while the database is unavailable, is restarted instead.
+      // If a process could not start, for example while the database is unavailable, `start()` retries instead.
       if (this.#isWanted && isReady) this.#listener.onEnd(`Node ${name} ended on its own: ${code ?? signal}`);
     });
     return child;
   }
 
-  /** Ends the process by a signal, and waits until it has ended. */
+  /** Sends a signal to the process, and waits until it has ended. */
   async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
     this.#isWanted = false;
     const child = this.#child;
@@ -77,7 +77,7 @@ export class ClusterNode {
     await ended;
   }
 
-  /** Pauses the process, without its notice. */
+  /** Pauses the process without giving it notice. */
   stop(): void {
     this.#isStopped = this.#child?.kill("SIGSTOP") === true;
   }
@@ -87,7 +87,7 @@ export class ClusterNode {
     this.#isStopped = false;
   }
 
-  /** The name of its current process. */
+  /** The name of the current process. */
   get name(): string {
     return `${this.#number}.${this.#lives}`;
   }

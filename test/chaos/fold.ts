@@ -1,12 +1,12 @@
 import { TaskFold, type Task } from "@parley/a2a/model";
 import { eventOf, type FoldOptions, type LogRecord } from "@parley/a2a/internal/model/index";
 
-/** The task from records, as a server reads it. */
+/** Returns the task that a server reads from these records. */
 export function readOf(records: readonly LogRecord[]): Task | undefined {
   return foldOf(records, { mergeTextParts: true }).task;
 }
 
-/** The task from records, or the reason why they make none. */
+/** Returns the task from records, or the reason why the records do not form a task. */
 export function foldOf(
   records: readonly LogRecord[],
   options?: FoldOptions,

@@ -13,12 +13,12 @@ export interface HarmOptions {
   readonly note: (fault: Fault) => void;
 }
 
-/** Executes the plan. Faults of one node, or of the database, run one at a time. */
+/** Executes the plan. Faults of the same node, or of the database, run one at a time. */
 export class Harms {
   readonly #options: HarmOptions;
   /** The last fault of each node, and of the database. */
   readonly #queues = new Map<string, Promise<void>>();
-  /** Ends every pause. */
+  /** Aborted to end every pause. */
   readonly #repairing = new AbortController();
 
   constructor(options: HarmOptions) {
@@ -35,7 +35,7 @@ export class Harms {
     await pause(begun + length - performance.now());
   }
 
-  /** Ends the remaining faults. Afterwards the database and all nodes run. */
+  /** Ends the remaining faults. Afterwards the database and all nodes are running. */
   async repair(): Promise<void> {
     this.#repairing.abort();
     await Promise.all(this.#queues.values());
@@ -82,12 +82,12 @@ export class Harms {
     }
     await node.end(what === "kill" ? "SIGKILL" : "SIGTERM");
     await wait();
-    // Other faults may hit the database during the start, which may then take a while.
+    // Other faults may affect the database during the start, so the start may take a while.
     await node.start();
   }
 }
 
-/** Waits. The signal ends it early. */
+/** Waits for this time. The signal ends the wait early. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (ms <= 0 || signal?.aborted === true) return Promise.resolve();
   return new Promise((resolve) => {

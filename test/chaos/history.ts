@@ -3,8 +3,8 @@ import type { TaskState } from "@parley/a2a/model";
 import type { LogRecord } from "@parley/a2a/internal/model/index";
 
 /*
- * The record of a chaos run: the faults of the cluster, and what its clients, its webhook receivers, its service with side effects and
- * its nodes saw. It is a file with one JSON value per line. `check.ts` judges it, together with the logs of the tasks.
+ * The record of a chaos run: the faults of the cluster, and what was seen by its clients, its webhook receivers, its service with side effects, and
+ * its nodes. The file has one JSON value per line. `check.ts` judges the record, together with the logs of the tasks.
  */
 
 /** The time in milliseconds since the Unix epoch. All processes are on one machine. */
@@ -16,13 +16,13 @@ interface Moment {
 export interface Fault extends Moment {
   readonly type: "fault";
   readonly what: string;
-  /** The node, from 0. Absent for all nodes, or for the database. */
+  /** The number of the node, from 0. Absent for all nodes, or for the database. */
   readonly node?: number;
-  /** The duration in milliseconds. */
+  /** The duration of the fault in milliseconds. */
   readonly lasts: number;
 }
 
-/** A message that the cluster has accepted, as its response or the first event of its stream shows. */
+/** A message that the cluster has accepted, according to its response or the first event of its stream. */
 export interface Acked extends Moment {
   readonly type: "acked";
   readonly messageId: string;
@@ -32,16 +32,16 @@ export interface Acked extends Moment {
 /** An event of a stream, as its reader received it. */
 export interface Read extends Moment {
   readonly type: "read";
-  /** The number of the stream, the same over all of its connections. */
+  /** The number of the stream. A stream keeps its number over all of its connections. */
   readonly stream: number;
   readonly taskId: string;
-  /** Its position in the log. Absent if the task had ended before the stream began: the event is then the task. */
+  /** The event's position in the log. Absent if the task had ended before the stream began, because the event is then the task. */
   readonly seq?: number;
   /** The digest of the event. */
   readonly digest: string;
   /** Whether the event is the task, which replaces all earlier events. */
   readonly whole: boolean;
-  /** Set for a reader that did not send the message: it rarely reads from the node that works on the task. */
+  /** Set for a reader that did not send the message, and so rarely reads from the node that works on the task. */
   readonly joined?: true;
 }
 
@@ -50,7 +50,7 @@ export interface Closed extends Moment {
   readonly type: "closed";
   readonly stream: number;
   readonly taskId: string;
-  /** The error, if it ended early. */
+  /** The error, if the stream ended early. */
   readonly error?: string;
 }
 
@@ -73,12 +73,12 @@ export interface Canceled extends Moment {
 export interface Effect extends Moment {
   readonly type: "effect";
   readonly taskId: string;
-  /** The key of the step, the same in each attempt. */
+  /** The key of the step. All attempts of the step have the same key. */
   readonly key: string;
   readonly attempt: number;
   /** Whether the step learned that an earlier call may have taken effect. */
   readonly uncertain: boolean;
-  /** The number of the call, which the step returns. */
+  /** The number of the call, which is the result of the step. */
   readonly call: number;
 }
 
@@ -87,23 +87,23 @@ export interface Delivered extends Moment {
   readonly type: "delivered";
   readonly config: string;
   readonly taskId: string;
-  /** The number of the delivery among those of its config. */
+  /** The number of the delivery, counted for each config. */
   readonly sequence: number;
   /** The digest of the event. */
   readonly digest: string;
-  /** Whether the receiver accepted it. */
+  /** Whether the receiver accepted the delivery. */
   readonly taken: boolean;
 }
 
-/** A write of a run, under its fence. It may be missing if the node was killed at that moment. */
+/** A write of a run, under its fence. The entry may be missing if the node was killed at that moment. */
 export interface Stored extends Moment {
   readonly type: "stored";
-  /** The process. */
+  /** The name of the process. */
   readonly node: string;
   readonly taskId: string;
   /** The fence that the node held. */
   readonly fence: number;
-  /** The position of the last record, and how many there are. */
+  /** The position of the last record, and the number of records. */
   readonly seq: number;
   readonly records: number;
 }
@@ -123,10 +123,10 @@ export interface Trouble extends Moment {
   readonly taskId?: string;
 }
 
-/** What one node reported to operators and the dashboard while nothing changed, and what clients saw of the unfinished tasks. */
+/** One node's reports to operators and the dashboard while nothing changed, and the unfinished tasks as clients saw them. */
 export interface Counted extends Moment {
   readonly type: "counted";
-  /** The process. */
+  /** The name of the process. */
   readonly node: string;
   /** Tasks by agent and state. */
   readonly agents: Readonly<Record<string, Readonly<Partial<Record<TaskState, number>>>>>;
@@ -137,7 +137,7 @@ export interface Counted extends Moment {
   readonly listed: number;
   /** Gauges of the dashboard, by the names of their metrics. */
   readonly gauges: Readonly<Record<string, number>>;
-  /** The unfinished tasks as clients saw them. `waits`: for an event. */
+  /** The unfinished tasks as clients saw them. `waits`: whether the task waits for an event. */
   readonly open: readonly {
     readonly taskId: string;
     readonly agent: string;
@@ -149,9 +149,9 @@ export interface Counted extends Moment {
 /** The final counters of a node. */
 export interface Metered extends Moment {
   readonly type: "metered";
-  /** The last process. */
+  /** The name of the node's last process. */
   readonly node: string;
-  /** How many records it has stored, and how many turns it has run. */
+  /** The number of records that the process has stored, and of turns that it has run. */
   readonly records: number;
   readonly turns: number;
   /** The same for all processes of the node, up to the last reading before each ended. */
@@ -175,17 +175,17 @@ export type Entry =
   | Counted
   | Metered;
 
-/** A task as the store has it at the end of a run. */
+/** A task in the store at the end of a run. */
 export interface TaskLog {
   readonly taskId: string;
   readonly records: readonly LogRecord[];
-  /** Whether it still has a run or a holder. */
+  /** Whether the task still has a run or a holder. */
   readonly isHeld: boolean;
-  /** Whether its agent resumes after a crash. */
+  /** Whether the task's agent resumes after a crash. */
   readonly isResumable: boolean;
 }
 
-/** A short digest of a JSON value, independent of the order of its members. */
+/** Returns a short digest of a JSON value, independent of the order of members. */
 export function digest(value: unknown): string {
   return createHash("sha1").update(canonical(value)).digest("base64").slice(0, 12);
 }

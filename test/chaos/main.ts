@@ -6,7 +6,7 @@ import { timeline } from "./check.ts";
 import { mutations, type Mutation } from "./mutations.ts";
 import { chaos, type ChaosResult } from "./run.ts";
 
-// npm run chaos. Options: --help. Exits with 1 if a promise was broken.
+// The program of `npm run chaos`. Options: --help. Exits with 1 if a promise was broken.
 
 const help = `npm run chaos -- [options]
 
@@ -89,6 +89,6 @@ else {
   say(again);
   const result = await chaos({ ...options, folder, say });
   report(result, again, folder);
-  // Exits explicitly, because clients whose tasks do not end retry forever.
+  // Exits explicitly, because a client retries forever if its task does not end.
   process.exit(result.verdict.violations.length > 0 ? 1 : 0);
 }

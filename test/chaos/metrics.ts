@@ -1,8 +1,8 @@
 /* The nodes' `/metrics`, and the dashboard that shows them. */
 
 /**
- * Whether a value on the dashboard must match the history, or only stay within its bounds (docs/decisions/chaos.md). The dashboard's other metrics
- * are rates and distributions, which no history has.
+ * Whether a value on the dashboard must match the history, or only stay within bounds (docs/decisions/chaos.md). The dashboard's other metrics
+ * are rates and distributions, which the history does not contain.
  */
 export const judged: Readonly<Record<string, "exact" | "bound">> = {
   parley_runs_active: "exact",
@@ -22,10 +22,10 @@ export const judged: Readonly<Record<string, "exact" | "bound">> = {
 
 export const exact: readonly string[] = Object.keys(judged).filter((name) => judged[name] === "exact");
 
-/** A paused node does not answer. In milliseconds. */
+/** The time after which a node that has not answered counts as paused, in milliseconds. */
 const timeout = 1_500;
 
-/** Values by series: a name with its labels. */
+/** Values by series. A series is a name with its labels. */
 export type Samples = ReadonlyMap<string, number>;
 
 function samplesOf(text: string): Samples {
@@ -38,7 +38,7 @@ function samplesOf(text: string): Samples {
   );
 }
 
-/** The sum of a metric over its labels. `label`: only series with it. */
+/** Returns the sum of a metric over its labels. `label`: only series with this label. */
 export function sumOf(samples: Samples, name: string, label = ""): number {
   let sum = 0;
   for (const [series, value] of samples) {
@@ -47,19 +47,19 @@ export function sumOf(samples: Samples, name: string, label = ""): number {
   return sum;
 }
 
-/** One node's counters, read as by Prometheus, over successive processes: counts of a killed process since its last reading are lost. */
+/** Reads one node's counters like Prometheus, over successive processes. Counts of a killed process since its last reading are lost. */
 export class Scraper {
   readonly #url: string;
   #last: Samples = new Map();
   readonly #total = new Map<string, number>();
-  /** Readings run one at a time, because a late, older one would look like another process. */
+  /** Readings run one at a time, because an older reading that arrives late would seem to come from another process. */
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(port: number) {
     this.#url = `http://127.0.0.1:${port}/metrics`;
   }
 
-  /** Increases of all series since the start, as far as they were read. */
+  /** The increases of all series since the start, according to the readings. */
   get total(): Samples {
     return this.#total;
   }

@@ -7,8 +7,8 @@ import { storyteller } from "./agents.ts";
 import type { Stored } from "./history.ts";
 import { mutated, type Mutation } from "./mutations.ts";
 
-// A node of the cluster. Its first argument has its settings as JSON. It sends "ready" to its parent once it listens, obeys its parent's
-// commands, and ends with it. Each write under a fence adds a line to its journal, synchronously, because the node may be killed.
+// A node of the cluster. Its first argument is its settings as JSON. The node sends "ready" to its parent once it listens, obeys its parent's
+// commands, and ends with its parent. It writes each write under a fence to its journal synchronously, because the node may be killed.
 
 export interface NodeSettings {
   readonly port: number;
@@ -16,7 +16,7 @@ export interface NodeSettings {
   readonly database: string;
   /** The URL of the service with side effects. */
   readonly service: string;
-  /** Its journal file. */
+  /** The path of the journal file. */
   readonly journal: string;
   /** The name of this process. */
   readonly name: string;
@@ -50,7 +50,7 @@ store.append = async (items) => {
   for (const [index, item] of items.entries()) {
     const outcome = outcomes[index];
     if (!outcome?.ok || !("task" in item) || item.fence === undefined) continue;
-    // Any node may store cancels and the user's messages.
+    // Any node may store cancels and the user's messages, so only writes of a run count.
     if (!item.records.some(({ actor }) => actor === "agent")) continue;
     const stored: Stored = {
       type: "stored",
@@ -92,9 +92,9 @@ const server: Server = await serve(
     publicUrl: settings.publicUrl,
     store,
     grace: 2_000,
-    // Fewer than the conversations, so that tasks have to wait in the queue.
+    // This limit is below the number of conversations, so that tasks have to wait in the queue.
     limits: { runs: 50 },
-    // As if each node had its own machine: no node can see that another one's process has ended.
+    // Simulates a separate machine for each node: no node can see that the process of another node has ended.
     lease: { ttl: settings.ttl, maxDeaths: Infinity, maxAttempts: Infinity, isGone: () => false },
     logger: { ...silentLogger, warn: say("warn"), error: say("error") },
     push: {
@@ -121,6 +121,6 @@ const server: Server = await serve(
   },
 );
 process.on("message", ({ dropWakeups }: Command) => (dropsWakeups = dropWakeups));
-// The node ends with its parent.
+// If the parent ends, the node ends too.
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
 process.send?.("ready");

@@ -19,7 +19,7 @@ export interface PlannedFault {
   /** The time in milliseconds from the start. */
   readonly after: number;
   readonly what: Harm;
-  /** The node. -1 for all nodes, or for the database. */
+  /** The number of the node. -1 for all nodes, or for the database. */
   readonly node: number;
   /** The duration in milliseconds. */
   readonly lasts: number;
@@ -27,7 +27,7 @@ export interface PlannedFault {
 
 export interface PlanOptions {
   readonly seed: number;
-  /** In milliseconds. */
+  /** The length of the run in milliseconds. */
   readonly length: number;
   readonly nodes: number;
 }
@@ -38,7 +38,7 @@ const kinds: readonly (readonly [what: Harm, weight: number, least: number, most
   ["stop", 4, 500, 12_000],
   ["term", 3, 200, 2_000],
   ["crash database", 1, 200, 2_000],
-  // Longer than a call waits for the database by default.
+  // The maximum is longer than the time for which a call waits for the database by default.
   ["restart database", 1, 200, 14_000],
   ["cut clients", 3, 0, 0],
   ["cut database", 2, 0, 0],
@@ -49,15 +49,15 @@ const kinds: readonly (readonly [what: Harm, weight: number, least: number, most
 
 const ofNodes: readonly Harm[] = ["kill", "stop", "term", "isolate", "drop wake-ups"];
 
-/** The fault-free part of each minute, in milliseconds, in which everything must be as fast as normal. */
+/** The fault-free end of each minute, in milliseconds. During this time, everything must be as fast as normal. */
 const calm = 20_000;
 
-/** The faults of a run, in order. The first comes after two seconds, and none comes in the calm end of each minute. */
+/** Returns the faults of a run, in order. The first fault comes after two seconds, and none comes in the calm end of each minute. */
 export function plan({ seed, length, nodes }: PlanOptions): readonly PlannedFault[] {
   const next = random(seed);
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
   const faults: PlannedFault[] = [];
-  // First each kind once, in an order that depends on the seed, then random kinds.
+  // Starts with each kind once, in an order that depends on the seed. Random kinds follow.
   const first = kinds
     .map(([what]) => ({ what, place: next() }))
     .sort((one, other) => one.place - other.place)

@@ -30,7 +30,7 @@ export interface ChaosOptions {
   readonly ttl: number;
   /** A fault of the store, which the checker must find. */
   readonly mutation?: Mutation;
-  /** Called with its progress. */
+  /** Called with messages about the progress. */
   readonly say: (line: string) => void;
 }
 
@@ -40,7 +40,7 @@ export interface ChaosResult {
   readonly logs: readonly TaskLog[];
 }
 
-/** The maximum time after the last fault in which no task ends while work remains, in milliseconds. */
+/** The maximum time after the last fault in which no task ends although work remains, in milliseconds. */
 const patience = 120_000;
 
 /** The interval between two readings of a node's metrics, in milliseconds. */
@@ -91,7 +91,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   }
 }
 
-/** Waits for the conversations. `false` if none made progress for too long: a busy machine finishes them one at a time. */
+/** Waits for the conversations. Resolves to `false` if none made progress for too long. A busy machine finishes conversations one at a time. */
 async function isOver(running: Promise<void>, crowd: Pick<Crowd, "done">): Promise<boolean> {
   let over = false;
   const ending = running.then(() => (over = true));
@@ -122,7 +122,7 @@ class Records {
     this.#history.write(`${JSON.stringify(entry)}\n`);
   };
 
-  /** Logs a line of a node. */
+  /** Logs a line that a node has printed. */
   readonly log = (line: string): void => void this.#log.write(`${new Date().toISOString()} ${line}\n`);
 
   async close(): Promise<void> {

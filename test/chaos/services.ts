@@ -4,13 +4,13 @@ import type { StreamResponse } from "@parley/a2a";
 import { random } from "../crash/plan.ts";
 import { digest, type Delivered, type Effect } from "./history.ts";
 
-/** The services that the cluster calls: one with side effects, and a receiver of webhooks. Both record the requests. */
+/** The services that the cluster calls: one with side effects, and a receiver of webhooks. Both services record the requests. */
 export interface Services {
   /** The URL of the service with side effects. */
   readonly service: string;
-  /** The URL of a config's webhook. */
+  /** Returns the URL of a config's webhook. */
   hook(config: string): string;
-  /** Accepts every webhook from now on. */
+  /** Makes the receiver accept every webhook from now on. */
   calm(): void;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export async function startServices(seed: number, note: (entry: Effect | Deliver
   function hooked({ url, headers }: IncomingMessage, response: ServerResponse, body: string): void {
     const event = JSON.parse(body) as StreamResponse;
     const fate = isCalm ? 1 : next();
-    // The receiver accepts it, but the sender does not learn this, and repeats it.
+    // The receiver accepts the delivery, but the sender does not learn this, and repeats the delivery.
     const isLost = fate < 0.08;
     const taken = isLost || fate >= 0.16;
     note({

@@ -6,16 +6,16 @@ import { available } from "./available.ts";
 import type { Stored, TaskLog } from "./history.ts";
 import { pause } from "./harms.ts";
 
-/* The final state of the store and the nodes. */
+/* Reads the final state of the store and the nodes. */
 
 const agents = ["/resumable", "/plain"] as const;
 
-/** How many of the remaining items are reported. */
+/** The maximum number of remaining items in a report. */
 const maxReported = 20;
 
 /**
- * Waits until no task is at work and no webhook is due, or until there is no progress for `ms` milliseconds, because a busy machine has many pending
- * webhooks when the faults end. Returns what remains.
+ * Waits until no task is at work and no webhook is due, or until `ms` milliseconds pass without progress. The total time has no limit, because a
+ * busy machine has many pending webhooks when the faults end. Returns the remaining items.
  */
 export async function leftAfter(store: Store, ms: number): Promise<readonly string[]> {
   let [least, since] = [Infinity, performance.now()];
@@ -39,7 +39,7 @@ async function whatIsLeft(store: Store): Promise<readonly string[]> {
   return left;
 }
 
-/** All tasks, with their logs. */
+/** Returns all tasks, with their logs. */
 export async function logsOf(store: Store): Promise<readonly TaskLog[]> {
   const logs: TaskLog[] = [];
   for (const agent of agents) {
@@ -66,7 +66,7 @@ async function logOf(store: Store, agent: string, taskId: string): Promise<TaskL
   return { taskId, records, isHeld: isOver && head.run !== undefined, isResumable: agent === "/resumable" };
 }
 
-/** The writes of a node under its fences. The last line of a killed node may be incomplete. */
+/** Returns the writes of a node under its fences. The last line of a killed node may be incomplete. */
 export function storedIn(journal: string): readonly Stored[] {
   return readFileSync(journal, "utf8")
     .split("\n")

@@ -3,8 +3,8 @@ import { available } from "./available.ts";
 import type { Told } from "./history.ts";
 
 /**
- * A node that reads a task only when it gets a wake-up. The states that it reads show whether wake-ups follow the commit. Returns a
- * function that ends it.
+ * Starts a node that reads a task only when it gets a wake-up. Its readings show whether wake-ups follow the commit. Returns a function that
+ * ends the node.
  */
 export async function startWitness(database: string, note: (entry: Told) => void): Promise<() => Promise<void>> {
   const store = await available(() => postgresStore({ database, connections: 4 }));
@@ -13,7 +13,7 @@ export async function startWitness(database: string, note: (entry: Told) => void
     if (head !== undefined) note({ type: "told", at: Date.now(), taskId, seq: head.seq });
   };
   const stop = store.wakeup.subscribe((taskId) => {
-    // Ignores errors while the database is unavailable.
+    // Ignores errors, because the database may be unavailable.
     if (taskId !== undefined) look(taskId).catch(() => {});
   });
   return async () => {

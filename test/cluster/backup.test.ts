@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { findBinaries } from "../postgres/binaries.ts";
 import { useDatabase } from "../postgres/database.ts";
 
-/** Backups with PostgreSQL's own tools, taken while a server writes (docs/retention.md). */
+/** Tests backups with PostgreSQL's own tools, taken while a server writes (docs/retention.md). */
 
 const original = useDatabase();
 const restored = useDatabase();
@@ -24,7 +24,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const run = promisify(execFile);
 
-/** The path of a tool next to the PostgreSQL server, or its name, for PATH. If neither has it, the test fails with the name. */
+/** Returns the path of a tool next to the PostgreSQL server, or the tool's name, for PATH. If neither has the tool, the test fails with the name. */
 async function tool(name: string): Promise<string> {
   const beside = join((await findBinaries(join(folder, "binaries"))).folder, name);
   return existsSync(beside) ? beside : name;
@@ -84,7 +84,7 @@ test("a dump that was taken while servers wrote serves every finished task, and 
   expect(writes).toBeGreaterThan(begun);
   isOver = true;
   await writing;
-  // Another turn after the dump: its readers are ahead of the restored server.
+  // The task has another turn after the dump, so its readers are ahead of the restored server.
   await before.ask("ask", { taskId: asking.id, contextId: asking.contextId });
   const head = await store.head({ agent: "agent" }, asking.id);
 
@@ -95,13 +95,13 @@ test("a dump that was taken while servers wrote serves every finished task, and 
   for (const task of finished) expect(await after.get(task.id)).toEqual(await before.get(task.id));
   expect(await after.engine.round(true)).toBeUndefined();
 
-  // A reader with a position that the server does not have gets the task first. A reader with a known position continues.
+  // If the server does not have a reader's position, the reader gets the task first. With a known position, the reader continues.
   expect((await copy.head({ agent: "agent" }, asking.id))?.seq).toBeLessThan(head?.seq ?? 0);
   expect((await after.first(asking.id, head?.seq ?? 0))?.task?.id).toBe(asking.id);
   expect((await after.first(finished[1]?.id ?? "", 2))?.artifactUpdate).toBeDefined();
-  // The lease of the absent process expires, and its task fails, because the agent is not resumable.
+  // The absent process's lease expires, and its task fails, because the agent is not resumable.
   await expect.poll(async () => (await after.get(running.id)).status.state).toBe("TASK_STATE_FAILED");
-  // A message from before the dump is deduplicated. New tasks and answers are stored.
+  // The server deduplicates a message from before the dump, and stores new tasks and answers.
   expect((await after.ask("first", { messageId })).id).toBe(finished[0]?.id);
   expect((await after.ask("new")).status.state).toBe("TASK_STATE_COMPLETED");
   expect((await after.ask("ask", { taskId: asking.id, contextId: asking.contextId })).id).toBe(asking.id);

@@ -1,9 +1,9 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** A simple load balancer: it gives each connection to the next server, whatever health that server reports. */
+/** A simple load balancer, which gives each connection to the next server, whatever health the server reports. */
 export interface Balancer {
   readonly url: string;
-  /** The ports of the servers. If a server refuses a connection, the next one gets it. */
+  /** The ports of the servers. If a server refuses a connection, the next server gets it. */
   targets: readonly number[];
   close(): void;
 }

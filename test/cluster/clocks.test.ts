@@ -4,13 +4,13 @@ import { password } from "../postgres/server.ts";
 import { Counting, messageOf, startCounter, type Counter } from "./counters.ts";
 import { startNode } from "./node-process.ts";
 
-/* Clock jumps and corrections while servers run: docs/operate.md, docs/decisions/time.md. */
+/* Tests clock jumps and corrections while servers run (docs/operate.md, docs/decisions/time.md). */
 
 const database = useDatabase();
 const hour = 3_600_000;
 const minute = 60_000;
 
-/** Waits until every process has sent several more heartbeats: a process that considered another one dead would have acted by then. */
+/** Waits until every process has sent several more heartbeats. If a process considered another one dead, it would act before that. */
 async function beats(schema: string): Promise<void> {
   const read = async (): Promise<readonly number[]> => {
     const { rows } = await database().run(`SELECT beats::float8 AS beats FROM ${schema}.nodes ORDER BY name`);
@@ -25,7 +25,7 @@ async function timeOfDatabase(): Promise<number> {
   return (rows[0] as { now: number }).now;
 }
 
-/** Replaces the wall clock of a process. Each SIGUSR2 sets it: first forward by an hour, then back by two. */
+/** Replaces the wall clock of a process. Each SIGUSR2 sets the clock: first forward by an hour, then back by two. */
 const clock = `const Wall = Date, steps = [${hour}, ${-hour}];
   let by = 0;
   globalThis.Date = class extends Wall {
@@ -54,7 +54,7 @@ test("the wall clock of a node jumps by an hour, forward and back: it keeps its 
     const { task } = await client.sendMessage({ message: "again" });
     expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
     expect(Math.abs(Date.parse(task?.status.timestamp ?? "") - (await timeOfDatabase()))).toBeLessThan(10 * minute);
-    // The node's own wall clock is wrong, so it does not compare it with the times that other nodes stored.
+    // The node's own wall clock is wrong, so the node must not compare its time with the times that other nodes stored.
     expect((await client.listTasks({})).tasks.length).toBeGreaterThan(2);
   }
   const said = [...a.said, ...b.said];
@@ -64,7 +64,7 @@ test("the wall clock of a node jumps by an hour, forward and back: it keeps its 
   expect(await a.until("aborted", { taskId: held })).toMatchObject({ kind: "canceled" });
 });
 
-/** A database user whose clock a test can set: functions of the same names precede those of PostgreSQL. */
+/** Creates a database user whose clock a test can set. The test's clock functions take precedence over PostgreSQL's functions of the same names. */
 async function jumpingDatabase(): Promise<{ readonly url: string; jump(ms: number): Promise<void> }> {
   const role = `jumpy_${crypto.randomUUID().slice(0, 8)}`;
   await database().run(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'; CREATE SCHEMA fake;
@@ -95,7 +95,7 @@ test("the clock of the database jumps by an hour, forward and back: no process c
   const streams = await Promise.all(nodes.map((node) => node.stream("Count")));
   for (const [at, by] of [hour, -hour].entries()) {
     await jump(by);
-    // A node that starts now reads another time than the nodes that read the clock earlier.
+    // A node that starts now reads a different time than the nodes that read the clock earlier.
     const late = await start(`late ${at}`);
     const stream = await late.stream("Count");
     const { status } = JSON.parse((await late.get(`/tasks/${stream.taskId}`)).text) as {

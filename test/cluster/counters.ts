@@ -4,7 +4,7 @@ import { defineAgent, serve, type Logger, type ServeOptions, type Turn } from "@
 import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import { collect } from "../secrets.ts";
 
-/* Servers on PostgreSQL with counting agents, as clients and probes see them, and a record of what happened in their turns. */
+/* Starts servers on PostgreSQL with counting agents. The test sees them as clients and probes do, with a record of the events in their turns. */
 
 export interface CounterOptions {
   readonly store?: Partial<PostgresStoreOptions>;
@@ -21,7 +21,7 @@ export interface Happened {
   readonly kind?: string;
 }
 
-/** State that the agents of a test share. */
+/** The state that the agents of a test share. */
 export class Counting {
   /** If true, tasks end with their next number. */
   isOver = false;
@@ -35,13 +35,13 @@ export interface Answer {
   readonly text: string;
 }
 
-/** The content of a stream's events. */
+/** The events that a client has received from a stream. */
 export interface Heard {
   readonly status: number;
   readonly taskId: string;
-  /** The numbers that it has received. */
+  /** The numbers in the received events. */
   readonly numbers: readonly number[];
-  /** Its events in order, without SSE comments. */
+  /** The received events in order, without SSE comments. */
   readonly events: readonly string[];
   readonly isOpen: boolean;
 }
@@ -51,7 +51,7 @@ export interface Counter {
   readonly log: readonly { readonly level: string; readonly message: string; readonly cause?: unknown }[];
   get(path: string): Promise<Answer>;
   post(path: string, body: object): Promise<Answer>;
-  /** Starts a task, and listens. Resolves when its id is known. */
+  /** Starts a task, and listens to its stream. Resolves once the task id is known. */
   stream(text: string, path?: string): Promise<Heard>;
   /** Listens to a task. */
   subscribe(taskId: string): Promise<Heard>;
@@ -65,7 +65,7 @@ export function messageOf(text: string, more: object = {}): object {
 
 /**
  * Starts a server. Its agent at `/` yields numbers, at least one, until the counting is over, with a step before each if the message is `Steps`.
- * It is resumable; the agent at `/plain` is not. The processes do not know that they share a machine.
+ * This agent is resumable; the agent at `/plain` is not. The processes do not know that they share a machine.
  */
 export async function startCounter(
   name: string,
@@ -124,7 +124,7 @@ async function* count(node: string, turn: Turn, counting: Counting): AsyncGenera
       if (turn.text === "Steps") await turn.step(`step ${n}`, () => say("step"));
       yield [turn.artifact({ artifactId: `${n}`, parts: [{ text: node }] }), turn.saveCheckpoint(n + 1)];
       if (!counting.isOver) await Promise.race([sleep(40), isAborted]);
-      // An agent that ignores the abort, and continues with a side effect.
+      // The agent ignores the abort, and continues with a side effect.
       if (turn.signal.aborted) await turn.step(`after ${n}`, () => say("late step"));
       n += 1;
     } while (!counting.isOver);
@@ -148,7 +148,7 @@ function logTo(lines: { level: string; message: string; cause?: unknown }[]): Lo
   };
 }
 
-/** Reads a stream until it ends. Resolves once the stream has sent the id of its task, or has ended before that. */
+/** Reads a stream until it ends. Resolves once the stream has sent the id of its task, or has ended without an id. */
 async function hear(response: Response): Promise<Heard> {
   const heard = { status: response.status, taskId: "", numbers: [] as number[], events: [] as string[], isOpen: true };
   let text = "";

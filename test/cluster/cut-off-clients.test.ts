@@ -5,7 +5,7 @@ import { Counting, messageOf, startCounter, type Answer } from "./counters.ts";
 
 /*
  * Clients reach a node, but its packets to the database are lost. The node rejects requests instead of guessing (A2A 1.0 §3.1, §11.6). It must not
- * report the runs that it still has in memory, because another node has continued them.
+ * report the runs that are still in its memory, because another node has continued them.
  */
 
 const database = useDatabase();
@@ -23,7 +23,7 @@ test("returns no old answer, message or stream of tasks that run elsewhere, and 
   url.port = String(proxy.port);
   const counting = new Counting();
   const serve = { lease: { isGone: () => false, ttl: 1_000 } };
-  // Node one has no lease when node two takes its tasks: its runs still exist, but cannot store anything.
+  // Node one has no lease when node two takes its tasks, so its runs still exist, but cannot store anything.
   const limits = { statementTimeout: 3_600_000, connectTimeout: 1_000, outageTimeout: 2_500 };
   const one = await startCounter("one", url.href, counting, { store: limits, serve });
   const two = await startCounter("two", direct, counting, { serve });
@@ -32,7 +32,7 @@ test("returns no old answer, message or stream of tasks that run elsewhere, and 
   await expect.poll(() => Math.min(own.numbers.length, elsewhere.numbers.length), { interval: 10 }).toBeGreaterThan(3);
 
   proxy.isSilent = true;
-  // On the other node, the client cancels one task. This node must not answer as if the task were not canceled.
+  // The client cancels one task on the other node. The node that is cut off must not answer as if the task were not canceled.
   const calls = [
     one.get(`/tasks/${own.taskId}`),
     one.get(`/tasks/${other.taskId}`),
@@ -60,7 +60,7 @@ test("returns no old answer, message or stream of tasks that run elsewhere, and 
   const ofOne = (what: string): unknown =>
     expect.objectContaining({ node: "one", what, taskId: own.taskId }) as unknown;
   await expect.poll(() => counting.happened, { interval: 10 }).toContainEqual(ofOne("ended"));
-  // This node has begun no step since the other node took the task.
+  // The node that is cut off has not begun a step since the other node took the task.
   expect(counting.happened.slice(after)).not.toContainEqual(ofOne("step"));
   expect(counting.happened).not.toContainEqual(ofOne("late step"));
 
@@ -70,7 +70,7 @@ test("returns no old answer, message or stream of tasks that run elsewhere, and 
   const get = async (id: string): Promise<string> => (await one.get(`/tasks/${id}`)).text;
   await expect.poll(() => get(own.taskId)).toContain("TASK_STATE_COMPLETED");
   expect(await get(other.taskId)).toContain("TASK_STATE_CANCELED");
-  // Each number occurs once, first from one node and then from the other. No rejected number is stored.
+  // Each number occurs once. The numbers of the first node come before those of the other node, and no rejected number is stored.
   const task = JSON.parse(await get(own.taskId)) as {
     artifacts: readonly { artifactId: string; parts: readonly { text: string }[] }[];
     history: readonly unknown[];

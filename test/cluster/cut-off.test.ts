@@ -7,12 +7,12 @@ import { callContext, inProcess } from "@parley/testing";
 import { useDatabase } from "../postgres/database.ts";
 import { startProxy } from "../postgres/proxy.ts";
 
-/* Clients reach a node, but the node does not reach the database. It rejects requests instead of guessing (A2A 1.0 §3.1). */
+/* Clients reach a node, but the node does not reach the database. The node rejects requests instead of guessing (A2A 1.0 §3.1). */
 
 const database = useDatabase();
 const ada = (): ReturnType<typeof callContext> => callContext({ subject: "ada" });
 
-/** A node whose agent yields numbers with the node's name: endlessly at first, five more after a takeover. No node knows that another is local. */
+/** Starts a node whose agent yields numbers with the node's name: endlessly, or five after a takeover. Nodes do not know that others are local. */
 async function newNode(
   name: string,
   url: string,
@@ -68,7 +68,7 @@ test("a node that is cut off refuses calls, ends its streams and runs, and serve
   await expect(one.get(id)).rejects.toMatchObject({ code: "Unavailable" });
   await expect(one.service.call("SendMessage", request, ada())).rejects.toMatchObject({ code: "Unavailable" });
   expect(await streamEnd).toMatchObject({ code: "Unavailable" });
-  // The other node takes over the task, and each number is yielded once.
+  // The other node takes over the task, and yields each remaining number once.
   const over = expect.objectContaining({
     status: expect.objectContaining({ state: "TASK_STATE_COMPLETED" }) as unknown,
   });
@@ -90,7 +90,7 @@ test("a node that is cut off aborts its resumable runs before another one resume
   const actions: string[] = [];
   const aborted: string[] = [];
   let isOver = false;
-  /** Acts every ten milliseconds, and yields nothing to store. */
+  /** Acts every ten milliseconds, without any event to store. */
   async function* act(turn: Turn, name: string): AsyncGenerator<AgentEvent, void> {
     yield turn.working();
     await turn.flush();
@@ -107,7 +107,7 @@ test("a node that is cut off aborts its resumable runs before another one resume
   const { task } = (await one.service.call("SendMessage", request, ada())).payload.value;
   await expect.poll(() => actions.length, { interval: 10 }).toBeGreaterThan(20);
 
-  // Packets are lost silently, and no connection is closed: the store of this node waits for its `outageTimeout`.
+  // Packets are lost silently and no connection is closed, so the store of this node waits for its `outageTimeout`.
   proxy.isSilent = true;
   await expect.poll(() => actions.filter((name) => name === "two").length, { interval: 10 }).toBeGreaterThan(20);
   const both = actions.slice(actions.indexOf("two")).filter((name) => name === "one");

@@ -5,8 +5,8 @@ import { startProxy, type Proxy } from "../postgres/proxy.ts";
 import { Counting, messageOf, startCounter, type Answer, type Counter } from "./counters.ts";
 
 /*
- * The database becomes unavailable in the middle of streams, and returns: what a server's clients and probes see (docs/operate.md, A2A 1.0 §3.3.2,
- * §11.6). The statement timeouts are longer than a test may take, so they do not end anything while the database is silent.
+ * The database becomes unavailable in the middle of streams, and returns. Tests what a server's clients and probes see (docs/operate.md, A2A 1.0
+ * §3.3.2, §11.6). The statement timeouts are longer than a test may take, so that no timeout ends a statement while the database is silent.
  */
 
 let server: PostgresServer;
@@ -39,7 +39,7 @@ afterAll(async () => {
   await server.remove();
 });
 
-/** `ttl`: an outage of the database that is longer than this ends the attempts of resumable runs. */
+/** Starts a counter. `ttl`: the attempts of resumable runs end if the database is unavailable for longer than this. */
 const started = (name: string, counting: Counting, outageTimeout: number, ttl = 1_000): Promise<Counter> =>
   startCounter(name, url, counting, {
     store: { schema: `away_${schemas}`, outageTimeout, statementTimeout: never, connectTimeout: 1_000 },
@@ -70,7 +70,7 @@ const harms: readonly (readonly [what: string, leave: () => Promise<void>, comeB
     async () => void (proxy.isSilent = true),
     async () => {
       proxy.isSilent = false;
-      // Calls that were in progress when the packets were lost get no answer.
+      // If a call was in progress when the packets were lost, it gets no answer.
       proxy.forget();
     },
   ],
@@ -129,7 +129,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
       expect(each.events.at(-1)).toContain("UNAVAILABLE");
       expect(each.numbers).toEqual(upTo(each.numbers.length));
     }
-    // The turns have ended, without their next side effects.
+    // The turns have ended before their next side effects.
     await expect.poll(() => counting.happened.filter(({ what }) => what === "ended"), { interval: 10 }).toHaveLength(3);
     expect(counting.happened.filter(({ what }) => what === "late step")).toEqual([]);
     await expect.poll(async () => (await counter.get("/readyz")).status).toBe(503);
@@ -137,7 +137,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
 
     await comeBack();
     await expect.poll(async () => (await counter.get("/readyz")).status).toBe(200);
-    // The task of the resumable agent continues after its stored events. The other agent's task fails with a reason.
+    // The resumable agent's task continues after its stored events. The other agent's task fails with a reason.
     const again = { taskId: stream.taskId, what: "begun", attempt: 2 };
     await expect.poll(() => counting.happened).toContainEqual(expect.objectContaining(again));
     counting.isOver = true;
@@ -159,7 +159,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
     expect(resumed).toEqual(upTo(resumed.length));
     const listed = JSON.parse((await counter.get("/tasks")).text) as { tasks: readonly unknown[] };
     expect(listed.tasks).toHaveLength(2);
-    // The outage adds one line, however many runs it ended, to the lines of the probe, the listener, and calls.
+    // The outage logs one line, however many runs it ended, in addition to the lines of the probe, the listener, and calls.
     const severe = counter.log.filter(({ level }) => level === "error" || level === "warn");
     const others = severe.filter(({ message }) => message !== "Failed to serve request: unavailable");
     expect(others.map(({ message }) => message).sort()).toEqual([

@@ -7,7 +7,7 @@ import { password, startPostgres, unprivileged, type PostgresServer } from "../p
 import { smallDisk } from "../small-disk.ts";
 import { Counting, messageOf, startCounter, type Answer } from "./counters.ts";
 
-/* A database that answers, but cannot execute writes: what a server's clients and probes see (docs/operate.md, A2A 1.0 §11.6), and its log. */
+/* The database answers, but cannot execute writes. Tests what a server's clients and probes see (docs/operate.md, A2A 1.0 §11.6), and its log. */
 
 let server: PostgresServer;
 
@@ -34,7 +34,7 @@ const refusedForNow = (answer: Answer): void => {
 
 const finished = new Counting();
 finished.isOver = true;
-/** A message whose task ends immediately. */
+/** Returns a message whose task ends immediately. */
 const short = (): object => ({ ...messageOf("End"), configuration: {} });
 
 describe("serialization failures (40001) and deadlocks (40P01)", () => {
@@ -43,7 +43,7 @@ describe("serialization failures (40001) and deadlocks (40P01)", () => {
     async (state) => {
       const schema = `conflicts_${state.toLowerCase()}`;
       const counter = await startCounter("one", server.url, finished, { store: { schema } });
-      // A rollback does not take back the numbers of a sequence.
+      // The numbers come from a sequence, because a rollback does not reset a sequence.
       await run(`CREATE SEQUENCE ${schema}.tries;
       CREATE FUNCTION ${schema}.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF nextval('${schema}.tries') % 5 <> 0 THEN RAISE EXCEPTION 'x' USING ERRCODE = '${state}'; END IF; RETURN NEW; END $$;
@@ -76,10 +76,10 @@ describe("too many connections", () => {
       ),
     );
     const [patient, impatient] = counters as [(typeof counters)[0], (typeof counters)[0]];
-    // Simulates that others have taken all connections.
+    // Simulates that other users have taken all connections.
     const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'";
     await run("ALTER ROLE few CONNECTION LIMIT 0");
-    // A connection attempt that had begun earlier may succeed a moment later.
+    // A connection attempt that has already begun may still succeed a moment later.
     await expect.poll(() => run(end)).toEqual([]);
     const waiting = patient.post("/message:send", short());
     refusedForNow(await impatient.post("/message:send", short()));
@@ -118,7 +118,7 @@ describe("a disk that is full", () => {
     await expect.poll(() => stream.numbers.length, { interval: 10 }).toBeGreaterThan(3);
     if (disk) disk.fill();
     else {
-      // A test cannot fill the server's disk, so a trigger raises the same error.
+      // The test cannot fill the server's disk, so a trigger raises the same error.
       await run(
         `CREATE FUNCTION parley.no() RETURNS trigger LANGUAGE plpgsql AS
           'BEGIN RAISE EXCEPTION ''could not extend file'' USING ERRCODE = ''53100''; END';
@@ -126,13 +126,13 @@ describe("a disk that is full", () => {
         url.href,
       );
     }
-    // For a while, small rows fit into the existing pages.
+    // Small rows would still fit into the existing pages for a while.
     const large = (): object => messageOf("x".repeat(200_000));
     const probe = async (): Promise<number> => {
       refusedForNow(await counter.post("/message:send", large()));
       return (await counter.get("/readyz")).status;
     };
-    // A small write that succeeds shows that the disk has space.
+    // If a small write succeeds, the disk has space again.
     await expect.poll(probe).toBe(503);
     expect((await counter.get("/healthz")).status).toBe(200);
     expect((await counter.get(`/tasks/${stream.taskId}`)).status).toBe(200);

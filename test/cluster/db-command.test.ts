@@ -9,7 +9,7 @@ import { recordedIo } from "../../packages/cli/test/support/io.ts";
 import { newestVersion } from "../../packages/sql/src/postgres/migrations.ts";
 import { useDatabase } from "../postgres/database.ts";
 
-/** `parley db` migrates the tables of PostgreSQL before the servers that use them start. */
+/** Tests that `parley db` migrates the tables of PostgreSQL before the servers that use these tables start. */
 
 const database = useDatabase();
 let folder = "";
@@ -24,7 +24,7 @@ async function db(args: readonly string[], env: Readonly<Record<string, string>>
   return { code, out: out(), err: err() };
 }
 
-/** Stores data for each owner that the examples name. */
+/** Stores data for each owner whose name occurs in the examples. */
 async function fill(): Promise<void> {
   const store = await postgresStore({ database: database().url, connections: 2 });
   for (const owner of [null, "acme"].map((organization) => JSON.stringify([organization, "ada"]))) {

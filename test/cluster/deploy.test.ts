@@ -13,8 +13,8 @@ import { certificate } from "../identity/certificates.ts";
 import { useDatabase } from "../postgres/database.ts";
 
 /**
- * deploy/compose.yaml without containers: runs the program of docs/deploy.md twice, on different addresses, behind nginx with
- * deploy/nginx.conf, on a real PostgreSQL. A DNS server in this test replaces Docker's.
+ * Tests deploy/compose.yaml without containers: runs the program of docs/deploy.md twice, on different addresses, behind nginx with
+ * deploy/nginx.conf, on a real PostgreSQL. A DNS server in this test replaces Docker's DNS server.
  */
 
 const database = useDatabase();
@@ -36,7 +36,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 }
 
-/** A DNS server that answers every IPv4 query with all addresses, whatever the name (RFC 1035 §4.1). */
+/** Starts a DNS server that answers every IPv4 query with all addresses, whatever the name (RFC 1035 §4.1). */
 async function nameServer(addresses: readonly string[]): Promise<number> {
   const socket = createSocket("udp4");
   socket.on("message", (query, from) => {
@@ -58,7 +58,7 @@ async function nameServer(addresses: readonly string[]): Promise<number> {
   return socket.address().port;
 }
 
-/** Starts the program of the page at an address, with the store option that makes it one of several nodes. */
+/** Starts the program of the page at an address, with the store option that makes the program one of several nodes. */
 async function startNode(address: string, port: number, url: string): Promise<Started> {
   const blocks = await blocksOf("docs/deploy.md");
   const server = blocks.find(({ role }) => role === "server")?.code ?? "";
@@ -66,7 +66,7 @@ async function startNode(address: string, port: number, url: string): Promise<St
     blocks.find(({ code }) => code.includes("DATABASE_URL") && code.includes("options, store"))?.code ?? "";
   const [, store = ""] = /options, (store: .+) \}\);/.exec(fragment) ?? [];
   expect(store).toContain("postgresStore");
-  // The program imports `serve` already.
+  // The page's program already imports `serve`.
   const added = fragment.replace(/^const server.*\n/m, "").replace('import { serve } from "@parley/node";\n', "");
   const code = `${added}${server}`
     .replace("await serve(agent, {", `await serve(agent, {\n  ${store},`)
@@ -77,7 +77,7 @@ async function startNode(address: string, port: number, url: string): Promise<St
   return start(`node-${address}-${port}.mts`, code, await newFolder());
 }
 
-/** Starts nginx with the configuration of deploy/. Returns its certificate, and a function that restarts it. */
+/** Starts nginx with the configuration of deploy/. Returns nginx's certificate, and a function that restarts nginx. */
 async function startNginx(port: number, nodes: number, names: number) {
   const folder = await newFolder();
   const { cert, key } = await certificate({ commonName: "localhost", names: ["DNS:localhost"] });

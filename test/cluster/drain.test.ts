@@ -9,7 +9,7 @@ import { startBalancer, type Balancer } from "./balancer.ts";
 import type { ManyOptions } from "./many.ts";
 import { Heard, ready, send, upTo, useServers, type Program } from "./servers.ts";
 
-/** One of several nodes gets SIGTERM: real processes, PostgreSQL, and a load balancer that does not know about the shutdown. */
+/** One of several nodes gets SIGTERM. The test has real processes, PostgreSQL, and a load balancer that does not know about the shutdown. */
 
 const start = useServers();
 const database = useDatabase();
@@ -84,14 +84,14 @@ describe("a node that gets SIGTERM", () => {
     await expect.poll(status, { interval: 20 }).toBe(0);
     const works = await Promise.all(upTo(4).map(() => client.sendMessage(JSON.stringify({ chunks: 1, pause: 1 }))));
     for (const { task } of works) expect(task?.artifacts?.[0]?.parts[0]?.text).toBe(`0:${two.pid}`);
-    // The other node's task ends while the first node is still stopping: its followers have already moved to another node.
+    // The other node's task ends while the first node is still stopping, so the task's followers have already moved to another node.
     writeFileSync(finishTwo, "");
     for (const { state } of await Promise.all(followers.slice(3))) expect(state).toBe("TASK_STATE_COMPLETED");
     expect(one.program.child.exitCode ?? one.program.child.signalCode).toBeNull();
     writeFileSync(finishOne, "");
     for (const { state } of await Promise.all(followers)) expect(state).toBe("TASK_STATE_COMPLETED");
     expect(await one.program.ended).toEqual([null, "SIGTERM"]);
-    // None of this counts as a failure, however many streams are open.
+    // The log counts no failure, however many streams are open.
     expect(one.program.log.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { Counting, messageOf, startCounter } from "./counters.ts";
 import { startNode } from "./node-process.ts";
 
 /*
- * A zone fails, and with it a node and the database's primary. The database's host name now leads to a replica, which is promoted a little
+ * A zone fails, and with it a node and the database's primary. The database's host name then leads to a replica, which is promoted a little
  * later (docs/operate.md). The replica has every acknowledged commit (synchronous replication).
  */
 
@@ -31,7 +31,7 @@ test("a node and the primary are lost at once: until the replica is promoted wri
   await run(primary.url, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()");
   const synchronous = "SELECT sync_state FROM pg_stat_replication";
   await expect.poll(() => run(primary.url, synchronous)).toEqual([{ sync_state: "sync" }]);
-  // Stands for the host name of the database.
+  // The proxy plays the role of the database's host name.
   const proxy = await startProxy(primary.port);
   onTestFinished(() => proxy.close());
   const url = primary.url.replace(`:${primary.port}/`, `:${proxy.port}/`);

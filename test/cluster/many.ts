@@ -1,7 +1,7 @@
-// A server for tests. Its argument has its options as JSON; each process that is ready prints a line of JSON. The first message of a task is its
-// work: `exit`, `wait`, or JSON with the number of chunks and the pause after each in milliseconds. A chunk has its number, and the process that
-// yielded it. With `finish` the turn continues until that file exists, with `until` it yields chunks until then, with `hold` it stops after
-// two chunks until then.
+// A server for tests. Its argument is its options as JSON; each process that is ready prints a line of JSON. The first message of a task is the
+// agent's work: `exit`, `wait`, or JSON with the number of chunks and the pause after each in milliseconds. A chunk has its number, and the process
+// that yielded it. With `finish`, the turn continues until that file exists. With `until`, the turn yields chunks until that file exists. With
+// `hold`, the turn stops after two chunks until that file exists.
 
 import { existsSync } from "node:fs";
 import cluster from "node:cluster";
@@ -22,15 +22,15 @@ import { postgresStore } from "@parley/sql/postgres";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 export interface ManyOptions extends Omit<ServeOptions, "store"> {
-  /** The SQLite file. */
+  /** The path of the SQLite file. */
   readonly file?: string;
-  /** The folder of large files. Default: the database keeps them. */
+  /** The folder for large files. By default, the database stores them. */
   readonly files?: string;
   /** The URL of PostgreSQL. */
   readonly database?: string;
-  /** What the program does besides serving. */
+  /** Makes the program do more than serve. */
   readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart" | "next release" | "hurries";
-  /** Whether it polls for changes by other processes. Default: it relies on wake-ups alone. */
+  /** Whether the store polls for changes by other processes. Default: it relies only on wake-ups. */
   readonly looks?: boolean;
 }
 
@@ -81,7 +81,7 @@ const agent = defineAgent<{ checkpoint: number }>({
   },
 });
 
-/** Work that is due after half a minute. With `hurries` it runs as soon as all processes serve. */
+/** Work that is due after half a minute. With `hurries`, this work runs as soon as all processes serve. */
 const late = new Map<NodeJS.Timeout, () => void>();
 if (mode === "hurries") {
   const { setTimeout: set, clearTimeout: clear } = globalThis;
@@ -97,10 +97,10 @@ if (mode === "hurries") {
   };
 }
 if (mode === "fails" && cluster.isWorker) throw new Error("This program fails where it serves");
-// The first processes serve, later ones do not.
+// The first processes serve; later processes do not.
 if (mode === "fails later" && (cluster.worker?.id ?? 0) > 2) process.exit(7);
 
-/** Turns polling off, so whatever arrives was announced by another process. */
+/** Turns polling off, so that a process learns of a change only if another process announces it. */
 const never = 3_600_000;
 const logger = standardLogger();
 const open = async (): Promise<Store> => {
@@ -118,7 +118,7 @@ const apart = [jsonRpcBinding(), restBinding(), { binding: grpcBinding(), port: 
 const server = await serve(agent, {
   port: 0,
   store: open,
-  // Each chunk names the process that wrote it.
+  // Each chunk must remain separate, because it names the process that wrote it.
   mergeTextParts: false,
   ...(files !== undefined && { blobs: { store: fileBlobs(files), inlineBytes: 0 } }),
   ...(mode === "gRPC apart" ? { bindings: apart } : { grpc: true }),
@@ -147,7 +147,7 @@ if (cluster.isPrimary && (mode === "signals" || mode === "leaves")) {
   });
 }
 
-/** The types of the lines of an export, and the first type of a second export, which is abandoned immediately. */
+/** Returns the types of the lines of an export, and the first type of a second export, which is abandoned immediately. */
 async function exported(subject: string): Promise<readonly string[]> {
   let text = "";
   for await (const piece of server.exportOwner({ subject })) text += piece;

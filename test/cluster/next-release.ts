@@ -8,7 +8,7 @@ import { retryWhileBusy } from "../../packages/sql/src/sqlite/driver.ts";
 import { defaultDriver, loadDriver, openConnection } from "../../packages/sql/src/sqlite/libraries.ts";
 import { migrate as migrateSqlite, versions as sqliteVersions } from "../../packages/sql/src/sqlite/migrations.ts";
 
-/* The next release: its tables have one more version, with every change that the rule for versions allows. */
+/* Simulates the next release, whose tables have one more version, with every change that the rule for versions allows. */
 
 const postgresNext = `
   ALTER TABLE parley.tasks ADD COLUMN next_note text;
@@ -26,10 +26,10 @@ const sqliteNext = `
   CREATE TABLE next_things (task INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
   `;
 
-/** The table version of the next release. */
+/** The version of the tables in the next release. */
 export const nextVersion = { postgres: postgresVersions.length + 1, sqlite: sqliteVersions.length + 1 };
 
-/** Migrates the tables as the next release does when it starts, and writes data that only this release knows. */
+/** Migrates the tables as the next release does when it starts, and writes data that only the next release understands. */
 export async function migrateToNext({
   database,
   file,
@@ -40,7 +40,7 @@ export async function migrateToNext({
   if (database !== undefined) {
     const [schema, opened] = [new Schema("parley"), await connect({ database })];
     const list = [...postgresVersions, postgresNext];
-    // A table in use is retried, like the store's own migration.
+    // If a table is in use, retries like the store's own migration.
     for (let left = 100; left > 0; left -= 1) {
       const migrating = opened.transaction({ mode: "write" }, (queries) =>
         migratePostgres(queries, schema, list.length, list),

@@ -14,7 +14,7 @@ export interface Said {
   readonly text?: string;
   readonly aborted?: boolean;
   readonly url?: string;
-  /** The time of arrival, on the monotonic clock. */
+  /** The time when the line arrived, on the monotonic clock. */
   readonly at: number;
 }
 
@@ -22,10 +22,10 @@ export interface Said {
 export interface NodeProcess {
   readonly child: ChildProcess;
   readonly said: readonly Said[];
-  /** Waits until it has printed this event. */
+  /** Waits until the process has printed this event. */
   until(event: string, matches?: Partial<Said>): Promise<Said>;
   client(path?: string): Promise<Client>;
-  /** Sends a message, and returns the id of its task. */
+  /** Sends a message, and returns the id of the message's task. */
   begin(text: string, path?: string): Promise<string>;
 }
 

@@ -4,7 +4,7 @@ import { isTerminal } from "../../packages/a2a/src/model/index.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { figure, startNode, type NodeProcess } from "./node-process.ts";
 
-/* Processes on one PostgreSQL, as a cluster of nodes: real HTTP, real signals, and the default leases unless stated otherwise. */
+/* Tests processes on one PostgreSQL, as a cluster of nodes, with real HTTP, real signals, and the default leases unless stated otherwise. */
 
 const database = useDatabase();
 let schemas = 0;
@@ -36,7 +36,7 @@ describe("a node that is stopped (SIGSTOP) in the middle of a run, and continues
     const began = performance.now();
     a.child.kill("SIGSTOP");
     const { at } = await b.until("begun", { taskId, attempt: 2 });
-    // Within 3 seconds on an idle machine (docs/decisions/nodes.md). Here, many tests share two cores.
+    // On an idle machine, this takes up to 3 seconds (docs/decisions/nodes.md). Here, many tests share two cores.
     expect(at - began).toBeLessThan(25_000);
     const task = await ended(b, taskId);
     expect(texts(task.artifacts)).toEqual(["end of 2"]);
@@ -45,7 +45,7 @@ describe("a node that is stopped (SIGSTOP) in the middle of a run, and continues
     expect(await a.until("aborted", { taskId })).toMatchObject({ kind: "leaseLost" });
     await a.until("refused", { taskId });
     expect(a.said.filter(({ event }) => event === "late step")).toEqual([]);
-    // It is a normal node again: it returns the other node's tasks, and takes new ones.
+    // The node is a normal node again: it returns the other node's tasks, and takes new ones.
     expect(await ended(a, taskId)).toEqual(task);
     expect((await ended(b, await a.begin("again"))).status.state).toBe("TASK_STATE_COMPLETED");
     const store = await postgresStore({ database: database().url, schema });
@@ -73,7 +73,7 @@ async function holderOf(schema: string, taskId: string): Promise<string> {
   return (rows[0] as { holder: string }).holder;
 }
 
-/** Milliseconds from the last heartbeat of a node to the first and to the last claim of its tasks, by the database clock. */
+/** Returns the milliseconds from a node's last heartbeat to the first and to the last claim of its tasks, by the database clock. */
 async function claimedAfter(
   schema: string,
   node: string,
@@ -122,23 +122,23 @@ describe("a node that is killed (SIGKILL)", () => {
     expect(last).toBeLessThan(25_000);
     const [claim, lastClaim] = await claimedAfter(schema, name, ids);
     figure(`from its last heartbeat to a claim, by the database: ${claim.toFixed(0)} ms, ${lastClaim.toFixed(0)} ms`);
-    // No claim comes before lease.ttl, on any machine. The first comes within 3 seconds, as computed in docs/decisions/nodes.md: if this machine
-    // was too busy for that, the test kills further nodes until one claim is soon enough.
+    // On any machine, no claim comes before lease.ttl. The first comes within 3 seconds, as computed in docs/decisions/nodes.md. If this machine
+    // was too busy for that, the test kills further nodes until one claim comes soon enough.
     expect(claim).toBeGreaterThan(2_590);
     let soonest = claim;
     for (let tries = 0; tries < 8 && soonest > 3_000; tries += 1) soonest = Math.min(soonest, await killOne(schema, b));
     expect(soonest).toBeLessThanOrEqual(3_000);
     for (const id of ids) expect(texts((await ended(c, id)).artifacts)).toEqual(["end of 2"]);
-    // Each task ran on one of the two nodes.
+    // Each task ran on only one of the two nodes.
     expect([...b.said, ...c.said].filter(({ event, attempt }) => event === "begun" && attempt === 2)).toHaveLength(40);
-    // The failure of the task that cannot resume comes later, because it is irreversible.
+    // A task that cannot resume fails later, because its failure is irreversible.
     expect((await ended(b, plain, "/plain")).status).toMatchObject({ state: "TASK_STATE_FAILED" });
     expect(performance.now() - began).toBeGreaterThan(4 * 2_600 - 1_000);
   });
 });
 
 describe("a node whose event loop is blocked for two seconds", () => {
-  /** Returns how long it was silent, by the database clock, and whether its task was claimed. */
+  /** Blocks a node. Returns how long the node was silent, by the database clock, and whether another node claimed its task. */
   async function block(schema: string, b: NodeProcess): Promise<{ gap: number; isClaimed: boolean }> {
     const a = await start(schema);
     const held = await a.begin("hold");
@@ -147,7 +147,7 @@ describe("a node whose event loop is blocked for two seconds", () => {
     const blocking = await a.begin("block");
     await a.until("unblocked");
     expect((await ended(a, blocking)).status.state).toBe("TASK_STATE_COMPLETED");
-    // By now, a process that wanted to take the task over has polled: processes poll with each heartbeat, at the same interval as this one.
+    // Waits for heartbeats. Processes poll with each heartbeat, so by then every process that wanted to take the task over has polled.
     const beats = async (): Promise<number> =>
       Number((await database().run(`SELECT beats FROM ${schema}.nodes WHERE name = $1`, [name])).rows[0]?.beats);
     const before = await beats();
@@ -172,7 +172,7 @@ describe("a node whose event loop is blocked for two seconds", () => {
         $$ BEGIN INSERT INTO ${schema}.gaps VALUES (NEW.name, 1000 * extract(epoch FROM NEW.at - OLD.at)); RETURN NEW; END $$;
       CREATE TRIGGER beaten AFTER UPDATE ON ${schema}.nodes FOR EACH ROW EXECUTE FUNCTION ${schema}.beaten();
     `);
-    // Other tests also block this machine. If the node was silent for longer than its own block, it is blocked once more.
+    // Other tests also block this machine. If the node was silent for longer than its own block, the test blocks the node once more.
     let { gap, isClaimed } = await block(schema, b);
     for (let tries = 0; tries < 8 && gap >= 2_600; tries += 1) ({ gap, isClaimed } = await block(schema, b));
     figure(`blocked for 2 s, silent for ${gap.toFixed(0)} ms`);
@@ -198,7 +198,7 @@ describe("a task that kills every node that runs it", () => {
     for (const taskId of many) await a.until("working", { taskId });
     const store = await postgresStore({ database: database().url, schema });
     const poison = await a.begin("poison");
-    // Restarts dead processes, as a supervisor does.
+    // Restarts dead processes, like a supervisor.
     const running = [...nodes];
     let deaths = 0;
     const watch = (node: NodeProcess): void => {
@@ -218,7 +218,7 @@ describe("a task that kills every node that runs it", () => {
     const isSuspended = async (taskId: string): Promise<boolean> =>
       (await store.head({ agent: "/" }, taskId))?.run?.suspended === true;
     await vi.waitFor(async () => expect(await isSuspended(poison)).toBe(true), wait);
-    // The tasks of dead nodes have continued elsewhere. One node may have survived.
+    // The tasks of dead nodes have continued on other nodes. One node may have survived.
     for (const [at, taskId] of others.entries()) {
       const isDead = nodes[at]?.child.signalCode !== null;
       const state = isDead ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING";
@@ -230,11 +230,11 @@ describe("a task that kills every node that runs it", () => {
     const begun = running.flatMap(({ said }) =>
       said.filter(({ event, text }) => event === "begun" && text === "poison"),
     );
-    // It runs on its own process, on one that takes it over with other tasks, perhaps on one that retries it with some of them, and once alone.
+    // The task runs on its own process, on one that takes it over with other tasks, perhaps on one that retries it with some of them, and once alone.
     const attempts = begun.map(({ attempt = 0 }) => attempt).sort((one, other) => one - other);
     expect([3, 4]).toContain(deaths);
     expect(attempts).toEqual([1, 2, 3, 4].slice(0, deaths));
-    // Its user sees no new state, and no other task is suspended.
+    // The task's user sees no new state, and no other task is suspended.
     expect(await stateOf(poison)).toBe("TASK_STATE_WORKING");
     for (const taskId of [...others, ...many]) expect(await isSuspended(taskId)).toBe(false);
     await store.close();

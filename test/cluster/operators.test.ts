@@ -8,7 +8,7 @@ import { useDatabase } from "../postgres/database.ts";
 
 import { ready, useServers } from "./servers.ts";
 
-/** An operator sends a request to one node, and all nodes follow it: real processes on PostgreSQL (docs/decisions/operators.md). */
+/** An operator sends a request to one node, and all nodes follow the order. Real processes run on PostgreSQL (docs/decisions/operators.md). */
 
 const start = useServers();
 const database = useDatabase();
@@ -31,7 +31,7 @@ interface Answer {
   };
 }
 
-/** A node with the operators' API. */
+/** Starts a node with the operators' API. */
 async function startNode() {
   const program = start({ database: database().url, operators: true });
   const { url } = await ready(program);
@@ -74,7 +74,7 @@ describe("an operator at one node", () => {
     const canceled = await two.ops("/acts/cancel", { agent: "/", taskId: id, reason: "runs away" });
     expect(canceled).toMatchObject({ status: 200, body: { task: { state: "TASK_STATE_CANCELED" } } });
     expect(await one.stateOf(id)).toBe("TASK_STATE_CANCELED");
-    // The run on the other node has also ended. Otherwise it would stay busy forever.
+    // The run on the other node has also ended. Without the order, that run would stay busy forever.
     await vi.waitFor(async () => expect((await one.ops(`/tasks?node=${one.name}`)).body["tasks"]).toEqual([]));
   });
 

@@ -12,7 +12,7 @@ import { useDatabase } from "../postgres/database.ts";
 import type { ManyOptions } from "./many.ts";
 import { call, Heard, ready, send, serving, upTo, useServers, type TaskJson } from "./servers.ts";
 
-/** `serve(agent, { processes: n })`: several processes on one machine share one port, and any process answers any request. */
+/** Tests `serve(agent, { processes: n })`: several processes on one machine share one port, and any process answers any request. */
 
 const start = useServers();
 const database = useDatabase();
@@ -28,7 +28,7 @@ const stores: Readonly<Record<string, () => Pick<ManyOptions, "file" | "database
 };
 const sqlite = stores["SQLite"]!;
 
-/** The process that works on a task, as the task reports. */
+/** Returns the id of the process that works on a task, according to the task. */
 async function workerOf(url: string, taskId: string): Promise<number> {
   let pid = 0;
   const look = async (): Promise<number> => {
@@ -39,7 +39,7 @@ async function workerOf(url: string, taskId: string): Promise<number> {
   return pid;
 }
 
-/** 0: the connection was closed. */
+/** Returns the status of a request, or 0 if the connection was closed. */
 async function statusOf(url: string): Promise<number> {
   return call(url).then(
     ({ status }) => status,
@@ -60,13 +60,13 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
     const program = start({ processes: 2, ...stores[name]!() });
     const { url } = await ready(program);
     expect(serving(program)).toHaveLength(2);
-    // Two consecutive requests go to two processes.
+    // Two consecutive requests reach two different processes.
     const works = await Promise.all([1, 2].map(() => send(url, { chunks: 2, pause: 1 })));
     expect(works.map(({ status }) => status.state)).toEqual(["TASK_STATE_COMPLETED", "TASK_STATE_COMPLETED"]);
     const pids = works.flatMap(({ artifacts }) => artifacts?.[0]?.parts.map(({ text }) => Number(text.split(":")[1])));
     expect(new Set(pids)).toEqual(new Set(serving(program)));
 
-    // The readers of one task use separate connections, so half of them are on the other process.
+    // The readers of one task use separate connections, so half of the readers are on the other process.
     const finish = join(folder, crypto.randomUUID());
     const task = await send(url, { chunks: 20, pause: 5, finish }, false);
     const client = await connect(url);
@@ -88,7 +88,7 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
     for await (const event of grpc.sendStreamingMessage(JSON.stringify({ chunks: 3, pause: 1 }))) overGrpc.add(event);
     expect(overGrpc).toMatchObject({ chunks: upTo(3), state: "TASK_STATE_COMPLETED" });
 
-    // A cancel on either process ends a turn that would never end.
+    // A cancel on either process ends a turn that would otherwise never end.
     for (const chunks of [0, 1]) {
       const endless = await send(url, { chunks, pause: 0, finish: join(folder, "never") }, false);
       await workerOf(url, endless.id);
@@ -99,7 +99,7 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
   });
 
   test("lose no event of fifty streams when one of them is killed, and the other takes its tasks at once", async () => {
-    // Leases do not expire, and no process is restarted: the other process continues the tasks because it gets a wake-up.
+    // Leases do not expire, and no process is restarted, so the other process continues the tasks because it gets a wake-up.
     const told = { mode: "fails later", lease: { ttl: 3_600_000 } } as const;
     const program = start({ processes: 2, ...told, ...stores[name]!() });
     const { url } = await ready(program);
@@ -121,7 +121,7 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
     const heard = await Promise.all(upTo(50).map(() => stream()));
     expect(begun).toBeGreaterThanOrEqual(40);
     for (const each of heard) expect(each).toMatchObject({ chunks: upTo(chunks), state: "TASK_STATE_COMPLETED" });
-    // Another process finished tasks of the killed one.
+    // Another process finished tasks of the killed process.
     expect(heard.some(({ pids }) => pids.has(victim) && pids.size > 1)).toBe(true);
   });
 });
@@ -245,7 +245,7 @@ describe("processes that serve", () => {
     const task = await send(url, { chunks: 1, pause: 1, finish }, false);
     const pid = await workerOf(url, task.id);
     process.kill(pid, "SIGTERM");
-    // It is already out of rotation: after the signal, no request is rejected.
+    // The process is already out of rotation: after the signal, no request is rejected.
     const probes = async (): Promise<readonly number[]> => {
       return [await statusOf(`${url}/readyz`), await statusOf(`${url}/readyz`), await statusOf(`${url}/readyz`)];
     };

@@ -8,7 +8,7 @@ import { useDatabase } from "../postgres/database.ts";
 import { startProxy } from "../postgres/proxy.ts";
 import { figure } from "./node-process.ts";
 
-/* Callers' rate limits across several nodes on PostgreSQL (docs/decisions/rate-limits.md). Budgets take a day to refill, longer than any test. */
+/* Tests callers' rate limits across several nodes on PostgreSQL (docs/decisions/rate-limits.md). Budgets refill in a day, longer than any test. */
 
 const database = useDatabase();
 const day = 24 * 60 * 60_000;
@@ -62,7 +62,7 @@ async function nodes(count: number, rate: RateLimits): Promise<readonly Node[]> 
   return Promise.all(Array.from({ length: count }, () => node(schema, rate)));
 }
 
-/** Sends concurrent requests to the nodes in turn, and counts those with this status. */
+/** Sends concurrent requests to the nodes in turn, and counts the requests with this status. */
 async function count(all: readonly Node[], requests: number, status: number, credential?: string): Promise<number> {
   const statuses = await Promise.all(
     Array.from({ length: requests }, (_, at) => (all[at % all.length] as Node).list(credential)),
@@ -77,7 +77,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(allowed).toBeGreaterThanOrEqual(100);
     expect(allowed).toBeLessThanOrEqual(104);
     expect(await count(both, 20, 429)).toBe(20);
-    // A node that joins later knows the usage by its third request.
+    // A node that joins later knows the usage by the third request that it gets.
     const [first] = both as [Node];
     const rows = await database().run(`SELECT count(*)::int AS n FROM rates_${schemas}.rates`);
     expect(rows.rows).toEqual([{ n: 1 }]);
@@ -112,7 +112,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(await away.list()).toBe(200);
     proxy.onRequest = () => "cut";
     proxy.cut();
-    // Requests within the limit fail, because they need the database. Requests above it are still rejected.
+    // Requests within the limit fail, because they need the database. The node still rejects requests above the limit.
     const statuses = await Promise.all(Array.from({ length: 150 }, () => away.list()));
     expect(statuses.filter((status) => status === 429)).toHaveLength(51);
     expect(statuses).not.toContain(200);
@@ -142,6 +142,6 @@ test("the cost of a limit: a local answer, and a call of the database", async ()
   const [one, many] = [await timed(50, 1), await timed(5, 500)];
   figure(`a call with one budget: ${one.toFixed(2)} ms; with 500: ${many.toFixed(1)} ms`);
   const [row] = await rates.take([{ key: "k0", requests: 1_000, per: day, used: 0, wanted: 0 }]);
-  // Two requests in each of the 60 calls.
+  // Each of the 60 calls covers two requests.
   expect(Math.round(((row?.back ?? NaN) / day) * 1_000)).toBe(120);
 });

@@ -10,7 +10,7 @@ import { reservePort } from "../ports.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { ready, send, useServers, type Program } from "./servers.ts";
 
-/** Nodes are replaced one at a time behind a real balancer while clients send requests. No request is rejected. */
+/** Tests that no request is rejected when nodes are replaced one at a time behind a real balancer while clients send requests. */
 
 const start = useServers();
 const database = useDatabase();
@@ -25,7 +25,7 @@ beforeAll(() => {
 });
 
 interface Setup {
-  /** Its command line, with a configuration in `folder`. */
+  /** The balancer's command line, with a configuration in `folder`. */
   readonly command: (folder: string) => readonly [string, ...string[]];
   readonly config: (port: number, nodes: readonly number[], folder: string) => string;
 }
@@ -98,7 +98,7 @@ async function startBalancer({ command, config }: Setup, nodes: readonly number[
   return url;
 }
 
-/** The outcome of a request, on a separate connection unless the agent keeps connections: "200", or the failure. */
+/** Returns the outcome of a request, on a separate connection unless the agent keeps connections: "200", or the failure. */
 async function outcome(url: string, agent: Agent | false, body?: object): Promise<string> {
   const outgoing = request(url, {
     method: body === undefined ? "GET" : "POST",
@@ -157,7 +157,7 @@ test.each(Object.keys(balancers).flatMap((name) => [[name, 10_000, 1] as const, 
       old.child.kill("SIGTERM");
       expect(await old.ended).toEqual([null, "SIGTERM"]);
       replaced.push(await begin(port));
-      // The balancer must know the new node before the old one stops, as an orchestrator waits for readiness.
+      // The balancer must know the new node before the old one stops. An orchestrator would wait for readiness.
       await pause(drainDelay / 2);
     }
     nodes = replaced;

@@ -8,7 +8,7 @@ import { callContext, inProcess } from "@parley/testing";
 import { useDatabase } from "../postgres/database.ts";
 import { figure } from "./node-process.ts";
 
-/* Engines on one PostgreSQL, each with its own connections, like nodes behind a simple load balancer (A2A 1.0 §3.1). */
+/* Tests engines on one PostgreSQL, each with its own connections, like nodes behind a simple load balancer (A2A 1.0 §3.1). */
 
 const database = useDatabase();
 let schemas = 0;
@@ -20,7 +20,7 @@ interface NodeOptions {
   readonly change?: (store: Store) => void;
 }
 
-/** A node, and the calls of its clients. */
+/** Starts a node, and returns the calls of its clients. */
 async function node(schema: string, onMessage: (turn: Turn) => AsyncGenerator, options: NodeOptions = {}) {
   const store = await postgresStore({ database: database().url, schema, ...options.store });
   options.change?.(store);
@@ -78,7 +78,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
       yield turn.working();
       await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     }
-    // The node does not poll, and renews no lease: only a wake-up reports the cancel.
+    // The node does not poll, and renews no lease, so it learns of the cancel only by a wake-up.
     const options = { store: { pollInterval: 3_600_000 }, engine: { lease: { ttl: 3_600_000 } } } as const;
     const [a, b] = await Promise.all([node(schema, silent, options), node(schema, silent, options)]);
     const ids = await Promise.all(Array.from({ length: 40 }, async () => (await a.send("go")).id));
@@ -91,7 +91,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
     }
     took.sort((one, other) => one - other);
     expect(aborted.size).toBe(40);
-    // Takes milliseconds on an idle machine (docs/postgres.md).
+    // This takes milliseconds on an idle machine (docs/postgres.md).
     figure(`a cancel: p50 ${percentile(took, 0.5).toFixed(1)} ms, p99 ${percentile(took, 0.99).toFixed(1)} ms`);
   });
 
@@ -134,7 +134,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
     for (const id of ids.slice(0, 10)) await b.cancel(id);
     await until(() => aborted.length === 10);
     expect(aborted.sort()).toEqual(ids.slice(0, 10).sort());
-    // The others continue.
+    // The other tasks continue.
     expect((await b.get(ids[15] ?? "")).status.state).toBe("TASK_STATE_WORKING");
   });
 });
@@ -226,12 +226,12 @@ describe("tasks in the queue of several nodes", () => {
         now.set(name, (now.get(name) ?? 0) - 1);
         yield turn.artifact({ parts: [{ text: name }] });
       };
-    // No node polls within the minute.
+    // Polls are a minute apart, so no node polls during the test.
     const options = { engine: { limits: { runs: 2 }, pollInterval: 60_000 } };
     const nodes = await Promise.all(["a", "b", "c"].map((name) => node(schema, works(name), options)));
     const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
     const sent: string[] = [];
-    // Six begin, on three nodes, although one node takes all messages: the other nodes learn that messages wait.
+    // Six turns begin, on three nodes, although one node takes all messages, because the other nodes learn that messages wait.
     for (let at = 0; at < 30; at += 1) sent.push((await a.send(`ada ${at}`)).id);
     await until(() => running === 6);
     for (let at = 0; at < 3; at += 1) sent.push((await b.send(`bob ${at}`, "bob")).id);
@@ -290,7 +290,7 @@ describe("tasks in the queue of several nodes", () => {
   });
 });
 
-/** A queued task, as a node stores it. */
+/** Returns a queued task, as a node stores it. */
 function queued(owner: string, text: string, due: number): TaskAppend {
   const state = "TASK_STATE_SUBMITTED";
   const time = Date.now() - 60_000 + due;
@@ -322,7 +322,7 @@ async function timed(work: () => unknown): Promise<number> {
   return performance.now() - began;
 }
 
-/** The statement that heartbeats replaced. */
+/** Runs the statement that heartbeats have replaced. */
 async function renewAll(store: Store): Promise<void> {
   const { heads } = await store.claimable({ now: Infinity, agents: ["agent"], limit: 2_000 });
   const items = heads.map(({ task, fence, leaseUntil = 0 }): TaskAppend => {

@@ -2,7 +2,7 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { startPostgres } from "../postgres/server.ts";
 
-/** These tests use the installed PostgreSQL, or else the one from npm. Without either, they fail. */
+/** These tests use the installed PostgreSQL, or else the PostgreSQL from npm. Without either, the tests fail. */
 
 test("npm has a server for machines without one", async () => {
   const server = await startPostgres({ programs: "npm" });

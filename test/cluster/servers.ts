@@ -19,13 +19,13 @@ interface Line {
 /** A running program of `many.ts`. */
 export interface Program {
   readonly child: ChildProcess;
-  /** How many processes serve in addition to the first one. `0`: the first one serves. */
+  /** The number of processes that serve in addition to the first process. `0`: the first process serves. */
   readonly count: number;
-  /** Its output. */
+  /** The lines that the program has printed. */
   readonly lines: readonly (Line & Readonly<Record<string, unknown>>)[];
-  /** Its log. */
+  /** The lines of the program's log. */
   readonly log: readonly { readonly level: string; readonly message: string; readonly [field: string]: unknown }[];
-  /** Its standard error. */
+  /** Returns the text on the program's standard error. */
   readonly errors: () => string;
   readonly ended: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
 }
@@ -77,7 +77,7 @@ function jsonLines(text: string): readonly unknown[] {
   return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as unknown);
 }
 
-/** Resolves with the program's line once all of its processes serve. */
+/** Resolves to the program's line once all of its processes serve. */
 export async function ready(program: Program): Promise<Line> {
   let ended = false;
   void program.ended.then(() => (ended = true));
@@ -89,12 +89,12 @@ export async function ready(program: Program): Promise<Line> {
   return line;
 }
 
-/** The ids of the processes that serve, from their lines. */
+/** Returns the ids of the processes that serve, from the lines that they printed. */
 export function serving(program: Program): readonly number[] {
   return program.lines.filter(({ primary }) => primary === false).map(({ pid }) => pid);
 }
 
-/** A request on a separate connection: the next process answers it. */
+/** Sends a request on a separate connection, so that the next process answers it. */
 export async function call(url: string, body?: object): Promise<{ status: number; text: string }> {
   const outgoing = request(url, {
     method: body === undefined ? "GET" : "POST",
@@ -114,7 +114,7 @@ export interface TaskJson {
   readonly artifacts?: readonly { readonly parts: readonly { text: string }[] }[];
 }
 
-/** Sends a message. `blocking` false: the task is returned as soon as it exists. */
+/** Sends a message. If `blocking` is false, the server returns the task as soon as it exists. */
 export async function send(url: string, work: string | object, blocking = true): Promise<TaskJson> {
   const text = typeof work === "string" ? work : JSON.stringify(work);
   const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] };
@@ -123,7 +123,7 @@ export async function send(url: string, work: string | object, blocking = true):
   return (JSON.parse(answer.text) as { task: TaskJson }).task;
 }
 
-/** The numbers of the chunks in order of arrival, and the processes that yielded them. */
+/** Collects the numbers of chunks in order of arrival, and the processes that yielded the chunks. */
 export class Heard {
   readonly chunks: number[] = [];
   readonly pids = new Set<number>();
@@ -131,7 +131,7 @@ export class Heard {
 
   add(event: StreamResponse): void {
     this.state = event.statusUpdate?.status.state ?? event.task?.status.state ?? this.state;
-    // Subscriptions, and sends that are repeated after their server was killed, start with the current task.
+    // After their server was killed, subscriptions and repeated sends start with the current task.
     if (event.task !== undefined) this.chunks.length = 0;
     const artifacts = event.task?.artifacts ?? [event.artifactUpdate?.artifact];
     for (const part of artifacts.flatMap((artifact) => artifact?.parts ?? [])) {

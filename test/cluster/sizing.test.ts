@@ -8,11 +8,11 @@ import { liveMemory } from "../heap.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { figure } from "./node-process.ts";
 
-/* The sizing figures of docs/operate.md. Those that depend on other work on the machine are only printed, if PARLEY_FIGURES is set. */
+/* Measures the sizing figures of docs/operate.md. If PARLEY_FIGURES is set, prints those that depend on other work on the machine. */
 
 const database = useDatabase();
 
-/** An engine on a separate schema, with an agent that yields chunks of 100 characters, or waits. */
+/** Starts an engine on a separate schema, with an agent that yields chunks of 100 characters, or waits. */
 async function newNode(schema: string) {
   const store = await postgresStore({ database: database().url, schema });
   let release = (): void => {};
@@ -46,7 +46,7 @@ async function newNode(schema: string) {
   };
   return {
     waiting: () => waiting,
-    /** Sends messages in parallel. Resolves when their tasks end or, for 0 chunks, when they exist. */
+    /** Sends messages in parallel. Resolves when the tasks end or, for 0 chunks, when the tasks exist. */
     sendAll: (count: number, chunks: number) => Promise.all(Array.from({ length: count }, () => send(chunks))),
   };
 }
@@ -54,7 +54,7 @@ async function newNode(schema: string) {
 const number = async (sql: string): Promise<number> =>
   Number((await database().run(`SELECT (${sql})::float8 AS value`)).rows[0]?.value);
 
-/** The size of all tables of a schema in bytes, with their indexes. */
+/** Returns the size of all tables of a schema in bytes, including the indexes. */
 const sizeOf = (schema: string): Promise<number> =>
   number(`SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = '${schema}' AND c.relkind = 'r'`);
@@ -75,7 +75,7 @@ test.each([
   const bytes = each((await sizeOf(schema)) - size);
   const wal = each((await writtenAhead()) - log);
   figure(`${what}: ${bytes} bytes, ${wal} of WAL, ${each(user + system)} µs, at ${Math.round(rate)} a second`);
-  // A lower figure would mean an empty table.
+  // If the figure were lower, the table would be empty.
   expect(bytes).toBeGreaterThan(chunks === 1 ? 1_000 : 200);
   expect(bytes).toBeLessThan(most);
 });

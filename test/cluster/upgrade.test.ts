@@ -12,7 +12,7 @@ import { nextVersion } from "./next-release.ts";
 import { Heard, ready, send, upTo, useServers, type Program } from "./servers.ts";
 
 /**
- * A rolling upgrade: nodes of this release and of the next one, whose tables have one more version (`next-release.ts`), run in parallel on one
+ * Tests a rolling upgrade: nodes of this release and of the next one, whose tables have one more version (`next-release.ts`), run in parallel on one
  * database, as real processes, while clients follow their tasks.
  */
 
@@ -27,7 +27,7 @@ afterAll(() => rm(folder, { recursive: true }));
 interface Case {
   readonly store: () => Pick<ManyOptions, "file" | "database">;
   readonly next: number;
-  /** Sets the version of the tables, as the release after the next one would. */
+  /** Sets the version of the tables, like the release after the next one. */
   setVersion(version: number): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ describe.each(Object.entries(cases))("a rolling upgrade on %s", (_name, { store,
       const streams = Promise.all(heard.map((each) => stream(each)));
       await expect.poll(() => heard.every((each) => each.chunks.length > 1), { interval: 20 }).toBe(true);
 
-      // The next release migrates while this one keeps running.
+      // The next release migrates the tables while this release keeps running.
       const after = await node({ mode: "next release" });
       balancer.targets = [before.port, after.port];
       for (const { url, pid } of [before, after, before]) {

@@ -7,7 +7,7 @@ import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../postgres/database.ts";
 import { figure, startNode } from "./node-process.ts";
 
-/* Webhooks of three nodes on one PostgreSQL (A2A 1.0 §4.3.3), sent to listening receivers (docs/decisions/webhooks.md). */
+/* Tests webhooks of three nodes on one PostgreSQL (A2A 1.0 §4.3.3), sent to real receivers (docs/decisions/webhooks.md). */
 
 const database = useDatabase();
 const push = { keys: [Buffer.alloc(32, 7).toString("base64")] };
@@ -19,10 +19,10 @@ interface Got {
   readonly path: string;
   readonly id: string;
   readonly sequence: number;
-  /** The node that sent it: without credentials in the config, the request has a JWT of its sender. */
+  /** The node that sent the request. The config has no credentials, so the request has a JWT of its sender. */
   readonly node: string;
   readonly event: StreamResponse;
-  /** How many requests of its config were open, including this one. */
+  /** The number of open requests of the same config, including this request. */
   readonly open: number;
   answer(): void;
   /** Answers like a proxy without a server behind it. */
@@ -34,7 +34,7 @@ function senderOf({ authorization = "" }: IncomingHttpHeaders): string {
   return (JSON.parse(Buffer.from(claims, "base64url").toString()) as { iss: string }).iss;
 }
 
-/** A receiver. `answers` handles each request. Default: it answers immediately. */
+/** Starts a receiver. `answers` handles each request. By default, the receiver answers immediately. */
 async function receiver(answers: (got: Got) => void = (got) => got.answer()) {
   const got: Got[] = [];
   const open = new Map<string, number>();
@@ -79,13 +79,13 @@ async function receiver(answers: (got: Got) => void = (got) => got.answer()) {
 
 const isEnd = ({ event }: Got): boolean => event.statusUpdate?.status.state === "TASK_STATE_COMPLETED";
 
-/** A message that registers a webhook at this address. */
+/** Returns a message that registers a webhook at this address. */
 const sending = (text: string, url: string): Parameters<Client["sendMessage"]>[0] => ({
   message: text,
   configuration: { returnImmediately: true, taskPushNotificationConfig: { url, authentication: { scheme: "Bearer" } } },
 });
 
-/** A node in this process. It polls constantly for the rows of other nodes. */
+/** Starts a node in this process, which polls constantly for the rows of other nodes. */
 async function node(schema: string): Promise<Client> {
   const store = await postgresStore({ database: database().url, schema, connections: 4 });
   const agent = defineAgent({
@@ -111,7 +111,7 @@ async function node(schema: string): Promise<Client> {
 /** Closes each node that `node()` started. */
 const closing = new Map<Client, () => Promise<void>>();
 
-/** Checks a config's requests: numbers in order, none missing, and repeated only with the same id. */
+/** Checks that a config's requests have numbers in order without gaps, and that a repeated number has the same id. */
 function checkOrder(received: readonly Got[]): void {
   const ids = new Map<number, string>();
   for (const { sequence, id } of received) {
@@ -132,7 +132,7 @@ describe("three nodes", () => {
     await expect.poll(() => got.filter(isEnd).length, { timeout: 60_000 }).toBe(paths.length);
     for (const path of paths) {
       checkOrder(of(path));
-      // No request was sent while another one of its config was open, and none was repeated, because no node died.
+      // No request was sent while another request of the same config was open. None was repeated, because no node died.
       expect(of(path).map(({ open, sequence }) => [open, sequence])).toEqual(of(path).map((_, at) => [1, at + 1]));
       expect(of(path).flatMap(({ event }) => event.artifactUpdate?.artifact.artifactId ?? [])).toEqual([
         "rye",
@@ -158,7 +158,7 @@ describe("three nodes", () => {
     await Promise.all(Array.from({ length: 15 }, (_, at) => send(alive.url, at)));
     await expect.poll(() => alive.got.filter(isEnd).length, { timeout: 60_000 }).toBe(15);
     for (let at = 0; at < 15; at += 1) checkOrder(alive.of(`/${at}`));
-    // No node knows the receiver yet: each tries it once.
+    // No node knows the receiver yet, so each node tries it once.
     expect(hanging.state.most).toBeLessThanOrEqual(3);
   });
 });
@@ -191,12 +191,12 @@ test("a node that starts sends no burst to a receiver that others know to be dow
   const failures = down.got.length;
   const fresh = await node(schema);
   await send(fresh, `${down.url}/fresh`, 20);
-  // All are deferred without an attempt. If the pause has ended in the meantime, one of them was tried.
+  // All rows are deferred without an attempt. If the pause has ended in the meantime, one row was tried.
   const putOff = "due > extract(epoch FROM clock_timestamp()) * 1000 AND value LIKE '%/fresh/%'";
   await expect.poll(() => rows(putOff), { timeout: 60_000 }).toBe(20);
   expect(down.got.length).toBeLessThanOrEqual(failures + 1);
 
-  // The other receiver no longer answers: it still gets as many requests as before, not just one.
+  // The other receiver no longer answers. It must still get as many requests as before, not just one.
   isHeld = true;
   await send(fresh, `${up.url}/fresh`, 20);
   await expect.poll(() => up.state.all, { timeout: 60_000 }).toBe(8);
@@ -210,7 +210,7 @@ test("deliver the events of a paused node and of a killed one before the claims 
   const { url, got, of } = await receiver((each) => {
     if (of(each.path).length > 1) each.answer();
   });
-  /** The end of the last claim, and the current time, by the database clock. */
+  /** Returns the end of the last claim, and the current time, by the database clock. */
   const claims = async (): Promise<{ end: number; now: number }> => {
     const query = `SELECT max(due)::float8 AS end, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now
       FROM ${schema}.features WHERE feature = 'push'`;
@@ -242,7 +242,7 @@ test("deliver the events of a paused node and of a killed one before the claims 
 
   const first = await leave("/stopped", "SIGSTOP");
   const [held] = [...stopped] as [number];
-  // The node continues, and gets its answer: its write is rejected, and it sends nothing again.
+  // The paused node continues, and gets its answer. The store rejects its write, and the node sends nothing again.
   nodes[held]?.child.kill("SIGCONT");
   first.answer();
   stopped.clear();
@@ -252,7 +252,7 @@ test("deliver the events of a paused node and of a killed one before the claims 
     checkOrder(of(path));
     const ids = new Set(of(path).map(({ id }) => id));
     expect(of(path).length).toBeGreaterThan(ids.size);
-    // The store rejected the write of the paused node: each delivery counts once.
+    // The store rejected the write of the paused node, so each delivery counts once.
     const stored = async (): Promise<unknown> => {
       const query = `SELECT (value::json->>'delivered')::int AS n FROM ${schema}.features WHERE value LIKE '%${path}"%'`;
       return (await database().run(query)).rows;

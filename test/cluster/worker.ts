@@ -2,30 +2,30 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineAgent, serve, silentLogger, type Turn } from "@parley/node";
 import { postgresStore } from "@parley/sql/postgres";
 
-// A node of a cluster: node worker.ts URL SCHEMA [OPTIONS]. Prints a line of JSON for each event in it; the first one has its URL. OPTIONS are those
-// of `serve()` as JSON. The nodes do not know that they share a machine, as if they ran on several.
+// A node of a cluster: node worker.ts URL SCHEMA [OPTIONS]. Prints a line of JSON for each event; the first has the node's URL. OPTIONS are those
+// of `serve()` as JSON. The nodes do not know that they share a machine, so they behave as if they ran on several.
 
 const [database = "", schema = "", json = "{}"] = process.argv.slice(2);
 
-/** Prints with one write, so that a line is complete even if the process dies right after it. */
+/** Prints with one write, so that a line is complete even if the process dies immediately afterwards. */
 const say = (event: string, fields: Record<string, unknown> = {}): void => {
   process.stdout.write(`${JSON.stringify({ event, ...fields })}\n`);
 };
 
 const card = { description: "A test", version: "1.0.0", skills: [] };
 
-/** What the first attempt of a turn does until it is aborted. */
+/** The action of a turn's first attempt, by command, until the turn is aborted. */
 const first: Readonly<Record<string, (turn: Turn) => Promise<void>>> = {
   async hold({ signal }) {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
   },
-  /** Waits until its process was paused for a while, and then tries a side effect. */
+  /** Waits until the process has been paused for a while, and then tries a side effect. */
   async stopped(turn) {
     for (let last = Date.now(); Date.now() - last < 1_000; await sleep(5)) last = Date.now();
     say("continued", { aborted: turn.signal.aborted });
     await turn.step("late", () => say("late step"));
   },
-  /** Kills its process, once its task is stored and its caller has the response. */
+  /** Kills the process once the task is stored and the caller has the response. */
   async poison() {
     await sleep(300);
     process.kill(process.pid, "SIGKILL");

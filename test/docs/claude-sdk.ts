@@ -1,4 +1,4 @@
-/** Declarations of the used part of the Claude Agent SDK, which is too large to install here. test/interop/claude.test.ts uses the real one. */
+/** Declares the used part of the Claude Agent SDK, which is too large to install here. test/interop/claude.test.ts uses the real SDK. */
 export const claude = `
 declare module "@anthropic-ai/claude-agent-sdk" {
   import type { ClaudePrompt } from "@parley/frameworks/claude";

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { allOptions, reachable, saysDefault, shownOn, withOptions } from "../../site/options.mjs";
 import { root } from "./pages.ts";
 
-/** `docs/configuration.md` has every option, and every environment variable that the packages read. */
+/** Checks that `docs/configuration.md` has every option, and every environment variable that the packages read. */
 
 const page = readFileSync(join(root, "docs/configuration.md"), "utf8");
 
@@ -21,7 +21,7 @@ const first = [
   "SqliteStoreOptions",
   "PostgresStoreOptions",
   "DurableObjectStoreOptions",
-  // In a union with a list of addresses, so it is not found automatically.
+  // This type is in a union with a list of addresses, so the test does not find it automatically.
   "TrustProxyOptions",
 ];
 
@@ -30,7 +30,7 @@ test("the lists equal those of the code: npm run docs -- --index writes them", a
 });
 
 test("every option of a server, a client and a store is on the page, with those of its parts", () => {
-  // These options are listed with the type that contains them: a handler, a connection or a store.
+  // The page lists these options with the type that contains them: a handler, a connection or a store.
   const within = [
     "EngineOptions",
     "EngineLimits",
@@ -69,7 +69,7 @@ test("every variable of the environment that the packages read is on the page, a
       for (const [, key = ""] of code.matchAll(/\benv(?:\.|\[")([A-Z][A-Z_]+)\b/g)) read.add(key);
       for (const [, keys = ""] of code.matchAll(/const \{([^}]+)\} = (?:process\.|io\.)?env\b/g))
         for (const key of keys.split(",")) read.add(key.trim());
-      // A constant may hold the name of the variable.
+      // The variable's name may be in a constant.
       if (/\benv\[[a-z]/.test(code)) for (const [, key = ""] of code.matchAll(/= "(PARLEY_[A-Z_]+)"/g)) read.add(key);
     }
   }

@@ -3,12 +3,12 @@ import { join } from "node:path";
 
 interface Row {
   readonly action: string;
-  /** The commands of its second cell, such as `parley send URL TEXT`. */
+  /** The commands in the row's second cell, such as `parley send URL TEXT`. */
   readonly commands: readonly string[];
   readonly text: string;
 }
 
-/** The table "The same in the terminal" of docs/console.md, without its subtitles. */
+/** Returns the rows of the table "The same in the terminal" of docs/console.md, without its subtitles. */
 export function consoleTable(): readonly Row[] {
   const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "console.md"), "utf8");
   const [, section = ""] = /^## The same in the terminal\n([\s\S]*?)^## /m.exec(page) ?? [];

@@ -3,7 +3,7 @@ import { operatorRoutes } from "@parley/server/internal/operate/routes";
 import { commands, help } from "../../packages/cli/test/support/help.ts";
 import { consoleTable } from "./console-table.ts";
 
-/** test/browser/console-work.test.ts compares the palette's actions with the table. */
+/** test/browser/console-work.test.ts compares the palette's actions with this table. */
 
 const rows = consoleTable();
 

@@ -23,7 +23,7 @@ const blocks = await blocksOf("docs/deploy.md");
 const codesOf = (language: string): readonly string[] =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
 
-/** Starts nginx with the page's server and location. Returns its URL and its certificate. */
+/** Starts nginx with the page's server and location. Returns the URL and the certificate of nginx. */
 async function nginx(upstream: string, port: string): Promise<string> {
   const folder = await mkdtemp(join(room, "nginx-"));
   const { cert, key } = await certificate({ commonName: "localhost", names: ["DNS:localhost"] });
@@ -62,7 +62,7 @@ describe("the server of docs/deploy.md, behind nginx", () => {
       const code = (codesOf("ts")[0] ?? "")
         .replace("port: 4000", `port: ${upstream}, grpc: true`)
         .replace("https://agents.example.com", url)
-        // No other data follows the first event, so no data can push it through the proxy.
+        // No other data follows the first event, so no later data can push the event through the proxy.
         .replace("setTimeout(resolve, 1000)", "setTimeout(resolve, 3_600_000)");
       await start(`deployment-${port}.mts`, code, await mkdtemp(join(room, "deployed-")));
       const ca = await nginx(upstream, port);

@@ -14,11 +14,11 @@ import { developmentKey } from "../../packages/node/src/development-key.ts";
 import { withErrors } from "../../site/errors.mjs";
 import { root } from "./pages.ts";
 
-/** `docs/errors.md` has every code with its form on each binding, and the messages of servers that do not start. */
+/** Checks that `docs/errors.md` has every code with its form on each binding, and the messages of servers that do not start. */
 
 const page = readFileSync(join(root, "docs/errors.md"), "utf8");
 
-/** The type system checks that this list is complete: a new client code is a compile error until it is added here. */
+/** The compiler checks that this list is complete: a new client code is an error until the list contains it. */
 const clientCodes = Object.keys({
   ConnectionFailed: true,
   ConnectionLost: true,
@@ -65,7 +65,7 @@ const agent = defineAgent({
   },
 });
 
-/** Options that only JavaScript callers can pass. */
+/** Casts options that only JavaScript callers can pass. */
 const wrong = (options: object): HandlerOptions => ({
   publicUrl: "https://agents.example.com",
   store: memoryStore(),
@@ -83,13 +83,13 @@ const quiet = { logger: false, signals: false, store: memoryStore(), port: 0 } a
 const open = { ...quiet, host: "0.0.0.0" } satisfies ServeOptions;
 const publicUrl = "https://agents.example.com";
 
-/** Calls that cause each message. */
+/** Calls that cause each of the messages. */
 const mistakes: readonly (() => unknown)[] = [
   () => serve(agent, open),
   () => serve(agent, { ...open, authenticator: noAuthenticator() }),
   () => serve(agent, { ...open, authenticator: noAuthenticator(), publicUrl }),
   () => serve(agent, { ...open, insecure: true, publicUrl, push: true }),
-  // `serve()` reads it from a folder below the working directory.
+  // `serve()` reads the key from a folder below the working directory.
   async () => developmentKey(await sharedKey()),
   async () => serve(agent, { ...quiet, port: await takenPort() }),
   () => createHandler(agent, wrong({ publicUrl: undefined })),
@@ -103,7 +103,7 @@ const mistakes: readonly (() => unknown)[] = [
   () => createHandler(agent, wrong({ limits: { bodyBytes: 0 } })),
 ];
 
-/** A folder with a key that other users may read. */
+/** Creates a folder with a key that other users may read. */
 async function sharedKey(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "parley-key-"));
   onTestFinished(() => rm(folder, { recursive: true }));

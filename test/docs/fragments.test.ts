@@ -57,7 +57,7 @@ async function fragments(): Promise<readonly Fragment[]> {
 const declarations = new Declarations();
 const all = entries().map(({ name, file }) => ({ name, exported: declarations.exportsOf(file) }));
 
-/** Names that a text declares or imports. */
+/** Returns the names that a text declares or imports. */
 function declaredBy(text: string): ReadonlySet<string> {
   const imported = [...text.matchAll(/import (?:type )?(?:(\w+)|\{([^}]*)\})/g)].flatMap(([, one = "", list = ""]) =>
     [one, ...list.split(",")].map((name) => name.trim().replace(/^type |^.* as /g, "")),
@@ -66,7 +66,7 @@ function declaredBy(text: string): ReadonlySet<string> {
   return new Set([...imported, ...declared].filter((name) => name !== ""));
 }
 
-/** Imports of the public names in a fragment. */
+/** Returns imports for the public names in a fragment. */
 function importsOf(code: string, known: ReadonlySet<string>): string {
   const used = [...new Set(code.match(/\b[A-Za-z]\w*\b/g))].filter((name) => !known.has(name));
   return used
@@ -79,7 +79,7 @@ function importsOf(code: string, known: ReadonlySet<string>): string {
     .join("\n");
 }
 
-/** A fragment as a separate module. Its own declarations precede the given ones. */
+/** Returns a fragment as a separate module. Its own declarations take precedence over the given ones. */
 function moduleOf(fragment: Fragment): string {
   const imports = /^import [\s\S]*?;$/gm;
   const own = fragment.code.match(imports)?.join("\n") ?? "";
@@ -106,7 +106,7 @@ const options = {
 test("parts of programs compile", async () => {
   const found = await fragments();
   expect(found.length).toBeGreaterThan(10);
-  // A subfolder, so that the packages are found in the nearest node_modules, as for any program.
+  // The folder is below this one, so that the nearest node_modules has the packages, as for any program.
   const project = await mkdtemp(join(import.meta.dirname, ".fragments-"));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
   await Promise.all(found.map((fragment, at) => writeFile(join(project, `fragment-${at}.ts`), moduleOf(fragment))));

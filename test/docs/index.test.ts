@@ -5,7 +5,7 @@ import { entryPoints } from "../../site/entries.mjs";
 import { decisions, index, sections } from "../../site/pages.mjs";
 import { root } from "./pages.ts";
 
-/** `docs/pages.json` is the single list of pages. The site's navigation and `docs/README.md` are generated from it. */
+/** `docs/pages.json` is the single list of pages, from which the site's navigation and `docs/README.md` are generated. */
 
 const docs = join(root, "docs");
 

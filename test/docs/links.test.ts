@@ -5,16 +5,16 @@ import { anchorOf } from "../../site/links.mjs";
 import { repository } from "../../site/places.mjs";
 import { allPages, root } from "./pages.ts";
 
-/** Checks every link on every page of the repository without a network: files and headings exist, and URLs are well formed. */
+/** Checks every link on every page of the repository, without a network: files and headings exist, and URLs are well formed. */
 
-/** Has the text around the tables of docs/benchmarks.md, where its links are checked. */
+/** This file contains the text around the tables of docs/benchmarks.md. The test checks the links of that text on the finished page. */
 const parts = ["benchmarks/page.md"];
 
 const pages = allPages()
   .filter((page) => !parts.includes(page))
   .map((page) => join(root, page));
 
-/** The text of a page without its programs, because links in programs are examples. */
+/** Returns the text of a page without its programs, because links in programs are examples. */
 function prose(file: string): string {
   return readFileSync(file, "utf8").replaceAll(/^(`{3,})[\s\S]*?^\1$/gm, "");
 }
@@ -28,7 +28,7 @@ function linksOf(file: string): readonly string[] {
   return [...inline, ...listed];
 }
 
-/** The anchors of a page, as code hosts and the site generate them: the second of two equal headings gets a number. */
+/** Returns the anchors of a page, as code hosts and the site generate them: the second of two equal headings gets a number. */
 function anchorsOf(file: string): ReadonlySet<string> {
   const seen = new Map<string, number>();
   const anchors = [...prose(file).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) => {
@@ -40,7 +40,7 @@ function anchorsOf(file: string): ReadonlySet<string> {
   return new Set(anchors);
 }
 
-/** The error in a link to a file of the repository, if any. */
+/** Returns the error in a link to a file of the repository, if any. */
 function problemOf(file: string, path: string, anchor: string): string | undefined {
   if (!existsSync(file)) return "is not there";
   if (relative(root, file).startsWith("..")) return "is outside of the repository";

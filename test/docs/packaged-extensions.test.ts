@@ -18,7 +18,7 @@ import { extensionPages, fileOfPage } from "../../site/pages.mjs";
 import { repository } from "../../site/places.mjs";
 import { root } from "./pages.ts";
 
-/** The statements of docs/extensions.md on packaged extensions are true for all of them, and for no others. */
+/** Checks that the statements of docs/extensions.md on packaged extensions are true for all of them, and for no other extensions. */
 
 const folder = "packages/extensions/src";
 /** The two extensions that every server declares, in the package that clients and servers share. */
@@ -36,7 +36,7 @@ const pageOf = (name: string): string => `${placeOf.get(name)}/${name}/README.md
 const entryOf = (name: string): string =>
   placeOf.get(name) === folder ? `@parley/extensions/${name}` : "@parley/a2a/extensions";
 
-/** All extensions that an entry point can create, in each version and kind. */
+/** All extensions that entry points can create, in each version and kind. */
 const values: Readonly<Record<string, readonly { readonly uri: string; readonly kind?: string }[]>> = {
   a2ui: (["0.8", "0.9", "0.9.1", "0.10"] as const).map((version) => a2ui({ version })),
   agp: [agp()],
@@ -50,7 +50,7 @@ const values: Readonly<Record<string, readonly { readonly uri: string; readonly 
   x402: [x402(), x402({ version: "0.2" })],
 };
 
-/** The rows of the table, with trimmed cells. */
+/** Returns the rows of the table, with trimmed cells. */
 function rowsOfTable(): readonly (readonly string[])[] {
   const page = readFileSync(join(root, "docs/extensions.md"), "utf8");
   const [, section = "", ...others] = page.split("\n## Packaged extensions\n");

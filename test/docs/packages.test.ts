@@ -5,13 +5,13 @@ import { describe, expect, it } from "vitest";
 import { blocksOf, compile, room, root, run, start } from "./pages.ts";
 import { reservePort } from "../ports.ts";
 
-/** A package's README is its page in the registry: a description, the installation, and the smallest program. */
+/** A package's README is its page in the registry, so it has a description, the installation, and the smallest program. */
 
 const packages = readdirSync(join(root, "packages"));
 /** The output of a package's last program. */
 const prints: Readonly<Record<string, string>> = { a2a: "Hello\n", grpc: "GRPC Hello\n", testing: "Hello\n" };
 
-/** A Node server for the handler that a program exports for Bun and Deno. */
+/** Returns a Node server for the handler that a program exports for Bun and Deno. */
 const hosted = (file: string): string => `
   import { createServer } from "node:http";
   import { Readable } from "node:stream";
@@ -34,7 +34,7 @@ describe.each(packages)("packages/%s/README.md", (name) => {
     expect(text).toMatch(new RegExp(`^npm install .*@parley/${name}\\b`, "m"));
     const [firstProgram] = text.split(/^```ts/m);
     expect(firstProgram?.split("\n").length).toBeLessThan(50);
-    // The registry does not show the repository's other files, so links are absolute.
+    // The registry does not show the repository's other files, so links must be absolute.
     const { repository } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
       repository: { url: string };
     };
@@ -53,7 +53,7 @@ describe.each(packages)("packages/%s/README.md", (name) => {
     const blocks = await blocksOf(page);
     const program = (role: string): string =>
       (blocks.find((block) => block.role === role)?.code ?? "").replaceAll("4000", port);
-    // Its README has no program, and the tests of the tarballs run its command line.
+    // The README of the CLI has no program, and the tests of the tarballs run its command line.
     if (name === "cli") return expect(blocks.map(({ language }) => language)).toEqual(["sh", "sh", "sh"]);
     const echo = (await blocksOf("packages/node/README.md")).find(({ role }) => role === "server")?.code ?? "";
     const server = program("server") || echo.replaceAll("4000", port);

@@ -14,7 +14,7 @@ import { afterAll, onTestFinished } from "vitest";
 
 export const root = join(import.meta.dirname, "../..");
 
-/** The folder for the programs of a test file, inside node_modules, so that they find the packages. */
+/** The folder for the programs of a test file. It is inside node_modules, so that the programs find the packages. */
 export const room = makeRoom();
 
 function makeRoom(): string {
@@ -42,15 +42,15 @@ export async function blocksOf(page: string): Promise<readonly Block[]> {
   );
 }
 
-/** A block with a role, which makes it a program. */
+/** A block whose role makes it a program. */
 export interface Program extends Block {
-  /** The lines that it must print, from a `text printed` block directly after it. */
+  /** The lines that the program must print, from a `text printed` block directly after the program. */
   readonly printed: readonly string[];
 }
 
 const fence = /^```(\w+) ([\w -]+)\n([\s\S]*?)^```$(?:\n+^```text printed\n([\s\S]*?)^```$)?/gm;
 
-/** The programs of a page, in order. */
+/** Returns the programs of a page, in order. */
 export function programsOf(page: string): readonly Program[] {
   const text = readFileSync(join(root, page), "utf8");
   const found = [...text.matchAll(fence)].map(([, language = "", role = "", code = "", printed = ""]) => ({
@@ -62,10 +62,10 @@ export function programsOf(page: string): readonly Program[] {
   return found.filter(({ language }) => language !== "text");
 }
 
-/** Folders with pages of others, generated pages, or no pages (`.changeset`). */
+/** Folders with third-party pages, generated pages, or no pages (`.changeset`). */
 const skipped = ["node_modules", "dist", ".git", ".pages", ".cache", ".changeset", ".parley", "templates"];
 
-/** The paths of all pages of the repository. */
+/** Returns the paths of all pages of the repository. */
 export function allPages(folder = ""): readonly string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
@@ -74,7 +74,7 @@ export function allPages(folder = ""): readonly string[] {
   });
 }
 
-/** The pages with programs. */
+/** Returns the paths of the pages with programs. */
 export function pagesWithPrograms(): readonly string[] {
   return allPages().filter((page) => programsOf(page).length > 0);
 }
@@ -91,11 +91,11 @@ export async function compile(name: string, code: string): Promise<string> {
   return write(name.replace(/\.mts$/, ".mjs"), plain.replaceAll('.mts"', '.mjs"'));
 }
 
-/** A running server program: its address and its output. */
+/** A running server program, with its address and its output. */
 export interface Started {
   readonly url: string;
   printed(): string;
-  /** Ends it like `kill -9`. */
+  /** Ends the program like `kill -9`. */
   kill(): Promise<void>;
 }
 

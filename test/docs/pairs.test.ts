@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { blocksOf, compile, room, run, start } from "./pages.ts";
 import { reservePort } from "../ports.ts";
 
-/** Pages whose programs are pairs of a server and a client, where both print output. */
+/** Runs the programs of pages that are pairs of a server and a client, where both print output. */
 
-/** The output of each client, and of its server in the meantime. */
+/** The output of each client, and the output of its server in the meantime. */
 const pairs: Readonly<
   Record<string, readonly { readonly client: readonly string[]; readonly server: readonly string[] }[]>
 > = {

@@ -5,14 +5,14 @@ import { compile, pagesWithPrograms, programsOf, room, root, run, start, type Pr
 import { reservePort } from "../ports.ts";
 
 /**
- * Checks that every program of every page runs. Most pages need no entry here: each `ts server` is started, and each `ts client` and `sh run` after
- * it is run against it. Every line of a `text printed` block must be printed by the program before it. A client before any server of its
+ * Checks that every program of every page runs. Most pages need no entry here: the test starts each `ts server`, and runs each later `ts client` and
+ * `sh run` against that server. A program must print every line of the `text printed` block that follows it. A client before any server of its
  * page runs against the server of the README.
  */
 
 /**
- * Pages whose programs have their own test, because they need more. `"each"`: that test runs every program. Otherwise: the roles of the
- * programs that it runs, in order.
+ * Pages with their own test, because their programs need more setup. `"each"`: that test runs every program. Otherwise: the roles of the
+ * programs that the page's own test runs, in order.
  */
 const own: Readonly<Record<string, string>> = {
   "README.md": "install, server, client",
@@ -32,9 +32,9 @@ const own: Readonly<Record<string, string>> = {
   "docs/start.md": "server, client",
   "docs/stores.md": "claim, store, test",
   "docs/testing.md": "agent, test",
-  // Run in workerd.
+  // These programs run in workerd.
   "docs/workers.md": "object, plain",
-  // The test of the tarballs runs those of the command line.
+  // The test of the tarballs runs the programs of the command line.
   "packages/a2a/README.md": "client",
   "packages/cli/README.md": "any",
   "packages/conform/README.md": "test",
@@ -85,7 +85,7 @@ function storiesOf(page: string): readonly Story[] {
   return stories;
 }
 
-/** Kinds of programs that run without a specific test. */
+/** The kinds of programs that run without their own test. */
 const known = ["ts server", "ts client", "sh run"];
 
 describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
@@ -112,9 +112,9 @@ describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
   });
 });
 
-/** Clients find a server by its card, so the card must name addresses at which the program listens. */
+/** Checks that the card names addresses at which the program listens, because clients find a server by its card. */
 async function checkCard(url: string, ports: readonly string[]): Promise<void> {
-  // A server that listens on 0.0.0.0 is also found here.
+  // A server that listens on 0.0.0.0 is also reachable at 127.0.0.1.
   const card = await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/.well-known/agent-card.json`);
   expect(card.status).toBe(200);
   const { supportedInterfaces } = (await card.json()) as { supportedInterfaces: { url: string }[] };

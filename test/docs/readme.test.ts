@@ -33,7 +33,7 @@ describe("the README", () => {
     const again = await run("sh", ["-c", here(curl)], { cwd: room });
     expect(JSON.parse(again.stdout)).toMatchObject({ task: { id: first } });
 
-    // No registry has the package here, so the checkout's program replaces it. test/release tests the tarball.
+    // No registry has the package here, so the checkout's program replaces the package. test/release tests the tarball.
     const line = blocks.find(({ code }) => code.startsWith("npx @parley/cli send"))?.code ?? "";
     const parley = here(line).replace("npx @parley/cli", `node ${join(root, "packages/cli/dist/main.js")}`);
     const sent = await run("sh", ["-c", parley], { cwd: root, env: { ...process.env, NO_COLOR: "1" } });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { blocksOf, compile, room, root, run, start, write } from "./pages.ts";
 import { reservePort } from "../ports.ts";
 
-/** Programs of the documentation that need more setup than programs.test.ts provides. */
+/** Runs programs of the documentation that need more setup than programs.test.ts provides. */
 
 describe("docs/bindings.md", async () => {
   const blocks = await blocksOf("docs/bindings.md");
@@ -22,7 +22,7 @@ describe("docs/bindings.md", async () => {
   it("passes the contract of bindings on both sides, as the page runs it", async () => {
     await compile("plain-server.mts", program("server").split("const agent = ")[0] ?? "");
     await compile("plain-client.mts", program("client").split("const kit = ")[0] ?? "");
-    // Not named after the page: the runner of another page would find the file here.
+    // The file is not named after the page, because another page's test runner would find the file here.
     const file = await compile("plain-suite.mts", program("test"));
     const { stdout } = await run(process.execPath, ["--test", "--test-reporter=tap", file], { cwd: room });
     expect(stdout).toMatch(/^# fail 0$/m);
@@ -89,7 +89,7 @@ describe("docs/conform.md", async () => {
     await start("conform-server.mts", (server?.code ?? "").replaceAll("4000", port));
 
     await write("conform.test.ts", here("vitest"));
-    // Otherwise vitest would find this project's configuration.
+    // Without this file, vitest would find this project's configuration.
     await write("vitest.config.mjs", "export default {};");
     const vitest = join(root, "node_modules/vitest/vitest.mjs");
     const tested = await run(process.execPath, [vitest, "run", "--root", room], { cwd: room });
@@ -108,7 +108,7 @@ describe("docs/stores.md", () => {
     const blocks = await blocksOf("docs/stores.md");
     const codeOf = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
     await compile("counting-store.mts", codeOf("store"));
-    // Not named after the page: the runner of another page would find the file here.
+    // The file is not named after the page, because another page's test runner would find the file here.
     const file = await compile("counting-store-suite.mts", codeOf("test"));
     const args = ["--test", "--test-reporter=tap", file];
     const { stdout } = await run(process.execPath, args, { cwd: room });

@@ -13,7 +13,7 @@ import { cancels, steps } from "./steps.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The code of each agent: its function, its card and its server. Code that both sides import, such as the model, is not counted. */
+/** The source files of each agent: its function, its card and its server. Code that both sides import, such as the model, is not counted. */
 const sources = examples.map((name) => ({
   name,
   ours: [join(root, "examples", name, "agent.ts"), ours(name)],
@@ -21,7 +21,7 @@ const sources = examples.map((name) => ({
 }));
 
 async function told(script: string, play: (reader: Reader) => Promise<unknown>): Promise<unknown> {
-  // The planner with the official SDK calls the same agents as ours.
+  // The official SDK's planner calls the same experts as ours.
   const experts = script === official("travel-planner") ? await Program.in(ours("travel-planner")) : undefined;
   const program = await Program.in(script, experts && { EXPERTS: experts.url });
   onTestFinished(async () => {
@@ -46,7 +46,7 @@ describe.each(examples)("%s", (name) => {
   });
 });
 
-/** The agent that `parley init --with mcp` writes. `npm start` serves it, so it has no server code. */
+/** The agent that `parley init --with mcp` writes. It contains no server code, because `npm start` serves it. */
 const template = join(root, "packages/cli/templates/mcp");
 const withMcp = { ours: [join(template, "agent.ts")], official: [join(root, "test/examples/official/mcp.ts")] };
 

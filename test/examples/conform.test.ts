@@ -9,11 +9,11 @@ import { webSocketBinding } from "../../examples/websocket/src/server.ts";
 import template from "../../packages/cli/templates/agent/agent.ts";
 import { Program } from "./program.ts";
 
-/* `parley conform URL` has no complaints about healthy agents: every example and the agent of `parley init` pass. */
+/* `parley conform URL` reports no problem with any example, nor with the agent of `parley init`. */
 
 const folder = join(import.meta.dirname, "../../examples");
 
-/** Examples that cannot run as another process here: one bundles its pages, one needs a database, one ends on its own. */
+/** Examples that cannot run as a separate process here: one bundles its pages, one needs a database, and one ends on its own. */
 const inProcess: Readonly<Record<string, () => ReturnType<typeof serve>>> = {
   chat: () => serve(travelAgent(1), { ...quiet, store: memoryStore() }),
   dbos: () =>
@@ -36,7 +36,7 @@ const programs = readdirSync(folder)
   .map((name) => [name, ["main.ts", "src/main.ts"].map((file) => join(folder, name, file)).find(existsSync)] as const)
   .filter((each): each is readonly [string, string] => each[1] !== undefined);
 
-/** Agents that their guides mount at a path. */
+/** The paths at which guides mount their agents. */
 const paths: Readonly<Record<string, string>> = { "eight-ball": "/agents/eightball" };
 
 async function check(url: string): Promise<void> {

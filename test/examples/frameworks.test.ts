@@ -6,7 +6,7 @@ import { linesOf } from "./lines.ts";
 import { official, ours, Program } from "./program.ts";
 import { Reader } from "./reader.ts";
 
-/* The guide agents, compared with the same agents on a framework's own A2A support. */
+/* Compares the guide agents with the same agents on a framework's own A2A support. */
 
 const programs = [
   { with: "Parley", script: ours("mastra"), card: "", knows: true },
@@ -59,7 +59,7 @@ describe("docs/frameworks.md", () => {
   const root = join(import.meta.dirname, "../..");
   const page = readFileSync(join(root, "docs/frameworks.md"), "utf8");
 
-  /** The lines of a Python program, except for blank lines, imports, comments and the module description. */
+  /** Counts the lines of a Python program, without blank lines, imports, comments and the module description. */
   const linesOfPython = (path: string): number =>
     readFileSync(path, "utf8")
       .replace(/^""".*?"""/s, "")

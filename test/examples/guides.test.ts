@@ -7,7 +7,7 @@ import { startProvider } from "../identity/provider.ts";
 import { Program } from "./program.ts";
 import { Reader } from "./reader.ts";
 
-/** Runs a guide's example as `npm start -- NAME` does, with SQLite on disk. The tests kill its process with SIGKILL. */
+/** Runs a guide's example as `npm start -- NAME` does, with SQLite on disk, so that tests can kill the process with SIGKILL. */
 async function run(name: string, environment: Readonly<Record<string, string>> = {}): Promise<Program> {
   const program = await Program.in(join(import.meta.dirname, "../../examples", name, "main.ts"), environment);
   onTestFinished(() => program.end());
@@ -19,7 +19,7 @@ it("helsinki: books each part once, although its process is killed while two of 
   const client = await connect(program.url);
   const { task: flight } = await client.sendMessage("Book a flight to Helsinki.");
   await program.kill();
-  // Both bookings take so long that the process is killed before they end.
+  // Makes both bookings so slow that a test can kill the process before they end.
   const slow = { PAUSE: "600000" };
   await program.start(slow);
   const { id = "", contextId = "" } = flight ?? {};
@@ -90,7 +90,7 @@ it("car-repair: finds the fault and orders one part, although its process is kil
   };
   const { seen, ...undisturbed } = await play(0);
   expect(undisturbed).toMatchObject({ state: "TASK_STATE_COMPLETED", orders: 1 });
-  // During the last events, the mechanic is working.
+  // The mechanic works during the last events.
   for (const before of [2, 5]) expect(await play(seen - before)).toMatchObject(undisturbed);
 });
 
@@ -101,7 +101,7 @@ it("image: draws a boat and a red one, although its process is killed while it d
     await program.kill();
     await program.start({ PAUSE: pause });
   };
-  /** Draws one image. The process waits so long for its model that it is killed before the result. */
+  /** Draws one image. The process waits for its model long enough for a test to kill it before the result. */
   const draw = async (request: string, refers: object = {}) => {
     await restart("600000");
     const { task } = await client.sendMessage({

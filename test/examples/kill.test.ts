@@ -6,14 +6,14 @@ import { Reader } from "./reader.ts";
 import { steps } from "./steps.ts";
 
 /**
- * Runs each example as `npm start -- NAME` does, with SQLite on disk and a client over HTTP. Its process is killed with SIGKILL while it
- * works, and restarted on its file. The client continues on its own, and receives the same as an undisturbed client: nothing is lost or
- * repeated. PARLEY_SEED repeats the choice of the moments.
+ * Runs each example as `npm start -- NAME` does, with SQLite on disk and a client over HTTP. Kills the process with SIGKILL while it works,
+ * and restarts it with the same file. The client continues on its own, and must receive what an undisturbed client receives, without losses or
+ * repetitions. PARLEY_SEED repeats the random moments of a run.
  */
 const kills = 4;
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Plays the steps of an example. `killAt`: numbers of the events after which its process is killed. Resolves to the answers and the event count. */
+/** Plays the steps of an example. `killAt`: numbers of events after which the process is killed. Resolves to the answers and the event count. */
 async function play(name: Example, killAt: readonly number[]) {
   const program = await Program.in(ours(name));
   onTestFinished(() => program.end());
@@ -26,15 +26,15 @@ async function play(name: Example, killAt: readonly number[]) {
     await program.start();
   });
   const told = await steps[name](reader);
-  /** How many times a task resumed the work of a killed process. */
+  /** The number of times that a task resumed the work of a killed process. */
   const resumed = program.complaints.filter((line) => line.includes("Task resumed")).length;
   return { told, events, resumed };
 }
 
 describe.each(examples)("%s", (name) => {
   /**
-   * Whether the number of events is predictable. A planner sees more or less of the others' progress, depending on their timing, and a model's
-   * pieces of text become fewer or more events, depending on its speed (`maxDelay` of `turn.writer()`).
+   * Whether the number of events is predictable. The planner may report more or less of its experts' progress, depending on timing, and a model's
+   * pieces of text become more or fewer events, depending on its speed (`maxDelay` of `turn.writer()`).
    */
   const isExact = name !== "travel-planner" && name !== "ai-sdk";
 
@@ -55,7 +55,7 @@ describe.each(examples)("%s", (name) => {
     const moments = [0.2, 0.5, 0.8].map((share) => Math.ceil(share * undisturbed.events));
     const killed = await play(name, moments);
     expect(killed.told).toEqual(undisturbed.told);
-    // The others may have been killed only between two pieces of work.
+    // The other examples may have been killed only while they had no work in progress.
     if (name === "token-streamer" || name === "long-running") expect(killed.resumed).toBeGreaterThan(0);
     if (isExact) expect(killed.events).toBe(undisturbed.events);
   });

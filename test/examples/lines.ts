@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseSync } from "oxc-parser";
 
 /**
- * The number of lines of code in a program, without comments, imports and blank lines, as oxfmt formats the sources here (120
+ * Counts the lines of code in programs, without comments, imports and blank lines, as oxfmt formats the sources here (120
  * columns).
  */
 export function linesOf(paths: readonly string[]): number {

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { reservePort } from "../crash/supervisor.ts";
 import { diskFolder } from "../temporary.ts";
 
-/** The examples, by folder name. */
+/** The folder names of the examples. */
 export const examples = [
   "token-streamer",
   "long-running",
@@ -21,12 +21,12 @@ export type Example = (typeof examples)[number];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The program of `npm start -- NAME`. */
+/** Returns the path of the program that `npm start -- NAME` runs. */
 export const ours = (name: Example | "mastra"): string => join(root, "examples", name, "main.ts");
-/** The same agent with the official SDK, or with Mastra's own A2A support. */
+/** Returns the path of the same agent's program with the official SDK, or with Mastra's own A2A support. */
 export const official = (name: Example | "mastra"): string => join(root, "test", "examples", "official", `${name}.ts`);
 
-/** Compiles the program to JavaScript, because Node starts TypeScript far more slowly. Writes it to a folder from which it finds its packages. */
+/** Compiles a program to JavaScript, because Node starts TypeScript far more slowly. The output is in a folder from which it finds its packages. */
 async function compiled(source: string): Promise<string> {
   const outfile = join(
     root,
@@ -38,10 +38,10 @@ async function compiled(source: string): Promise<string> {
   return outfile;
 }
 
-/** A program that serves an agent. A test can restart it in the same folder and on the same port. */
+/** A program that serves an agent. A test can restart the program in the same folder and on the same port. */
 export class Program {
   readonly url: string;
-  /** Its standard error. */
+  /** The lines on the program's standard error. */
   readonly complaints: string[] = [];
   readonly #script: string;
   readonly #folder: string;
@@ -57,7 +57,7 @@ export class Program {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  /** Starts it in its own folder, which has its task file. */
+  /** Starts a program in its own folder, which contains the program's task file. */
   static async in(source: string, environment: Readonly<Record<string, string>> = {}): Promise<Program> {
     const folder = await mkdtemp(join(diskFolder(), "parley-example-"));
     const program = new Program(await compiled(source), folder, await reservePort(), environment);
@@ -65,7 +65,7 @@ export class Program {
     return program;
   }
 
-  /** Resolves once it listens. `environment`: for this start only. */
+  /** Starts the program. Resolves once it listens. `environment`: only for this start. */
   async start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
     const child = spawn(process.execPath, [this.#script], {
       cwd: this.#folder,
@@ -82,7 +82,7 @@ export class Program {
     await Promise.race([once(lines, "line"), ended]);
   }
 
-  /** Kills it with SIGKILL, so that the process cannot react. */
+  /** Kills the program with SIGKILL, so that its process cannot react. */
   async kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;

@@ -17,7 +17,7 @@ export class Reader {
   readonly #onEvent: () => void | Promise<void>;
   #taskId: string | undefined;
 
-  /** Calls `onEvent` with each event before it reads the next one. */
+  /** Calls `onEvent` after each event, and waits for the result before it reads the next event. */
   constructor(client: Client, onEvent: () => void | Promise<void> = () => undefined) {
     this.#client = client;
     this.#onEvent = onEvent;
@@ -29,7 +29,7 @@ export class Reader {
     return this.#follow({ message });
   }
 
-  /** Starts a task, and cancels it after some events, or when it asks a question. Returns its state. */
+  /** Starts a task, and cancels it after some events, or when it asks a question. Returns the task's state. */
   async cancel(parts: readonly Part[] | string, events = Infinity): Promise<string | undefined> {
     let seen = 0;
     let taskId = "";
@@ -51,7 +51,7 @@ export class Reader {
     if (seen.reply !== undefined) return { state: "message", said: [seen.reply], artifacts: {} };
     const task = await this.#client.getTask(seen.taskId);
     const artifacts = Object.fromEntries((task.artifacts ?? []).map((one) => [one.name ?? "", contentOf(one)]));
-    // The stream equals the stored task: no event was lost or repeated.
+    // The streamed events must add up to the stored task, so no event was lost or repeated.
     for (const [id, { name, content }] of seen.artifacts) {
       if (artifacts[name] === content) continue;
       throw new Error(`The stream had another artifact ${id} than the task:\n${content}\n${artifacts[name]}`);
@@ -101,7 +101,7 @@ function one({ text, data, raw, url }: Part): string {
   return url ?? `\n${JSON.stringify(sorted(data))}`;
 }
 
-/** Sorts the names of objects, because the official SDK stores data in a different order. */
+/** Sorts the members of objects by name, because the official SDK stores data in a different order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

@@ -2,7 +2,7 @@ import { data, file, type Part } from "@parley/server";
 import type { Reader, Told } from "./reader.ts";
 import type { Example } from "./program.ts";
 
-/** A table with this many rows. */
+/** Returns a table with this many rows. */
 function table(rows: number): readonly Part[] {
   const lines = Array.from({ length: rows }, (_, n) => `${n},"bird, number ${n}"\n`);
   const bytes = new TextEncoder().encode(`id,name\n${lines.join("")}`);
@@ -19,7 +19,7 @@ const answers = [
   ["car", "Yes, please"],
 ] as const;
 
-/** A client's calls to each example, and the answers. They are the same for ours and for the official SDK, killed or not. */
+/** A client's calls to each example. The answers must be the same from our agent and the official SDK's, whether or not its process is killed. */
 export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonly Told[]>>> = {
   "token-streamer": async (reader) => [await reader.send("Once upon a time"), await reader.send("")],
   "long-running": async (reader) => [await reader.send("primes up to 40000000"), await reader.send("Hello")],
@@ -35,8 +35,8 @@ export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonl
     await reader.send([file(new TextEncoder().encode("a,b\n1,2\n3\n"), { filename: "odd", mediaType: "text/csv" })]),
     await reader.send("Hello"),
   ],
-  // The experts ask in any order, so each answer depends on the question. Their reports also come in any order, and a report that is made
-  // while the planner waits for an answer may be missing.
+  // The experts ask in any order, so each answer depends on the question. Their reports also arrive in any order, and a report may be missing if
+  // an expert makes it while the planner waits for an answer.
   "travel-planner": async (reader) => {
     const questions: Told[] = [];
     let told = await reader.send(wish);
@@ -48,7 +48,7 @@ export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonl
     const asked = questions.toSorted((one, other) => (one.said.join() < other.said.join() ? -1 : 1));
     return [...asked, { ...told, said: [] }];
   },
-  // With ours, a question also has the call as data, with ids that differ each time, and a form.
+  // Our agent's questions also contain the call as data, with ids that differ each time, and a form.
   "ai-sdk": async (reader) => {
     const told: Told[] = [];
     for (const text of ["Pay invoice 7", "What for?", "yes", "Pay invoice 8", "no"]) {
@@ -59,7 +59,7 @@ export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonl
   },
 };
 
-/** Starts a task and cancels it. Returns its state. */
+/** Starts a task of an example and cancels it. Returns the task's state. */
 export const cancels: Readonly<Record<Example, (reader: Reader) => Promise<string | undefined>>> = {
   "token-streamer": (reader) => reader.cancel("Once upon a time", 10),
   "long-running": (reader) => reader.cancel("primes up to 10000000000", 10),

@@ -1,9 +1,9 @@
 import type { Declaration, TSType } from "oxc-parser";
 import type { Declarations, Exported, Module } from "./entries.ts";
 
-/** A public name, or a member of one, with its documentation comment; `undefined` where it has none. */
+/** A public name or one of its members, with its documentation comment, or `undefined` if there is no comment. */
 export interface Documented {
-  /** `Turn.reply` for a member. */
+  /** The path of the name, for example `Turn.reply` for a member. */
   readonly name: string;
   readonly doc: string | undefined;
 }
@@ -12,7 +12,7 @@ interface Placed {
   readonly start: number;
 }
 
-/** What has to be documented of an exported name: itself, and each member that its users see. */
+/** Returns an exported name and each public member of it. All of them must be documented. */
 export function documentedOf(declarations: Declarations, exported: Exported): readonly Documented[] {
   const { module, name } = exported;
   const own = exported.declarations
@@ -22,14 +22,14 @@ export function documentedOf(declarations: Declarations, exported: Exported): re
   for (const { node } of exported.declarations) {
     for (const member of membersOf(declarations, module, node)) {
       const path = `${name}.${member.name}`;
-      // Of overloads, and of a getter with its setter, one comment is enough.
+      // One comment is enough for all overloads, and for a getter with its setter.
       found.set(path, found.get(path) ?? member.doc);
     }
   }
   return [...found].map(([path, doc]) => ({ name: path, doc }));
 }
 
-/** The documentation comment that ends right before a node. */
+/** Returns the documentation comment directly before a node. */
 function docBefore({ source, comments }: Module, { start }: Placed): string | undefined {
   const before = comments.findLast(({ end }) => end <= start);
   if (before === undefined || !before.value.startsWith("*")) return undefined;
@@ -53,13 +53,13 @@ function membersOf(declarations: Declarations, module: Module, node: Declaration
   }
 }
 
-/** Members of an interface that is not exported itself, but that an exported one extends. */
+/** Returns the members of an unexported interface that an exported interface extends. */
 function inheritedFrom(declarations: Declarations, module: Module, name: string): readonly Documented[] {
   const base = declarations.resolve(module, name);
   return base?.declarations.flatMap(({ node }) => membersOf(declarations, base.module, node)) ?? [];
 }
 
-/** Members of the object types that a type alias is made of: alone, in a union or in an intersection. */
+/** Returns the members of the object types in a type alias, including object types in unions and intersections. */
 function inType(module: Module, type: TSType): readonly Documented[] {
   switch (type.type) {
     case "TSTypeLiteral":
@@ -86,7 +86,7 @@ function signatures(module: Module, nodes: readonly Signature[]): readonly Docum
   return nodes.flatMap((node) => {
     const { key, accessibility } = node;
     if (key === null || key === undefined || key.type === "PrivateIdentifier" || accessibility === "private") return [];
-    // `text?: never` only says that a union is told apart by another member.
+    // `text?: never` needs no comment: the member exists only so that the compiler can distinguish the members of a union.
     if (node.typeAnnotation?.typeAnnotation.type === "TSNeverKeyword") return [];
     const name =
       node.computed === true && key.type !== "Literal" ? `[${textAt(module, key)}]` : String(key.name ?? key.value);

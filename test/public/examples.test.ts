@@ -8,8 +8,8 @@ import { claude } from "../docs/claude-sdk.ts";
 import { Declarations, entries, isValue } from "./entries.ts";
 
 /**
- * The examples in TSDoc compile. Each becomes a generator in a module of its own. Its public names are imported, from the
- * entry point of the documented name where that has them. What an example takes for granted stands in `given`.
+ * Checks that the examples in TSDoc compile. Each example becomes a generator in its own module, which imports the public names that the
+ * example uses, from the documented name's entry point if possible. `given` declares the other names that examples use.
  */
 const given = `
 import assert from "node:assert/strict";
@@ -63,7 +63,7 @@ interface Example {
   readonly code: string;
 }
 
-/** Every example, once: a name may be exported at several places. */
+/** Returns each example once, because several entry points may export the same name. */
 function examples(): ReadonlyMap<string, Example> {
   const found = new Map<string, Example>();
   for (const { name: entry, exported } of all) {
@@ -81,7 +81,7 @@ function codeIn(doc: string): readonly string[] {
   return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => code);
 }
 
-/** Imports of the public names that stand in a program. What it declares itself shadows them. */
+/** Returns imports for the public names in a program, except for names that the program declares. */
 function importsOf({ of, code }: Example, own: string): string {
   const places = [...all].sort(
     (one, other) => Number(of.endsWith(` ${other.name}`)) - Number(of.endsWith(` ${one.name}`)),
@@ -100,7 +100,7 @@ function importsOf({ of, code }: Example, own: string): string {
 
 let project = "";
 beforeAll(async () => {
-  // Below this folder, so that the packages are found as they are by any program beside a node_modules.
+  // The folder is below this one, so that the nearest node_modules has the packages, as for any program.
   project = await mkdtemp(join(folder, ".examples-"));
 });
 afterAll(() => rm(project, { recursive: true, force: true }));
@@ -113,7 +113,7 @@ test("the examples in TSDoc compile", async () => {
       const imports = /^import .*;$/gm;
       const own = example.code.match(imports)?.join("\n") ?? "";
       const program = `export async function* example() {\n${example.code.replaceAll(imports, "")}\n}`;
-      // What an example imports itself takes the place of what stands in `given`.
+      // If an example has its own imports, it gets none of the imports in `given`.
       const shared = given.split("\n").filter((line) => own === "" || !line.startsWith("import {"));
       const text = [`// ${example.of}`, ...shared, own, importsOf(example, own), program].join("\n");
       await writeFile(join(project, `example-${at}.ts`), text);
@@ -125,7 +125,7 @@ test("the examples in TSDoc compile", async () => {
     target: "es2022",
     module: "nodenext",
     types: ["node"],
-    // test/types checks the declarations; those of all frameworks take most of the time.
+    // test/types checks the declarations. A check of all frameworks' declarations here would take most of the time.
     skipLibCheck: true,
   };
   await writeFile(join(project, "claude.d.ts"), claude);

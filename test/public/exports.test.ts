@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import { Declarations, entries, isValue } from "./entries.ts";
 
 /**
- * How many names each entry point may export. A reader has to take them in at once, so put a new name where its users look
- * for it, and raise a number here only on purpose.
+ * The number of names that each entry point may export. Readers must be able to take in the whole list, so put a new name where its users
+ * look for it, and raise a number here only on purpose.
  */
 const most: Readonly<Record<string, number>> = {
   "@parley/a2a": 60,
@@ -54,19 +54,19 @@ const most: Readonly<Record<string, number>> = {
   "@parley/sql/sqlite": 15,
 };
 
-/** Keys of `exports` of all packages together. A pattern is one, as in the manifest. */
+/** The number of keys in `exports` of all packages together. A pattern counts as one key, as in the manifest. */
 const maxKeys = 38;
 
-/** Bindings have the same name at a server and at a client, and the entry point tells which of the two it is. */
+/** A server binding and its client binding have the same name. The entry point shows for which side a binding is. */
 const onBothSides: readonly string[] = ["jsonRpcBinding", "restBinding"];
 
 /**
- * What agents and clients both use. It is the same value at both roots and in `model`, so that a program that is only a client, and
- * a binding for clients, do not load the server for it.
+ * Names that both agents and clients use. Both root entry points and `model` export the same values, so that neither a program with only a
+ * client nor a client binding loads the server for them.
  */
 const shared: readonly string[] = ["A2AError", "data", "file", "hasCode", "text"];
 
-/** `@parley/node` exports names of these again, so that one import is enough there. */
+/** `@parley/node` re-exports names of these packages, so that one import is enough there. */
 const core = ["@parley/a2a", "@parley/server"];
 
 const declarations = new Declarations();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { documentedOf } from "./docs.ts";
 import { Declarations, entries } from "./entries.ts";
 
-/** An editor's hover text is all that most users read: each public name, and each of its members, must have one. */
+/** Most users read only an editor's hover text, so each public name and each of its members must have a documentation comment. */
 const declarations = new Declarations();
 const all = entries().map(({ name, file }) => ({
   name,

@@ -5,7 +5,7 @@ import { blocksOf } from "../docs/pages.ts";
 import { reservePort } from "../ports.ts";
 import { openPublished, type Published } from "./published.ts";
 
-/** Writes and publishes the extension of docs/extensions.md, line by line, from an empty folder with the tarballs. */
+/** Writes and publishes the extension of docs/extensions.md, line by line, in a folder that is empty except for the tarballs. */
 
 let published: Published;
 beforeAll(async () => {

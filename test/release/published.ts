@@ -8,17 +8,17 @@ import { inject } from "vitest";
 
 const exec = promisify(execFile);
 
-/** The registry of setup.ts, which has all packages, and a shell that installs from it. */
+/** The registry of setup.ts, which has all packages, and a shell whose npm installs from that registry. */
 export interface Published {
   /** The URL of the registry. */
   readonly url: string;
-  /** The published manifest of a version. Empty if it was not published. */
+  /** Returns the published manifest of a version, or an empty object if the version was not published. */
   manifest(name: string, version: string): Promise<Readonly<Record<string, unknown>>>;
-  /** An empty folder. The shell finds programs in its `bin` folder. */
+  /** An empty home folder. The shell also finds programs in the folder's `bin`. */
   readonly home: string;
-  /** Runs a command line in a shell. Returns its output. */
+  /** Runs a command line in a shell. Returns the command's output. */
   shell(line: string, cwd: string): Promise<string>;
-  /** Starts a server by a command line. Once its output matches, resolves to the first group of the match, or to all output. */
+  /** Starts a server by a command line. Once the output matches, resolves to the first group of the match, or to all output. */
   serving(line: string, cwd: string, pattern: RegExp): Promise<string>;
   /** Ends the servers. */
   kill(): Promise<void>;
@@ -34,7 +34,7 @@ export async function openPublished(): Promise<Published> {
   const environment = (): NodeJS.ProcessEnv => {
     const { NO_COLOR: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...rest } = process.env;
     const bin = join(home, "bin");
-    // npx must not install missing packages: they are an error.
+    // npx must fail if a package is missing, instead of installing the package.
     return { ...rest, ...own, PATH: `${bin}${delimiter}${rest["PATH"]}`, npm_config_yes: "false" };
   };
   async function kill(): Promise<void> {

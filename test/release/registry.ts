@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The used part of npm's request when it publishes. */
+/** The part of npm's publish request that the registry uses. */
 interface Published {
   readonly name: string;
   readonly versions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -16,15 +16,15 @@ interface Published {
 /** An in-memory registry of npm packages, on its own port. */
 export interface Registry {
   readonly url: string;
-  /** `name@version` of the published packages, in order. */
+  /** The `name@version` of each published package, in order. */
   readonly published: readonly string[];
-  /** The published manifest of a package. */
+  /** Returns the published manifest of a package. */
   manifest(id: string): Readonly<Record<string, unknown>>;
-  /** Answers 500 when this package is published, until the next call without a name. */
+  /** Makes the registry answer 500 when this package is published, until the next call without a name. */
   breakAt(name?: string): void;
-  /** An environment for npm that uses this registry, and no other one for Parley's packages. */
+  /** Environment variables with which npm uses this registry, and no other registry for Parley's packages. */
   readonly env: NodeJS.ProcessEnv;
-  /** Stops answering. `env` still points here, and to no other registry. */
+  /** Stops the registry. `env` still points here, so npm uses no other registry. */
   stop(): Promise<void>;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The user's npmrc, plus the registry for `@parley`. A file, because a shell would drop variables with such names. */
+/** Writes an npmrc with the user's settings and the registry for `@parley`. Variables would not work: a shell drops variables with such names. */
 function configFor(url: string): string {
   const folder = mkdtempSync(join(tmpdir(), "parley-npmrc-"));
   const theirs = process.env["npm_config_userconfig"] ?? join(homedir(), ".npmrc");

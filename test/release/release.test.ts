@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startRegistry, type Registry } from "./registry.ts";
 
-/** Tests the release script in a small workspace with its own repository, against a registry. */
+/** Tests the release script against a registry, in a small workspace with its own repository. */
 
 const root = join(import.meta.dirname, "../..");
 const remote = "git@github.com:parley-a2a/parley.git";
@@ -34,7 +34,7 @@ beforeEach(async () => {
   await write("package-lock.json", {});
   await write(".gitignore", "node_modules\nnode_modules/\n");
   await write(".changeset/config.json", { access: "public", baseBranch: "main" });
-  // Alphabetically first, but it depends on the two others.
+  // Alphabetically, this package comes first, but it depends on the two others.
   await addPackage("all", { dependencies: { "@parley/host": "0.1.0" }, peerDependencies: { "@parley/core": "0.1.0" } });
   await addPackage("core");
   await addPackage("host", { dependencies: { "@parley/core": "0.1.0" } });

@@ -7,7 +7,7 @@ import { startRegistry } from "./registry.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The registry with the packages, and the environment that a program needs to use it. */
+    /** The registry with the packages, and the environment with which a program uses the registry. */
     readonly registry: { readonly url: string; readonly env: NodeJS.ProcessEnv };
   }
 }

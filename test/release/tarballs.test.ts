@@ -12,7 +12,7 @@ import { blocksOf, root } from "../docs/pages.ts";
 import { reservePort } from "../ports.ts";
 import { openPublished, type Published } from "./published.ts";
 
-/** Tests the tarballs as users get them: npm and pnpm install them into empty projects. */
+/** Tests the tarballs as users get them, installed into empty projects by npm and by pnpm. */
 
 const exec = promisify(execFile);
 const compilers = {
@@ -52,7 +52,7 @@ async function compile(
   );
 }
 
-/** Every entry point of the project's packages. */
+/** Returns every entry point of the project's packages. */
 function entries(): readonly string[] {
   return publishedPackages()
     .filter(({ manifest }) => ["node", "sql", ...others].some((name) => manifest.name === `@parley/${name}`))
@@ -62,10 +62,10 @@ function entries(): readonly string[] {
     .filter((entry) => !/\/(express|fastify)$/.test(entry));
 }
 
-/** Packages in addition to those of the README. */
+/** Packages to test in addition to those that the README installs. */
 const others = ["a2a", "server", "extensions", "testing", "sql"];
 
-/** An agent and its client in one program, which prints the client's result. */
+/** Returns a program with an agent and its client, which prints the client's result. */
 const selfTest = (load: (name: string) => string): string => `
   const { defineAgent, memoryStore, createHandler } = ${load("@parley/server")};
   const { connect } = ${load("@parley/a2a")};
@@ -87,7 +87,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     await mkdir(join(published.home, "bin"), { recursive: true });
     if (manager === "pnpm")
       await symlink(join(root, "node_modules/pnpm/bin/pnpm.cjs"), join(published.home, "bin/pnpm"));
-    // The README's lines, in an empty folder. For pnpm, two of them use other commands.
+    // Runs the README's lines in an empty folder. With pnpm, two of the lines are other commands.
     const lines = await program("install");
     const own = lines.replaceAll("npm install --save-dev", "pnpm add --save-dev").replaceAll("npm install", "pnpm add");
     await shell(manager === "npm" ? lines : own, project);
@@ -120,8 +120,8 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     await shell(manager === "npm" ? `npm install ${names}` : `pnpm add ${names}`, project);
   });
 
-  // The newest compiler runs with each module resolution. The oldest one takes ten times as long, so it only runs with pnpm's folders: test/types
-  // compiles with it, and with more versions, in npm's folders.
+  // The newest compiler runs with each module resolution. The oldest one takes ten times as long, so it runs only in the folders of pnpm. test/types
+  // compiles in the folders of npm, with that version and more.
   const pairs: readonly (readonly [keyof typeof compilers, "nodenext" | "bundler"])[] =
     manager === "npm"
       ? [["newest", "bundler"]]
@@ -163,7 +163,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
         const links = [...text.matchAll(/\]\(([^)\s:#]+)[^):]*\)/g)].map(([, link = ""]) => link);
         for (const link of links) expect(await readFile(join(installed, dirname(page), link), "utf8")).toMatch(/^# /);
       }
-      // The package has no other sources.
+      // The package has no other source files.
       expect((await readdir(join(installed, folder))).sort()).toEqual([...names].sort());
     }
     expect(await readdir(join(project, "node_modules/@parley/a2a/src"))).toEqual(["extensions"]);

@@ -1,6 +1,6 @@
 import { createHandler, defineAgent, memoryStore, type Agent, type Handler } from "@parley/server";
 
-/** Counts up to the number that it is told, a chunk a number: the same agent on every runtime. */
+/** An agent that counts up to the number in the message, with one chunk per number. All runtimes serve the same agent. */
 export const countingAgent: Agent = defineAgent({
   name: "Counter",
   description: "Counts.",

@@ -7,7 +7,7 @@ import { defaultDriver, sqliteStore } from "@parley/sql/sqlite";
 import { loadDriver } from "../../packages/sql/src/sqlite/libraries.ts";
 import { driverContract, type Runner as DriverRunner } from "../../packages/sql/test/sqlite/driver-contract.ts";
 
-/** `bun test ./bun-store.ts`: the driver of Bun, and the SQLite store on it, with and without its thread. */
+/** Tests Bun's SQLite driver, and the SQLite store on it with and without the store's thread. Run with `bun test ./bun-store.ts`. */
 
 type BunRunner = Required<Runner> & DriverRunner & { afterAll(body: () => Promise<void>): void };
 declare const Bun: { jest(file: string): BunRunner };

@@ -1,7 +1,7 @@
 import { A2AError, connect, type Client } from "@parley/a2a";
 import type { AgentInterface } from "@parley/a2a/model";
 
-/** What a client saw of the agent that counts. */
+/** The events and results that a client got from the counting agent. */
 export interface Report {
   readonly binding: string;
   readonly version: string;
@@ -12,19 +12,19 @@ export interface Report {
   readonly error: string;
 }
 
-/** Calls the agent that counts by every interface of its card: a message, a task, a stream, and an error. */
+/** Calls the counting agent over every interface of its card: a message, a task, a stream, and an error. */
 export async function check(url: string): Promise<readonly Report[]> {
   const { card } = await connect(url);
   const reports: Report[] = [];
   for (const face of card.supportedInterfaces) {
-    // The client of every runtime speaks HTTP; gRPC is that of Node.
+    // The client on every runtime speaks HTTP. gRPC needs the client for Node.
     if (face.protocolBinding === "GRPC") continue;
     reports.push(await checkOne(face, await connect({ ...card, supportedInterfaces: [face] })));
   }
   return reports;
 }
 
-/** What `check` finds where everything works. */
+/** The result of `check` if everything works. */
 export const expected: readonly Report[] = ["1.0", "0.3"].flatMap((version) =>
   ["JSONRPC", "HTTP+JSON"].map((binding) => ({
     binding,

@@ -3,7 +3,7 @@ import { storeContract } from "@parley/testing";
 import { memoryStore } from "@parley/server";
 import { WorkerdWorker } from "./workerd.ts";
 
-/** The names of the contract cases for a store that can be reopened, as declared by this process. */
+/** Returns the names of the contract cases for a reopenable store, as declared in this process. */
 function names(): readonly string[] {
   const found: string[] = [];
   const path: string[] = [];

@@ -2,7 +2,7 @@ import { createHandler, defineAgent, memoryStore, silentLogger, type Agent, type
 import type { Logger } from "@parley/a2a/protocol";
 import { durableObjectStore, type DurableObjectStore, type ObjectStorage } from "@parley/sql/durable-object";
 
-/** Agents in Durable Objects, and one in a plain Worker. */
+/** Serves agents in Durable Objects, and another agent in a plain Worker. */
 
 interface Env {
   readonly PUBLIC_URL: string;
@@ -19,14 +19,14 @@ interface Namespace {
 const steps = 6;
 const keys = [btoa("k".repeat(32))];
 
-/** Tells the test what happens. */
+/** Sends log messages to the test through standard error. */
 const logger: Logger = {
   ...silentLogger,
   debug: (message) => console.error(message),
   info: (message) => console.error(message),
 };
 
-/** Reports each step to the URL that it is told, so that the test sees it without a request to the object. */
+/** Reports each step to the URL in the message, so that the test learns of the step without a request to the object. */
 const reporter: Agent = defineAgent({
   name: "Reporter",
   description: "Takes some steps.",
@@ -70,14 +70,14 @@ export class Agents extends AgentObject {
   }
 }
 
-/** The same without alarms. */
+/** The same class without alarms. */
 export class Sleepers extends AgentObject {
   constructor({ storage }: { storage: ObjectStorage }, { PUBLIC_URL }: Env) {
     super(storage, `${PUBLIC_URL}/sleepers`, false);
   }
 }
 
-/** A class that forgets its alarm. */
+/** A class that does not implement its alarm handler. */
 export class Forgetful {
   readonly #handler: Handler;
 
@@ -97,7 +97,7 @@ interface Context {
   waitUntil(work: Promise<void>): void;
 }
 
-/** Made at the top of the module, where Workers allow neither timers nor random values. */
+/** Created at the top level of the module, where Workers allow neither timers nor random values. */
 const plain = createHandler(reporter, {
   store: memoryStore(),
   publicUrl: "https://plain.example.com/plain",

@@ -5,7 +5,7 @@ import { connect } from "@parley/a2a";
 import { bearerToken } from "@parley/a2a/credentials";
 import { WorkerdWorker } from "./workerd.ts";
 
-/** The programs of docs/workers.md run in workerd as they stand there. */
+/** Runs the programs of docs/workers.md in workerd, unchanged. */
 
 const workers = "docs/workers.md";
 const root = join(import.meta.dirname, "../..");
@@ -47,7 +47,7 @@ interface Wrangler {
   readonly vars: Readonly<Record<string, string>>;
 }
 
-/** JSON with commas after the last members. */
+/** Parses JSON with trailing commas. */
 const wrangler = (): Wrangler => JSON.parse(block("jsonc").replaceAll(/,(\s*[}\]])/g, "$1")) as Wrangler;
 
 describe("the Durable Object of the page", () => {
@@ -98,7 +98,7 @@ describe("the Durable Object of the page", () => {
 describe("the plain Worker of the page", () => {
   it("answers requests, and its cron trigger wakes it", async () => {
     await writeFile(join(folder, "plain.ts"), block("plain"));
-    // Cron triggers come from the platform. Here a request calls what they call.
+    // The platform runs cron triggers. Here, a request calls the same function.
     const worker = await started(
       `import worker from "./plain.ts";
       export default {

@@ -2,7 +2,7 @@ import { storeContract } from "@parley/testing";
 import { durableObjectStore, type ObjectStorage } from "@parley/sql/durable-object";
 import type { Store } from "@parley/server";
 
-/** Runs the contract of stores in Durable Objects, a case in an object of its own. `/` lists the cases, `/?case=` runs one. */
+/** Runs the contract of stores in Durable Objects, each case in its own object. `/` lists the cases, `/?case=` runs one case. */
 
 interface Env {
   readonly STORES: { idFromName(name: string): unknown; get(id: unknown): { fetch(url: string): Promise<Response> } };
@@ -15,7 +15,7 @@ interface Case {
   readonly body: () => Promise<void>;
 }
 
-/** The cases of the contract, with stores in the storage of an object. */
+/** Returns the cases of the contract, with stores in the storage of an object. */
 function casesOf(storage: Storage | undefined): readonly Case[] {
   const cases: Case[] = [];
   const path: string[] = [];
@@ -40,7 +40,7 @@ function casesOf(storage: Storage | undefined): readonly Case[] {
       await store.close();
       return open();
     },
-    // The next store of an object whose last one was not closed: eviction tells nobody.
+    // Opens a store without closing the previous one, because an object is evicted without notice.
     crash: open,
     histories: 30,
   });
@@ -66,7 +66,7 @@ export class Stores {
     }
   }
 
-  /** The contract stores runs, so the store sets alarms. */
+  /** Required because the store sets alarms when the contract stores runs. */
   alarm(): void {}
 }
 

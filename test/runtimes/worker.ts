@@ -10,14 +10,14 @@ interface Env {
 }
 
 /**
- * The agents live in a Durable Object: a task continues between requests, and what one request begins another may read,
- * which plain Workers keep apart.
+ * The agents live in a Durable Object, so that a task continues between requests, and one request can read the data of another. Plain Workers
+ * keep requests apart.
  */
 export class Agents {
   #handler: Handler | undefined;
 
   fetch(request: Request): Promise<Response> {
-    // A Worker is only ever asked under names that are routed to it.
+    // The origin can be trusted, because a Worker receives only requests for host names that are routed to it.
     this.#handler ??= countingHandler(new URL(request.url).origin);
     return this.#handler.fetch(request);
   }

@@ -7,17 +7,17 @@ import { build } from "esbuild";
 import { reservePort } from "../ports.ts";
 import { findProgram } from "./binaries.ts";
 
-/** Workers in workerd, the runtime of Cloudflare Workers, with the data of Durable Objects in a folder. */
+/** Runs Workers in workerd, the runtime of Cloudflare Workers, with the data of Durable Objects in a folder. */
 
 const here = import.meta.dirname;
 
-/** A worker in a folder of its own, at one address. Its processes share the data: one after the other. */
+/** A worker with its own folder and address. Its processes run in sequence, and share the data. */
 export class WorkerdWorker {
   readonly #folder: string;
   readonly #program: string;
   readonly url: string;
   #process: ChildProcess | undefined;
-  /** What its processes have written to stderr. */
+  /** The standard error of all its processes. */
   errors = "";
 
   private constructor(folder: string, program: string, url: string) {
@@ -27,8 +27,8 @@ export class WorkerdWorker {
   }
 
   /**
-   * Bundles a file, by its path in this folder. `classes`: its Durable Objects, each bound as its name in capitals. The worker finds its address as
-   * `PUBLIC_URL`.
+   * Bundles a file of this folder. `classes`: the file's Durable Objects, each bound under its class name in capitals. The worker reads its
+   * own address from `PUBLIC_URL`.
    */
   static async create(
     file: string,
@@ -44,7 +44,7 @@ export class WorkerdWorker {
     return new WorkerdWorker(folder, program, url);
   }
 
-  /** Starts a process. */
+  /** Starts a process of the worker. */
   async start(): Promise<void> {
     const args = ["serve", join(this.#folder, "worker.capnp"), "--control-fd=3"];
     const child = spawn(this.#program, [...args, `--directory-path=data=${join(this.#folder, "data")}`], {
@@ -65,7 +65,7 @@ export class WorkerdWorker {
     });
   }
 
-  /** Ends the process as a crash does. */
+  /** Kills the process, to simulate a crash. */
   async kill(): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
@@ -80,7 +80,7 @@ export class WorkerdWorker {
   }
 }
 
-/** Bundles as the tool of Workers does. It fails where anything imports a module of Node. */
+/** Bundles a file like the build tool for Workers. Fails if any module imports a Node module. */
 async function bundle(file: string, outfile: string): Promise<void> {
   await build({
     entryPoints: [resolve(here, file)],
@@ -88,7 +88,7 @@ async function bundle(file: string, outfile: string): Promise<void> {
     bundle: true,
     format: "esm",
     platform: "neutral",
-    // The tool of Workers looks at these members of a package too.
+    // The build tool for Workers also reads these fields of a package.
     mainFields: ["browser", "module", "main"],
     conditions: ["@parley/source"],
     external: ["cloudflare:workers"],

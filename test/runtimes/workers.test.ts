@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Client } from "@parley/a2a";
 import { WorkerdWorker } from "./workerd.ts";
 
-/** What an agent or a webhook sent to this process. */
+/** A request from an agent or a webhook to this process. */
 interface Call {
   readonly path: string;
   readonly step: number;
@@ -15,9 +15,9 @@ interface Call {
 let worker: WorkerdWorker;
 let listener: Server;
 let calls: Call[];
-/** Steps from this one on get no answer, so that the agent waits there. */
+/** The first step that gets no answer, so that the agent waits in this step. */
 let heldFrom: number;
-/** The status of answers to webhooks. */
+/** The HTTP status of the answers to webhooks. */
 let status: number;
 let held: (() => void)[];
 let url: string;
@@ -85,7 +85,7 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     await worker.start();
     await expect.poll(steps).toEqual([1, 2, 3, 3, 4, 5, 6]);
     expect(attempts()).toEqual([1, 1, 1, 2, 2, 2, 2]);
-    // The agent ends its task after its last step is answered.
+    // The agent completes its task once its last step gets an answer.
     await expect.poll(() => chunks(client, taskId)).toBe("TASK_STATE_COMPLETED 0123456");
   });
 
@@ -120,7 +120,7 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     heldFrom = Infinity;
     const client = await connect(worker.url);
     await begin(client, { taskPushNotificationConfig: { url: `${url}/hook` } });
-    // Logged once it is stored when the next attempt is due.
+    // The server logs this once it has stored the time of the next attempt.
     await expect.poll(() => worker.errors).toContain("Webhook delivery failed");
     await worker.kill();
     const before = calls.length;

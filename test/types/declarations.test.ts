@@ -8,20 +8,20 @@ import { entriesOf } from "../../scripts/entries.mjs";
 import { publishedPackages } from "../../scripts/tarballs.mjs";
 import { openPublished, type Published } from "../release/published.ts";
 
-/** Compiles the declarations of all packages like a user, without `skipLibCheck`, so that every error in them fails. */
+/** Compiles the declarations of all packages like a user, without `skipLibCheck`, so that any error in a declaration fails the test. */
 
 const exec = promisify(execFile);
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The oldest compiler that the README promises, the last one written in JavaScript, and the newest. */
+/** The oldest compiler that the README promises to support, the last compiler written in JavaScript, and the newest compiler. */
 const compilers = ["5.0", "5.9", "7"] as const;
 /** Versions of `@types/node`. */
 const nodes = ["20", "22", "24", "latest"] as const;
 
-/** Packages whose declarations use types of frameworks, which require a newer compiler and `skipLibCheck`. */
+/** Packages whose declarations use types of frameworks. Those types require a newer compiler and `skipLibCheck`. */
 const ofFrameworks: readonly string[] = ["@parley/frameworks", "@parley/mcp"];
-/** The oldest compiler that their READMEs promise. */
+/** The oldest compiler that the READMEs of these packages promise to support. */
 const oldestOfFrameworks = "5.9";
 
 type Compiler = (typeof compilers)[number];
@@ -60,12 +60,12 @@ beforeAll(async () => {
 });
 afterAll(() => published.close());
 
-/** Third-party peer dependencies, whose types the declarations use. */
+/** Returns third-party peer dependencies, whose types the declarations use. */
 function strangers(peers: Readonly<Record<string, string>> = {}): readonly string[] {
   return Object.entries(peers).flatMap(([name, range]) => (name.startsWith("@parley/") ? [] : [`'${name}@${range}'`]));
 }
 
-/** Re-exports every entry point with types, so that all its declarations are checked. */
+/** Returns a program that re-exports every entry point with types, so that the compiler checks all declarations. */
 function everyEntry(of: (name: string) => boolean): string {
   return publishedPackages()
     .filter(({ manifest }) => of(manifest.name))
@@ -80,11 +80,11 @@ interface Project {
   readonly files: readonly string[];
   readonly compiler: Compiler;
   readonly node: NodeTypes;
-  /** Options in addition to the common ones. */
+  /** Compiler options in addition to the common ones. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Runs the compiler. Returns its output. */
+/** Runs the compiler. Returns the compiler's output. */
 async function compile({ files, compiler, node, options }: Project): Promise<string> {
   const name = `tsconfig.${[compiler, node, ...Object.values(options), files.length].join("-").replaceAll(/[^\w.]+/g, "-")}.json`;
   const checks = { noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
@@ -115,8 +115,8 @@ test("the READMEs name 5.0 as the oldest compiler, and every package is compiled
 const targets = ["es2022", "esnext"] as const;
 
 /**
- * All combinations for the newest compiler. The others take ten times as long, so each gets only both targets, with the oldest and the newest
- * `@types/node` that it supports. `@types/node` 24 and newer requires TypeScript 5.6.
+ * The newest compiler runs with all combinations. The others take ten times as long, so each gets only both targets, with the oldest and newest
+ * `@types/node` that the compiler supports. `@types/node` 24 and newer require TypeScript 5.6.
  */
 const cases: readonly (readonly [Compiler, NodeTypes, (typeof targets)[number]])[] = [
   ["5.0", "20", "es2022"],
@@ -126,7 +126,7 @@ const cases: readonly (readonly [Compiler, NodeTypes, (typeof targets)[number]])
   ...nodes.flatMap((node) => targets.map((target) => ["7", node, target] as const)),
 ];
 
-// With the options of a Node program.
+// Uses the options of a Node program.
 test.concurrent.each(cases)(
   "TypeScript %s with @types/node %s compiles programs and every declaration, for %s",
   async (compiler, node, target) => {
@@ -135,7 +135,7 @@ test.concurrent.each(cases)(
   },
 );
 
-// With the options of a bundler, including for browsers, and without exactOptionalPropertyTypes, because both settings are common.
+// Uses the options of a bundler, including for browsers, and no exactOptionalPropertyTypes, because projects with and without it are common.
 test.concurrent.each(compilers)(
   "TypeScript %s compiles programs and every declaration, for a bundler",
   async (compiler) => {

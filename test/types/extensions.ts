@@ -1,4 +1,4 @@
-// Extensions are typed from end to end: inactive extensions and mismatched values do not compile.
+// Extensions are typed from end to end, so inactive extensions and mismatched values do not compile.
 import { createHandler, defineAgent, memoryStore, text, type AgentEvent, type Turn } from "@parley/server";
 import type { StandardSchema } from "@parley/a2a/internal/model/index";
 import { connect, connectJsonRpc, type Client, type ConnectOptions } from "@parley/a2a";
@@ -47,7 +47,7 @@ const other = defineExtension({ uri: "https://example.com/extensions/other/v1" }
 
 const find = search.methods?.["notes/search"];
 if (find !== undefined) defineExtension({ uri: "urn:example:named", methods: { "notes/find": find } });
-// @ts-expect-error the name of a method has a slash
+// @ts-expect-error method names must contain a slash
 if (find !== undefined) defineExtension({ uri: "urn:example:unnamed", methods: { find } });
 // @ts-expect-error a method must declare its HTTP+JSON route
 extensionMethod({ request: query, response: found, grpc: "/example.v1.Notes/Search" });
@@ -71,9 +71,9 @@ const agent = defineAgent({
     stamps?.metadata("artifact", { at: 5 });
     // @ts-expect-error no field of this name
     stamps?.metadata("artifact", { when: "now" });
-    // @ts-expect-error no values at this place
+    // @ts-expect-error the extension has no values for status updates
     stamps?.metadata("statusUpdate", {});
-    // @ts-expect-error no values at this place
+    // @ts-expect-error the extension has no values for messages
     stamps?.metadata("message", { by: "me" });
     // @ts-expect-error no such sub-state
     stamps?.subState("painting");
@@ -81,9 +81,9 @@ const agent = defineAgent({
     stamps?.part("form", { amount: "5" });
     // @ts-expect-error no such data part
     stamps?.part("table", {});
-    // @ts-expect-error it may be inactive
+    // @ts-expect-error the extension may be inactive
     yield turn.working(turn.ext(stamp).message.at ?? "");
-    // @ts-expect-error the agent does not have it
+    // @ts-expect-error the agent does not have this extension
     turn.ext(other);
     return turn.reply([at, forms?.[0]?.amount, step].join(" "));
   },
@@ -96,7 +96,7 @@ const withState = defineAgent<{ state: { count: number }; extensions: [typeof st
   extensions: [stamp],
   onMessage(turn) {
     const count: number | undefined = turn.state()?.count;
-    // @ts-expect-error the agent does not have it
+    // @ts-expect-error the agent does not have this extension
     turn.ext(trace);
     return turn.reply(`${count ?? 0} ${turn.ext(stamp)?.message.at ?? ""}`);
   },
@@ -116,7 +116,7 @@ const withCheckpoint = defineAgent<{ checkpoint: number; state: { count: number 
     yield [turn.working([at, step].join(" ")), turn.saveCheckpoint((page ?? 0) + 1)];
     // @ts-expect-error a checkpoint of another type
     yield turn.saveCheckpoint("1");
-    // @ts-expect-error it may be inactive
+    // @ts-expect-error the extension may be inactive
     yield turn.working(turn.ext(stamp).message.at ?? "");
     // @ts-expect-error no such field
     yield turn.working(turn.ext(stamp)?.message.by);
@@ -132,7 +132,7 @@ const without = defineAgent({
   version: "1.0.0",
   skills: [],
   onMessage(turn) {
-    // @ts-expect-error the agent does not have it
+    // @ts-expect-error the agent does not have this extension
     turn.ext(stamp);
     return turn.reply(turn.text);
   },
@@ -152,7 +152,7 @@ export async function read(): Promise<readonly unknown[]> {
     const forms: readonly { amount: number }[] | undefined = event.ext(stamp)?.data.form;
     const five: number | undefined = event.ext(trace);
     const state: string | undefined = event.ext(search)?.state;
-    // The events remain a union, so each member narrows it.
+    // The events remain a union, so a check of a member narrows the type.
     if (event.statusUpdate) seen.push(event.statusUpdate.status.state);
     else if (event.task) seen.push(event.task.status.state, event.task.ext(stamp)?.task.by);
     else if (event.message) seen.push(event.message.parts, event.message.ext(trace));
@@ -160,16 +160,16 @@ export async function read(): Promise<readonly unknown[]> {
     for (const artifact of event.task?.artifacts ?? []) {
       const written: string | undefined = artifact.ext(stamp)?.artifact.at;
       seen.push(written, artifact.ext(trace), artifact.name);
-      // @ts-expect-error the client does not have it
+      // @ts-expect-error the client does not have this extension
       artifact.ext(other);
     }
-    // @ts-expect-error the client does not have it
+    // @ts-expect-error the client does not have this extension
     event.ext(other);
-    // @ts-expect-error it may be inactive
+    // @ts-expect-error the extension may be inactive
     seen.push(event.ext(stamp).task);
     // @ts-expect-error no such field
     seen.push(event.ext(stamp)?.task.at);
-    // @ts-expect-error no values at this place
+    // @ts-expect-error the extension has no values for status updates
     seen.push(event.ext(stamp)?.statusUpdate.at);
     seen.push(by, drawing, forms, five, state);
   }
@@ -205,15 +205,15 @@ export async function called(client: Client<typeof search | typeof stamp>): Prom
   client.ext(stamp).metadata("message", { at: 5 });
   // @ts-expect-error a value of another type
   client.ext(stamp).part("form", { amount: "5" });
-  // @ts-expect-error the client does not have it
+  // @ts-expect-error the client does not have this extension
   client.ext(trace);
   return same;
 }
 
-/** Takes any client. */
+/** Accepts any client, whatever its extensions. */
 export async function state(client: Client): Promise<string | undefined> {
   const answer = await client.sendMessage("Go");
-  // @ts-expect-error it has no extensions that are known here
+  // @ts-expect-error the type does not tell which extensions the client has
   answer.ext(stamp);
   return answer.task?.status.state;
 }
@@ -224,15 +224,15 @@ export async function anyClient(): Promise<void> {
   const small = await connectJsonRpc("https://example.com", { extensions: ["urn:by:uri"] });
   const extended: Client<typeof stamp> = await connect("https://example.com", { extensions: [stamp] });
   for (const client of [plain, byUri, small, extended]) await state(client);
-  // @ts-expect-error no extensions
+  // @ts-expect-error the client has no extensions
   plain.ext(stamp);
   // @ts-expect-error a URI has no types
   byUri.ext(stamp);
-  // @ts-expect-error the small client takes URIs alone
+  // @ts-expect-error the small client accepts only URIs
   await connectJsonRpc("https://example.com", { extensions: [stamp] });
   const options: ConnectOptions<typeof stamp> = { extensions: [stamp], timeout: 5 };
   (await connect("https://example.com", options)).ext(stamp);
-  // @ts-expect-error another extension than the client has
+  // @ts-expect-error the client has a different extension
   const wrong: Client<typeof trace> = extended;
   await wrong.getTask("t");
 }

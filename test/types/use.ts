@@ -1,4 +1,4 @@
-// A user's program that imports every entry point: the compiler must know whatever their declarations need.
+// A user's program that imports every entry point. The compiler must find every type that the declarations use.
 import { defineAgent, memoryStore, serve } from "@parley/node";
 import { connect, text, type Client, type Message } from "@parley/a2a";
 import { bytesOf, isRawPart } from "@parley/a2a/model";

@@ -1,5 +1,5 @@
-// Values that are accepted as JSON, and values that are rejected. A rejected line has an expected error, and the test fails if the
-// compiler does not report it.
+// Values that are accepted as JSON, and values that are rejected. Each rejected line expects a compiler error, and the test fails if the
+// compiler does not report that error.
 import { artifact, data, message, type JsonLike, type JsonObject, type JsonValue } from "@parley/a2a/model";
 import { defineAgent, file, text, type Turn } from "@parley/server";
 
@@ -101,12 +101,12 @@ export function generic<Narrow extends JsonValue, Wide extends JsonLike<Wide>>(
   return [data(narrow), data({ narrow }), data([narrow]), data(wide), data({ wide }), data([wide]), data(page)];
 }
 
-// Data that is read back has the type of any JSON.
+// Data that is read back has the type of arbitrary JSON.
 export const read: JsonValue = data(city).data;
-// @ts-expect-error It has no type of its own.
+// @ts-expect-error Data that is read back has no specific type.
 export const typed: City = data(city).data;
 
-/** What SDKs return: no index signature, members that may be anything, and their own types in between. */
+/** A typical SDK result: without an index signature, with members of any type, and with nested types of the SDK. */
 interface Usage {
   tokens: number;
   details?: Record<string, unknown> | null;
@@ -183,9 +183,9 @@ export function refused(
   data(optional);
   // @ts-expect-error The value may be undefined.
   data(maybe);
-  // @ts-expect-error It may be anything.
+  // @ts-expect-error The value may be anything.
   data(strange);
-  // @ts-expect-error Its members are dates.
+  // @ts-expect-error The members are dates.
   data(dates);
   // @ts-expect-error JSON has no undefined.
   data(undefined);
@@ -197,23 +197,23 @@ export function refused(
   data(() => 1);
   // @ts-expect-error JSON has no classes.
   data(Instance);
-  // @ts-expect-error It has methods.
+  // @ts-expect-error The value has methods.
   data(new Instance());
-  // @ts-expect-error It has methods.
+  // @ts-expect-error The value has methods.
   data(new Date());
-  // @ts-expect-error It has methods.
+  // @ts-expect-error The value has methods.
   data(new Map([["a", 1]]));
-  // @ts-expect-error It has methods.
+  // @ts-expect-error The value has methods.
   data(new Set([1]));
-  // @ts-expect-error Bytes belong into `file()`.
+  // @ts-expect-error Bytes belong in `file()`.
   data(new Uint8Array(1));
-  // @ts-expect-error Bytes belong into `file()`.
+  // @ts-expect-error Bytes belong in `file()`.
   data(new ArrayBuffer(1));
-  // @ts-expect-error It has methods.
+  // @ts-expect-error The value has methods.
   data(new URL("https://example.com/"));
-  // @ts-expect-error It has methods.
+  // @ts-expect-error The value has methods.
   data(/x/);
-  // @ts-expect-error It has methods.
+  // @ts-expect-error The value has methods.
   data(Promise.resolve(1));
   // @ts-expect-error In a list, undefined would become null.
   data([undefined]);
@@ -250,15 +250,15 @@ export const shop = defineAgent<{ state: Cart; context: Customer; checkpoint: nu
     turn.setState(undefined);
     turn.context.setState(customer ?? { language: "de" });
     yield turn.saveCheckpoint((page ?? 0) + 1);
-    // @ts-expect-error It is a number.
+    // @ts-expect-error The checkpoint is a number.
     yield turn.saveCheckpoint("1");
-    // @ts-expect-error It is a number.
+    // @ts-expect-error The checkpoint is a number.
     const wrong: string | undefined = turn.checkpoint;
-    // @ts-expect-error Items are texts.
+    // @ts-expect-error Items must be strings.
     turn.setState({ items: [1] });
-    // @ts-expect-error There is no such member.
+    // @ts-expect-error The state has no such member.
     turn.setState({ items: [], total: wrong });
-    // @ts-expect-error There is no such language.
+    // @ts-expect-error The state does not allow this language.
     turn.context.setState({ language: "fr" });
     yield* helped(turn);
     ask(turn);
@@ -285,11 +285,11 @@ export const untyped = defineAgent({
     yield turn.working("…", { metadata: city });
     yield turn.artifact({ parts: [data(city)], metadata: city });
     yield* turn.stream((async function* () {})(), { metadata: city });
-    // @ts-expect-error It is not JSON.
+    // @ts-expect-error A Date is not JSON.
     yield turn.saveCheckpoint(new Date());
-    // @ts-expect-error It is not JSON.
+    // @ts-expect-error A Date is not JSON.
     turn.setState({ at: new Date() });
-    // @ts-expect-error It is not JSON.
+    // @ts-expect-error A Date is not JSON.
     yield turn.working("…", { metadata: { at: new Date() } });
     ask(turn);
   },
@@ -299,12 +299,12 @@ async function* helped(turn: Turn<{ state: Cart; context: Customer; checkpoint: 
   yield turn.saveCheckpoint(turn.checkpoint ?? 0);
 }
 
-/** A function for every agent. */
+/** Accepts the turn of any agent. */
 function ask(turn: Turn): void {
   turn.context.setState({ asked: turn.text });
 }
 
 // @ts-expect-error State is stored as JSON.
 export type NoJson = Parameters<typeof defineAgent<{ state: Date }>>;
-// @ts-expect-error There is no such value.
+// @ts-expect-error The agent has no option of this name.
 export type Misspelt = Parameters<typeof defineAgent<{ sate: Cart }>>;

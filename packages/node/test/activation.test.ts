@@ -36,7 +36,7 @@ const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }] };
 const message03 = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "text", text: "hi" }] };
 const rpc = (method: string, params: object) => ({ path: "/", body: { jsonrpc: "2.0", id: 1, method, params } });
 
-/** Each method that sends a message, and that streams its events. */
+/** Each method that sends a message, and each method that streams its events. */
 const ways = [
   ["JSON-RPC 1.0", "1.0", rpc("SendMessage", { message })],
   ["JSON-RPC 1.0, a stream", "1.0", rpc("SendStreamingMessage", { message })],
@@ -132,7 +132,7 @@ test("gRPC echoes it too, in answers and streams", async () => {
   ]);
 });
 
-/** URIs that no card declares. */
+/** Returns URIs that no card declares. */
 const strangers = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `https://example.com/extensions/stranger-${index}/v1`);
 

@@ -53,7 +53,7 @@ async function keysOf(files: BlobStore): Promise<readonly string[]> {
   return blobs.map(({ key }) => key).filter((key) => !key.startsWith("~~"));
 }
 
-/** Counts how many times the collector has scanned the whole store. */
+/** Counts how often the collector has scanned the whole store. */
 function counted(files: BlobStore): { readonly files: BlobStore; readonly searches: () => number } {
   let searches = 0;
   const list: BlobStore["list"] = (query) => {
@@ -83,7 +83,7 @@ describe("the collector of files", () => {
     for (let at = 0; at < 20; at += 1) await second.passes();
     await expect.poll(warned).toBe(true);
     expect(await second.passes()).toHaveLength(1);
-    // The first collector continues, and so does that of another process on its database.
+    // The first collector continues, and so does the collector of another process on its database.
     for (const own of [first, await start(one, files)]) {
       await files.put(left, bytesOf("x"));
       await expect.poll(own.passes).not.toContain(left);
@@ -92,7 +92,7 @@ describe("the collector of files", () => {
   });
 
   it("deletes nothing after a wall clock jump, until `keepUnused` has passed on the monotonic clock", async () => {
-    // The clock is half a day behind the files, which only count as old once it is set.
+    // The clock is half a day behind the files, so the files count as old only once the clock is set.
     const clock = fakeClock(Date.now() - 12 * 60 * minute);
     const { files, searches } = counted(fileBlobs(await folderOfTest()));
     const { lines, passes, send } = await start(await storeOfTest(), files, clock);
@@ -111,7 +111,7 @@ describe("the collector of files", () => {
     const files = fileBlobs(await folderOfTest());
     const clock = fakeClock(Date.now() - 12 * 60 * minute);
     let jumps = 0;
-    // The clock jumps at the collector's first read of the file store (its mark), after the collector has read the clock.
+    // The clock jumps when the collector first reads the file store (to read its mark), after the collector has read the clock.
     const slow: BlobStore = {
       ...files,
       list: (query) => {

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
 import { serve, type Server } from "../src/index.ts";
 
-/* `turn.delegate()` with files outside of the database (docs/files.md). */
+/* Tests `turn.delegate()` with files outside of the database (docs/files.md). */
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -36,7 +36,7 @@ async function start(agent: Agent): Promise<Server> {
   return server;
 }
 
-/** Reports whether each file arrived as a link, and its size. */
+/** An agent that reports whether each file arrived as a link, and the file's size. */
 const reader = agentOf(async (turn) => {
   const fetched = async (url: string): Promise<Response> => fetch(url);
   const said: string[] = [];

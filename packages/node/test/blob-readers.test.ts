@@ -25,7 +25,7 @@ it("a link that nobody reads is closed when others wait for memory of limits.ans
   const folder = await mkdtemp(join(tmpdir(), "blobs-"));
   const clock = fakeClock(Date.now());
   const blobs = { store: fileBlobs(folder) };
-  // One owner gets half of it, which suffices for one reader.
+  // One owner gets half of this memory, which is enough for one reader.
   const limits = { answerBytes: 256 << 10 };
   const server = await serve(agent, {
     port: 0,
@@ -45,7 +45,7 @@ it("a link that nobody reads is closed when others wait for memory of limits.ans
   const idle = await readingNothing(link);
   const closed = new Promise<void>((resolve) => idle.once("close", () => resolve()));
   const answers = async (): Promise<readonly [number, number]> => {
-    // Repeated, because the idle reader may not be recognized as slow yet.
+    // Repeats the advance, because the server may not yet recognize the idle reader as slow.
     const late = setInterval(() => clock.advance(5_000), 50);
     const response = await fetch(link);
     const { byteLength } = await response.arrayBuffer();
@@ -58,7 +58,7 @@ it("a link that nobody reads is closed when others wait for memory of limits.ans
   expect(idle.bytesRead).toBeLessThan(size);
 });
 
-/** Reads the start of a response, and then nothing more. */
+/** Reads the start of a response, and then stops reading. */
 async function readingNothing({ hostname, port, pathname, search, host }: URL): Promise<Socket> {
   const socket = connectSocket(Number(port), hostname);
   socket.on("error", () => {});

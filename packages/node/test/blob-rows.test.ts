@@ -22,14 +22,14 @@ async function start(agent: Agent, options: Partial<ServeOptions>): Promise<Clie
   return connect(server.url);
 }
 
-/** A function that never returns, and a promise for its call. */
+/** Returns a function whose calls never return, and a promise for the first call. */
 function halted(): { readonly waits: Promise<void>; readonly halt: () => Promise<never> } {
   let arrived: () => void = () => {};
   const waits = new Promise<void>((resolve) => (arrived = resolve));
   return { waits, halt: () => (arrived(), new Promise<never>(() => {})) };
 }
 
-/** A file that consists of one letter. */
+/** Returns a file that consists of one letter. */
 function file(letter: string, size = 300_000): Part {
   return { raw: Buffer.alloc(size, letter).toString("base64"), filename: letter };
 }
@@ -75,7 +75,7 @@ describe("the rows of files", () => {
       clock.advance(minute);
       return (await files.list({ prefix: "", limit: 10 })).blobs.map(({ key }) => key);
     };
-    // Its deletion shows that the collector has run.
+    // Once this file is deleted, the collector has run.
     await expect.poll(keys).not.toContain(left);
     const { history = [], artifacts = [] } = await client.getTask(task?.id ?? "");
     const parts = [...(history[0]?.parts ?? []), ...(artifacts[0]?.parts ?? [])];
@@ -90,7 +90,7 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   yield await Promise.resolve(new TextEncoder().encode(text));
 }
 
-/* Only in memory, where the test's clock reveals a crash. On PostgreSQL, the database's clock would. */
+/* Runs only in memory, where the test's clock reveals a crash. On PostgreSQL, the database's clock would be needed for this. */
 describe("a lost run", () => {
   it("has no second share of `blobs.taskBytes`: the next run reuses the stored files", async () => {
     const store = memoryStore();
@@ -146,7 +146,7 @@ describe("a lost run", () => {
   });
 });
 
-/** The error for a rejected message. Our client would retry. */
+/** Returns the error for a rejected message. Does not use our client, because our client would retry. */
 async function refusalOf(message: object): Promise<string> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
   const headers = { "content-type": "application/json", "a2a-version": "1.0" };
@@ -258,7 +258,7 @@ describe("a file of another task", () => {
       const response = await fetch(url ?? "");
       expect([response.status, (await response.arrayBuffer()).byteLength]).toEqual([200, 300_000]);
     }
-    // There is one copy, although the file was forwarded more than once.
+    // The store has only one copy, although the file was forwarded more than once.
     expect(await keysOf(files)).toHaveLength(1);
   });
 });

@@ -19,7 +19,7 @@ const size = 400_000;
 const large = Buffer.alloc(size, "0123456789");
 const largeBase64 = large.toString("base64");
 
-/** Sends back the file of the message, a large one, and a small one. */
+/** An agent that sends back the file of the message, a large file, and a small file. */
 const agent = defineAgent({
   name: "Files",
   description: "Sends files",
@@ -299,7 +299,7 @@ describe("a link to a file", () => {
 
   it("contains neither key nor owner, and nobody can get one for another owner's file", async () => {
     const tokens = { ada: "secret-of-ada-0123456789", bob: "secret-of-bob-0123456789" };
-    // Random ids never contain this name.
+    // A random id never contains this name.
     const subject = "ada@example.com";
     const authenticator = bearer({ [tokens.ada]: { subject }, [tokens.bob]: { subject: "bob" } });
     const { server, folder } = await start({ authenticator });
@@ -309,7 +309,7 @@ describe("a link to a file", () => {
     for (const name of files) for (const segment of name.split("/")) expect(url).not.toContain(segment);
     expect(files.join()).not.toContain("example");
     const [key = ""] = files.filter((name) => name.split("/").length === 4);
-    // Even if the secret log leaked, references from it get no link in a part or in data.
+    // Even if the secret log leaked, a part or data with references from the log would get no link.
     const ref = `parley-blob:0123456789abcdef.${size}/${key}:e30`;
     await expect(send(server, { token: tokens.bob }, { url: ref })).rejects.toThrow(
       "must not have a scheme of the server",
@@ -359,7 +359,7 @@ describe("files without a task", () => {
     const task = await send(server);
     const orphan = fileBlobs(folder);
     const [name = ""] = (await readdir(folder, { recursive: true })).filter((each) => each.includes(`${task.id}/`));
-    // Simulates a process that died between writing the file and the record.
+    // Simulates a process that died after it had written the file, but before it had written the record.
     const left = name.replace(/[^/]+$/, "left-behind-0123456789ab");
     await orphan.put(left, pieces() as never);
     const names = async (): Promise<string[]> =>
@@ -372,7 +372,7 @@ describe("files without a task", () => {
       return names();
     };
     await passes(2 * minute);
-    // Too new to be deleted: a turn may still store its record.
+    // The file is too new to be deleted, because a turn may still store its record.
     expect(await names()).toContain(left);
     await expect.poll(() => passes(minute / 4)).not.toContain(left);
     expect((await names()).length).toBe(3);

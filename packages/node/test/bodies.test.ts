@@ -9,11 +9,11 @@ import { answerOf, Http2Client } from "./support/http2.ts";
 import { liveMemory } from "../../../test/heap.ts";
 import { openPort } from "./support/port.ts";
 
-/** The memory of request bodies that are incomplete, or whose senders are not authenticated yet. */
+/** Tests the memory of request bodies that are incomplete, or whose senders are not authenticated yet. */
 
 const mib = 1024 * 1024;
 
-/** The process's memory on and outside of the heap, in bytes. */
+/** Returns the process's memory on and outside of the heap, in bytes. */
 function held(): number {
   const { heapUsed, arrayBuffers } = liveMemory();
   return heapUsed + arrayBuffers;
@@ -70,7 +70,7 @@ it("a body in one-byte frames takes little more memory than its size (HTTP/2)", 
   const streams = Array.from({ length: 8 }, () => client.begin("/message:send", headers));
   for (let piece = 0; piece < 5_000; piece++) {
     for (const stream of streams) stream.write(" ");
-    // Writes in the same turn of the event loop would be sent as one frame.
+    // Waits, because writes in the same turn of the event loop would be sent as one frame.
     await new Promise((resolve) => setImmediate(resolve));
   }
   await vi.waitFor(() => expect(server.sockets[0]!.bytesRead).toBeGreaterThanOrEqual(10 * 8 * 5_000), 10_000);
@@ -94,11 +94,11 @@ it("answers others while 200 large bodies are unfinished, and reads waiting bodi
   const json = { "content-type": "application/json" };
   const small = await client.post("/message:send", message("hi"), json);
   expect(small.status).toBe(200);
-  // The budget, and Node's buffers for each connection that the server does not read.
+  // The server may hold the budget, and Node's buffers for each connection that it does not read.
   expect(held() - before).toBeLessThan(8 * mib + 200 * 0.2 * mib);
   const text = message("x".repeat(mib / 2));
   const large = client.post("/message:send", text, { ...json, "content-length": text.length });
-  // As much as fits into the server's window before the body is admitted.
+  // Before the body is admitted, the server reads as much as fits into its window.
   await vi.waitFor(() => expect(server.sockets[200]!.bytesRead).toBeGreaterThan(200_000), 10_000);
   server.clock.advance(4_000);
   expect((await large).status).toBe(200);

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { deferred } from "./support/host.ts";
 
-/* Agents and services that are added and removed at run time, and requests that try to bypass a route or an agent. */
+/* Tests agents and services that are added and removed at run time, and requests that try to bypass a route or an agent. */
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -144,7 +144,7 @@ describe("a gateway", () => {
   });
 });
 
-/** The server's response to a request line that no HTTP client would send. */
+/** Returns the server's response to a request line that no HTTP client would send. */
 async function raw(port: number, path: string, headers = ""): Promise<string> {
   const socket = connectSocket(port, "127.0.0.1");
   let text = "";

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/* `serve(agent, { console })`. The tests of the page itself are in test/browser. */
+/* Tests `serve(agent, { console })`. The tests of the console page are in test/browser. */
 
 const running: Server[] = [];
 afterEach(async () => {

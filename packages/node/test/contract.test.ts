@@ -8,7 +8,7 @@ import { grpcWebBinding } from "@parley/grpc/web";
 import { describe, expect, it } from "vitest";
 import { serve } from "../src/index.ts";
 
-/** Every binding of this project over real sockets, each on its own server. */
+/** Tests every binding of this project over real sockets, each on its own server. */
 
 const codecs = [wires["1.0"], codecV11, wires["0.3"]];
 

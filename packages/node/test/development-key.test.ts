@@ -9,10 +9,10 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { connect } from "@parley/a2a";
 import { CannotMakeKey, developmentKey } from "../src/development-key.ts";
 
-/* A development key for webhooks, which persists between processes (docs/push.md). */
+/* Tests the development key for webhooks, which persists between processes (docs/push.md). */
 
 const script = fileURLToPath(new URL("support/webhook-child.mjs", import.meta.url));
-/** The owner of files that even root must reject: root can read a file of any mode, but the file belongs to someone else. */
+/** An owner whose files the server must reject. Root can read a file of any mode, but must reject a file that belongs to another user. */
 const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 
@@ -32,7 +32,7 @@ describe("the file of the key", () => {
     expect(await developmentKey(folder)).toBe(key);
     expect(await readdir(folder)).toEqual(["development-key"]);
     expect([await modeOf(folder), await modeOf(join(folder, "development-key"))]).toEqual(["700", "600"]);
-    // In the same format as PARLEY_KEYS.
+    // The file has the same format as PARLEY_KEYS.
     expect(await readFile(join(folder, "development-key"), "utf8")).toBe(`${key}\n`);
   });
 
@@ -160,7 +160,7 @@ describe("links and folders of others", () => {
 interface Child {
   readonly child: ChildProcess;
   readonly log: () => string;
-  /** Its URL. Rejects with its log if the process ends. */
+  /** The server's URL. If the process ends, the promise rejects with its log. */
   readonly url: Promise<string>;
 }
 

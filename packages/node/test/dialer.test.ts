@@ -32,7 +32,7 @@ describe("the Node dialer", () => {
     const asked: string[] = [];
     const resolve: Dialer["resolve"] = async (name) => {
       asked.push(name);
-      // A second lookup would get an attacker's address.
+      // A second lookup would return an attacker's address.
       if (asked.length > 1) throw new Error("was resolved again");
       return toHere(name);
     };

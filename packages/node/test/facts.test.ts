@@ -17,14 +17,14 @@ import { echoAgent } from "./support/agents.ts";
 import { certificateFor, type Certificate } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** Facts about a client that are not part of its request, and authenticators that use them. */
+/** Tests facts about a client that are not part of its request, and authenticators that use these facts. */
 
 function listen(server: Server): Promise<number> {
   onTestFinished(() => void server.close());
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)));
 }
 
-/** A handler that records the facts of each request. */
+/** Creates a handler that records the facts of each request. */
 function noting(): { readonly handle: UniversalHandler; readonly seen: RequestFacts[] } {
   const seen: RequestFacts[] = [];
   return {
@@ -38,7 +38,7 @@ function noting(): { readonly handle: UniversalHandler; readonly seen: RequestFa
 
 const plain = { remoteAddress: "127.0.0.1", certificate: undefined, user: undefined };
 
-/** TLS options that request client certificates, and trust `known`. */
+/** Returns TLS options that request client certificates, and trust `known`. */
 const mutual = (server: Certificate, known: Certificate) =>
   ({ ...server, ca: known.cert, requestCert: true, rejectUnauthorized: false }) as const;
 
@@ -60,7 +60,7 @@ function shown(certificate: Certificate, authorized: boolean, ...names: readonly
     subject: { CN: names[0] },
     names: names.map((name) => `DNS:${name}`),
     expires: Date.parse(validTo),
-    // The certificate is self-signed, so it has no chain.
+    // The certificate is self-signed, so the facts contain no chain.
     ...(authorized && { authorities: [] }),
   };
 }
@@ -154,7 +154,7 @@ describe("the facts of a request", () => {
   });
 });
 
-/** A handler that authenticates its callers by the facts of their requests. */
+/** Creates a handler that authenticates its callers by the facts of their requests. */
 function known(
   by: (facts: RequestFacts | undefined) => string | undefined,
   options: Partial<HandlerOptions> = {},

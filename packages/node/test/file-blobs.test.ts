@@ -80,7 +80,7 @@ describe("blobs in a folder", () => {
     await expect(store.move?.("agent/owner/passwords", "plain/owner/y")).rejects.toMatchObject({ code: "Unavailable" });
     await store.delete(["agent/owner/passwords", "plain/owner/link"]);
 
-    // The store deletes old files from the folder of unfinished uploads, so this folder must not link elsewhere, either.
+    // The store deletes old files from the folder of unfinished uploads, so this folder must not link to another place, either.
     await rm(join(own, ".unfinished"), { recursive: true });
     await symlink(join(outside, "owner"), join(own, ".unfinished"));
     await store.list({ prefix: "", limit: 10 });

@@ -10,7 +10,7 @@ import {
   Proxies,
 } from "../src/http/proxies.ts";
 
-/** Proxies' forwarding headers, read from the end. */
+/** Tests proxies' forwarding headers, which the server reads from the end. */
 
 function hops(headers: ForwardedHeaders, values: Readonly<Record<string, string>>): readonly Hop[] {
   return [...hopsOf(headers, (name) => values[name])];
@@ -105,7 +105,7 @@ describe("Forwarded (RFC 7239 §4)", () => {
   });
 
   it("takes linear time", () => {
-    // A pattern with backtracking would take minutes for one of these.
+    // A pattern that backtracks would take minutes for one of these headers.
     const size = 60_000;
     for (const value of [
       `a=b${" ".repeat(size)}x`,

@@ -193,7 +193,7 @@ describe("connect in Node", () => {
     const grpc = { url: `127.0.0.1:${server.port}`, protocolBinding: "GRPC" };
     const rpc = { url: server.url, protocolBinding: "JSONRPC" };
     const { card } = await connectInNode(server.url);
-    // The port of the closed server no longer has a listener.
+    // After this server closes, its port has no listener.
     const gone = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore() });
     await gone.close({ grace: 0 });
     const dead = { url: `127.0.0.1:${gone.port}`, protocolVersion: "1.0" };

@@ -7,7 +7,7 @@ import { connect } from "../src/client/connect.ts";
 import { nodeDialer } from "../src/client/dialer.ts";
 import { serve } from "../src/serve.ts";
 
-/** A client for an agent with an untrusted URL uses the guard as its `fetch`. */
+/** If an agent's URL is untrusted, the client uses the guard as its `fetch`. */
 
 async function listen(listener: RequestListener): Promise<number> {
   const server = createServer(listener);
@@ -19,7 +19,7 @@ async function listen(listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Resolves every name to this machine, and allows calls to servers at `ports`. */
+/** Creates a guard that resolves every name to this machine, and allows calls to servers at `ports`. */
 function guardTo(...ports: readonly number[]): GuardedFetch {
   const resolve = async () => [{ address: "127.0.0.1", family: 4 as const }];
   const allow = ports.map((port) => `stranger.example:${port}`);

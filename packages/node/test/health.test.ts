@@ -20,7 +20,7 @@ import { plainRule, underRule } from "../src/http/tls.ts";
 import { Proxies } from "../src/http/proxies.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 
-/* Responses to probes from orchestrators and load balancers. */
+/* Tests responses to probes from orchestrators and load balancers. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -40,7 +40,7 @@ async function start(options: ServeOptions = {}, agent = echoAgent()): Promise<S
   return server;
 }
 
-/** The status and body of a probe with arbitrary headers, including `Host`. */
+/** Returns the status and body of a probe with arbitrary headers, including `Host`. */
 function probe(
   { port }: Pick<Server, "port">,
   path: string,
@@ -63,7 +63,7 @@ const ready = [200, '{"status":"ready"}'];
 const stopping = [503, '{"status":"closing"}'];
 const unavailable = [503, '{"status":"unavailable"}'];
 
-/** "connected", or the error. */
+/** Resolves to "connected", or to the error. */
 function connectTo(port: number): Promise<unknown> {
   return new Promise((resolve) => {
     const socket = netConnect(port, "127.0.0.1");
@@ -74,7 +74,7 @@ function connectTo(port: number): Promise<unknown> {
   });
 }
 
-/** A store whose `head` the test defines. */
+/** Creates a store whose `head` the test defines. */
 function storeWith(head: (store: Store) => Store["head"]): Store {
   const store = memoryStore();
   return Object.create(store, {
@@ -254,11 +254,11 @@ describe("readiness", () => {
     clock.advance(1_001);
     const waiting = Promise.all([probe(server, "/readyz"), probe(server, "/readyz")]);
     await expect.poll(() => reads).toBe(2);
-    // Each probe has its own timer. Advances the clock past it, by less than a second each time.
+    // Each probe has its own timer. Advances the clock past that timer, by less than a second each time.
     let done = false;
     void waiting.then(() => (done = true));
     await expect.poll(() => (clock.advance(900), done)).toBe(true);
-    // A store may take a few seconds. After that it counts as broken, and probes no longer wait for it.
+    // A store may take a few seconds to answer. After that, the server considers the store broken, and probes no longer wait for it.
     clock.advance(5_000);
     expect(await many()).toEqual(Array(50).fill(unavailable));
     expect(reads).toBe(2);

@@ -5,14 +5,14 @@ import { serve } from "../src/index.ts";
 import { fetchOver2 } from "./support/fetch-over-2.ts";
 import { host as listening } from "./support/host.ts";
 
-/* The host contracts: over both versions of HTTP, with and without an engine, and through the Fetch API. */
+/* Runs the host contracts over both versions of HTTP, with and without an engine, and through the Fetch API. */
 
 const common = { port: 0, signals: false, logger: false } as const;
 
 const served =
   (more: Parameters<typeof serve>[1] = {}): HostContractOptions["serve"] =>
   async (mounts, options) => {
-    // A server without a mount still has an engine, which needs a store.
+    // Even without a mount, a server has an engine, which needs a store.
     const server = await serve(mounts, {
       ...common,
       ...(mounts.length === 0 && { store: memoryStore() }),

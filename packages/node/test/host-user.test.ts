@@ -29,9 +29,9 @@ import { fastifyMount } from "../src/fastify.ts";
 import { nodeListener } from "../src/http/listener.ts";
 import { serve } from "../src/serve.ts";
 
-/* Users of web frameworks as callers (A2A 1.0 §7.4): real frameworks, with their own sessions and tokens. */
+/* Tests users of web frameworks as callers (A2A 1.0 §7.4), with real frameworks and their own sessions and tokens. */
 
-/** Declared like in an application. */
+/** Declares session data as an application does. */
 declare module "express-session" {
   interface SessionData {
     user: { readonly id: number; readonly org: string };
@@ -48,7 +48,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** Reports the caller. */
+/** An agent that reports its caller. */
 const mirror = defineAgent({
   name: "Mirror",
   description: "Says who calls.",
@@ -88,7 +88,7 @@ const rpc = (id: string): string =>
     params: { message: { messageId: id, role: "ROLE_USER", parts: [{ text: "Who am I?" }] } },
   });
 
-/** The name of the caller as the agent sees it, or the status and challenge of a rejection. */
+/** Returns the caller's name as the agent sees it, or the status and challenge of a rejection. */
 async function ask(url: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const own = { "content-type": "application/json", "a2a-version": "1.0", ...headers };
   const answer = await fetch(`${url}/agent`, { method: "POST", body: rpc(crypto.randomUUID()), headers: own });
@@ -114,7 +114,7 @@ const forged = {
 };
 
 describe("the user of Express", () => {
-  /** An application with session logins. */
+  /** Starts an application with session logins. */
   async function application(handler: Handler): Promise<string> {
     const app = express();
     app.use(session({ secret: "MARK-of-the-session-0815", resave: false, saveUninitialized: false }));
@@ -197,7 +197,7 @@ describe("the user of Express", () => {
     for (const principal of failing) {
       const mount = expressMount(handlerOf({ scheme: "bearer" }), { principal });
       const url = await listen(createServer(express().use(mount) as RequestListener));
-      // The response has neither the cause nor a result (A2A 1.0 §9.5).
+      // The response contains neither the cause nor a result (A2A 1.0 §9.5).
       expect(await ask(url)).toMatchObject({ code: -32603, message: "Internal error" });
     }
   });

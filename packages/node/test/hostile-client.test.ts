@@ -3,7 +3,7 @@ import { A2AError, connect, type AgentCard, type Client, type ConnectOptions } f
 import { hostile, type HostileServer, type Misbehave, strange, unending } from "./support/hostile.ts";
 
 /**
- * The client against servers with arbitrary responses: each call ends within its limits, with an `A2AError` and no other error. The
+ * Tests the client against servers with arbitrary responses: each call ends within its limits, with an `A2AError` and no other error. The
  * tests wait for these limits, so they run in parallel.
  */
 
@@ -13,7 +13,7 @@ async function serve(misbehave: Misbehave, context: TestContext): Promise<Hostil
   return server;
 }
 
-/** The error code of a call. Fails if the call succeeds. */
+/** Returns the error code of a call. Fails if the call succeeds. */
 async function outcome(work: Promise<unknown>): Promise<string> {
   const thrown = await work.then(
     () => new Error("It was answered"),
@@ -67,7 +67,7 @@ describe.concurrent("the client", () => {
         const ends = await Promise.all(each.map(([, run]) => outcome(run(client))));
         for (const end of ends) expect(end).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
       }
-      // Since Node 26 the response has no body to cancel, and `fetch` keeps the connection.
+      // Since Node 26, such a response has no body to cancel, so `fetch` keeps the connection.
       const isKept = name === "a body for a status without one" && Number.parseInt(process.versions.node) >= 26;
       if (!isKept) await closed(server);
     },

@@ -5,7 +5,7 @@ import { nodeDialer } from "../src/client/dialer.ts";
 import { hostile, type HostileServer, type Misbehave, strange, unending } from "./support/hostile.ts";
 
 /**
- * Outgoing calls to servers with arbitrary responses: each call ends within its limits, with a response or an `A2AError`, and leaves
+ * Tests outgoing calls to servers with arbitrary responses: each call ends within its limits, with a response or an `A2AError`, and leaves
  * no connection open. An error thrown from a callback would end the process, and with it the test run.
  */
 
@@ -15,7 +15,7 @@ async function serve(misbehave: Misbehave): Promise<HostileServer> {
   return server;
 }
 
-/** The outcome of a call: an error code, or `answer`. */
+/** Returns the outcome of a call: an error code, or `answer`. */
 async function outcome(work: Promise<unknown>): Promise<string> {
   try {
     await work;
@@ -74,7 +74,7 @@ describe("the pinned dialer", () => {
       more();
     });
     const answer = await guardedFetch({ ...policy, maxBytes: 1 << 30 }, nodeDialer())(server.url);
-    // Waits until backpressure stops the server: the system's buffers take a few megabytes.
+    // Waits until backpressure stops the server, because the system's buffers take a few megabytes.
     let before = -1;
     while (before !== sent) {
       before = sent;

@@ -10,7 +10,7 @@ import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** A page whose host name resolves to this machine must not use its agents (DNS rebinding). */
+/** A page must not use this machine's agents when the page's host name resolves to this machine (DNS rebinding). */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -63,7 +63,7 @@ function http2(method: string, path: string, body?: string): Way {
 
 const list = serviceV1().operations.get("ListTasks")!;
 
-/** The HTTP status that corresponds to a gRPC response. */
+/** Returns the HTTP status that corresponds to a gRPC response. */
 const grpc: Way = async (port, host, headers = {}) => {
   using client = await Http2Client.to(`http://127.0.0.1:${port}`);
   const head = {
@@ -163,7 +163,7 @@ it("checks credentials and no host names if there is an authenticator", async ()
   expect(await ways["gRPC"]!(port, "proxied.example", headers)).toMatchObject({ status: 200 });
 });
 
-/** The status of a request with a `Host` header that no client would send. */
+/** Returns the status of a request with a `Host` header that no client would send. */
 function rawStatus(port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () =>

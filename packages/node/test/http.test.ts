@@ -7,7 +7,7 @@ import { deferred, host, RawClient } from "./support/host.ts";
 
 const json = { "content-type": "application/json" };
 
-/** Answers with the request body, or with the error from reading it in the form of a binding. */
+/** Answers with the request body. If reading fails, answers with the error in the form of a binding. */
 const echo =
   (limit = 1_000_000): UniversalHandler =>
   async (request) => {
@@ -123,7 +123,7 @@ describe("a body over the limit", () => {
     client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
     client.socket.write(chunk);
-    // The rest of the body never arrives, and the response does not wait for it.
+    // The rest of the body never arrives, and the response does not wait for the rest.
     const text = await client.until((seen) => seen.includes('"RequestTooLarge"'));
     expect(text).toMatch(/^HTTP\/1\.1 413 /);
     expect(text.toLowerCase()).toContain("connection: close");
@@ -384,7 +384,7 @@ describe("a stream", () => {
     client.socket.pause();
     client.socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     await over.promise;
-    // The kernel's buffers, and at most the high-water mark in this process.
+    // The limit covers the kernel's buffers, and at most the high-water mark in this process.
     expect(written).toBeLessThan(32 * 1024 * 1024);
     expect(fullest).toBeLessThan(256 * 1024);
   });

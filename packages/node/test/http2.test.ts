@@ -13,7 +13,7 @@ import { openPort } from "./support/port.ts";
 
 const json = { "content-type": "application/json" };
 
-/** Answers with the request body, or with the error from reading it in the form of a binding. */
+/** Answers with the request body. If reading fails, answers with the error in the form of a binding. */
 const echo =
   (limit = 1_000_000): UniversalHandler =>
   async (request) => {
@@ -25,9 +25,9 @@ const echo =
     }
   };
 
-/** The start of a GOAWAY frame: eight bytes of payload, type 7. */
+/** The start of a GOAWAY frame, with eight bytes of payload and type 7. */
 const goaway = "\u0000\u0000\u0008\u0007";
-/** The same with or without a reason, which newer versions of Node send. */
+/** Matches a GOAWAY frame with or without a reason. Newer versions of Node send a reason. */
 // eslint-disable-next-line no-control-regex -- bytes of a frame
 const anyGoaway = /\0[^]{2}\u0007\0{5}/u;
 
@@ -364,7 +364,7 @@ describe("a stream over HTTP/2", () => {
     const stream = client.begin("/", {}, "");
     stream.on("response", () => stream.pause());
     await over.promise;
-    // The client's window, and Node's buffers on both sides.
+    // The limit covers the client's window, and Node's buffers on both sides.
     expect(written).toBeLessThan(1024 * 1024);
   });
 
@@ -479,7 +479,7 @@ describe("a flood over HTTP/2", () => {
     using raw = await RawClient.to(server.port);
     const streams = Array.from({ length: 1200 }, (_, at) => getFrame(2 * at + 1, "/"));
     raw.socket.write(Buffer.concat([preface, frame(4, 1, 0), ...streams]));
-    // RST_STREAM with REFUSED_STREAM or, if there are too many of them, the end of the connection.
+    // The server sends RST_STREAM with REFUSED_STREAM or, if there are too many streams, ends the connection.
     await raw.until((text) => text.includes("\u0000\u0000\u0004\u0003") || anyGoaway.test(text));
   });
 
@@ -500,7 +500,7 @@ describe("a flood over HTTP/2", () => {
   });
 
   it("of streams that are reset at once ends the connection (rapid reset)", async () => {
-    // nghttp2 sends the GOAWAY, and the connection ends by its timeout.
+    // nghttp2 sends the GOAWAY, and the connection ends when its timeout expires.
     await using server = await openPort(() => new Promise(() => {}), { keepAliveTimeout: 500, headersTimeout: 500 });
     using client = await RawClient.to(server.port);
     client.socket.write(Buffer.concat([preface, frame(4, 1, 0)]));

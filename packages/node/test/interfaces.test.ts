@@ -10,7 +10,7 @@ import { fastifyMount } from "../src/fastify.ts";
 import { serve, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/** One agent whose bindings have separate URLs (A2A 1.0 §4.4.6), with one card and one set of tasks. */
+/** Tests one agent whose bindings have separate URLs (A2A 1.0 §4.4.6), with one card and one set of tasks. */
 
 const mount: AgentMount = {
   agent: echoAgent(),
@@ -29,7 +29,7 @@ async function start(mounts: readonly AgentMount[]): Promise<Server> {
   return server;
 }
 
-/** Sends a message over each interface of a card. Each interface lists the tasks of the others. */
+/** Sends a message over each interface of a card. Each interface must list the tasks of all other interfaces. */
 async function useAll(cardUrl: string): Promise<readonly string[]> {
   const { card } = await connect(cardUrl);
   const used: string[] = [];

@@ -31,11 +31,11 @@ async function listen<T extends Server | ReturnType<typeof createTcpServer>>(ser
 }
 
 const answering: RequestListener = (request, response) => {
-  // With a content length, because Node otherwise closes the connection after a response to HEAD.
+  // Sets a content length, because otherwise Node closes the connection after a response to HEAD.
   request.resume().on("end", () => response.writeHead(200, { "content-length": 2 }).end("{}"));
 };
 
-/** Calls through a dialer that resolves every name to `addresses`. */
+/** Creates a function that calls through a dialer, which resolves every name to `addresses`. */
 function calling(addresses: readonly ResolvedAddress[] = [here], options: DialerOptions = {}) {
   const resolve: Dialer["resolve"] = async () => addresses;
   const fetch = guardedFetch({ allowPrivate: true }, nodeDialer({ resolve, idleTimeout: 60_000, ...options }));
@@ -157,7 +157,7 @@ describe("a connection of the Node dialer", () => {
 });
 
 describe("a server that closes a kept connection when the next request arrives", () => {
-  /** Answers the first request of each connection, and passes the next one to `last`. Returns the received methods. */
+  /** Starts a server that answers the first request of each connection, and passes the second request to `last`. Returns the received methods. */
   async function closing(last: (socket: Socket) => unknown) {
     const got: string[] = [];
     const seen = new WeakSet<Socket>();
@@ -193,7 +193,7 @@ describe("a server that closes a kept connection when the next request arrives",
     await call(url, { method: "POST", body: "{}" });
     expect(await codeOf(call(url, { method: "POST", body: "{}" }))).toBe("ConnectionFailed");
     expect(server.got).toEqual(["POST", "POST"]);
-    // If the caller repeats the request, it gets a new connection.
+    // If the caller repeats the request, the dialer opens a new connection.
     expect(await call(url, { method: "POST", body: "{}" })).toBe("200 {}");
   });
 

@@ -34,7 +34,7 @@ async function ask(version: string, path: string, call?: object): Promise<Answer
   return { length: answer.headers.get("content-length"), body: await answer.json() };
 }
 
-/** Large responses are written in pieces, which are not joined into one text. */
+/** Tests that large responses are written in pieces, which the server does not join into one text. */
 describe("an answer with a large task", () => {
   it("is sent in pieces over each binding, with the same content on all of them", async () => {
     const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "Go" }] };
@@ -49,10 +49,10 @@ describe("an answer with a large task", () => {
     const listed = await ask("1.0", "/tasks?includeArtifacts=true");
     expect((listed.body as ListTasksResponse).tasks).toEqual([{ ...task }]);
     expect((listed.body as ListTasksResponse).totalSize).toBe(1);
-    // Without a content length, because the bytes were not counted in advance.
+    // The responses have no content length, because the server did not count the bytes in advance.
     expect([sent, got, rest, listed].map(({ length }) => length)).toEqual([null, null, null, null]);
 
-    // Protocol versions that convert the text send it as a whole.
+    // If a protocol version requires a conversion of the text, the server sends the text as a whole.
     const draft = await ask("1.1", "/", { method: "GetTask", params: { id: task.id } });
     const own = { generation: expect.any(String) as string, timeline: expect.any(Array) as unknown[] };
     expect((draft.body as { result: object }).result).toEqual({ ...task, ...own });

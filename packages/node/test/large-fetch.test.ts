@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
 import { folderOfTest, keysOf, storeOfTest } from "./support/files.ts";
 
-/* Messages with large files on a Fetch API host (docs/files.md). Here, bodies count as large from 100,000 bytes. */
+/* Tests messages with large files on a Fetch API host (docs/files.md). Here, bodies count as large from 100,000 bytes. */
 
 const agent = defineAgent({
   name: "Sizes",
@@ -29,7 +29,7 @@ async function start() {
   return { handler, files };
 }
 
-/** A request whose body arrives in pieces, without a content length. `canceled`: whether the handler has released it. */
+/** Creates a request whose body arrives in pieces, without a content length. `canceled`: whether the handler has released the body. */
 function streamed(pieces: Iterator<string>) {
   const seen = { canceled: false };
   const body = new ReadableStream<Uint8Array>({

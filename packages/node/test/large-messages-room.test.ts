@@ -7,7 +7,7 @@ import { fileBlobs } from "../src/blobs.ts";
 import type { ServeOptions, Server } from "../src/index.ts";
 import { folderOfTest, keysOf, serversOfTests, storeOfTest } from "./support/files.ts";
 
-/* The memory that large messages share while the server receives them: `blobs.unfinishedBytes` (docs/files.md). Here it suffices for one. */
+/* The memory that large messages share while the server receives them: `blobs.unfinishedBytes` (docs/files.md). Here, it suffices for one message. */
 
 const { serveOne } = serversOfTests();
 const part = { raw: Buffer.alloc(300_000, "0123456789").toString("base64") };
@@ -16,7 +16,7 @@ const blobs = { messageBytes: 500_000, unfinishedBytes: 500_000 } as ServeOption
 let release = (): void => {};
 const gate = new Promise<void>((resolve) => (release = resolve));
 
-/** Reports the sizes of its files. With the text "wait", it first waits for `gate`. */
+/** An agent that reports the sizes of its files. If the text is "wait", the agent first waits for `gate`. */
 const agent = defineAgent({
   name: "Sizes",
   description: "Says what it got",
@@ -46,7 +46,7 @@ async function post(server: Server, body: string): Promise<[number, string]> {
   return [response.status, await response.text()];
 }
 
-/** A request whose body the test writes. */
+/** Opens a request whose body the test writes. */
 function open(server: Server, length: number): ClientRequest {
   const method = "POST";
   const sent = request(`${server.url}/message:send`, { method, headers: { ...headers, "content-length": length } });
@@ -83,7 +83,7 @@ it("is waited for: a message without memory is not read before there is some", a
   await expect.poll(async () => (await keysOf(files)).length, { interval: 10 }).toBe(1);
   let second: string | undefined;
   const next = post(server, bodyOf(part)).then(([, text]) => (second = text));
-  // The server has answered later requests, so it has had time for this one.
+  // The server has answered later requests, so it has had time to handle the large message.
   for (let at = 0; at < 10; at += 1) expect((await post(server, bodyOf({ text: "small" })))[0]).toBe(200);
   expect([(await keysOf(files)).length, second]).toEqual([1, undefined]);
   first.end(body.slice(-10));
@@ -95,14 +95,14 @@ it("of copies, if the store cannot move files, is limited like that of uploads",
   const { move: _, ...files } = fileBlobs(await folderOfTest());
   let [copies, most] = [0, 0];
   const put: BlobStore["put"] = async (key, body) => {
-    // While the body arrives, its agent is unknown. In keys, agent names are in base64.
+    // The agent is unknown while the body arrives. In keys, agent names are in base64.
     if (key.startsWith(`~${Buffer.from("~~incoming").toString("base64url")}/`)) return files.put(key, body);
     copies += 1;
     most = Math.max(most, copies);
     await files.put(key, body);
     copies -= 1;
   };
-  // Memory for one upload. The agent is known only after the whole body, which has the tenant.
+  // The memory is enough for one upload. The body contains the tenant, so the agent is known only after the whole body.
   const server = await serveOne(
     ["one", "two"].map((tenant) => ({ agent, tenant })),
     {

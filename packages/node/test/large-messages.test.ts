@@ -11,7 +11,7 @@ import type { ServeOptions, Server } from "../src/index.ts";
 import { folderOfTest, keysOf, serversOfTests, storeOfTest } from "./support/files.ts";
 
 /*
- * Messages whose large files are stored while the request body arrives (docs/files.md). For speed, bodies count as large from 100,000 bytes
+ * Tests messages whose large files are stored while the request body arrives (docs/files.md). For speed, bodies count as large from 100,000 bytes
  * here.
  */
 
@@ -21,7 +21,7 @@ const base64 = large.toString("base64");
 const digest = createHash("sha256").update(large).digest("hex");
 const known = `large.bin 300000 ${digest}`;
 
-/** Reports its files. With the text "ask", it asks for more. */
+/** An agent that reports its files. If the text is "ask", the agent asks for more. */
 const about = {
   name: "Digests",
   description: "Says what it got",
@@ -86,7 +86,7 @@ async function post(server: Server, body: string | ReadableStream, ask: Post = {
   return [response.status, await response.text()];
 }
 
-/** A request whose body the test writes. */
+/** Opens a request whose body the test writes. */
 function open(server: Server, length: number): ClientRequest {
   const headers = { "a2a-version": "1.0", "content-type": "application/json", "content-length": length };
   const sent = request(`${server.url}/message:send`, { method: "POST", headers });
@@ -98,7 +98,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   await expect.poll(condition, { interval: 10 }).toBe(true);
 }
 
-/** Whether there are no stored or unfinished files. */
+/** Returns whether the store has neither stored nor unfinished files. */
 async function isEmpty(files: BlobStore): Promise<boolean> {
   return (await keysOf(files)).length === 0;
 }
@@ -129,7 +129,7 @@ describe("a message with a large file", () => {
       }
     }
     expect(tasks.size).toBe(1);
-    // Two files for each new message, and one for the repeated message: the files of repetitions are deleted.
+    // Each new message has two files. Only one file of the repeated message is counted, because the files of repetitions are deleted.
     await expect.poll(async () => (await keysOf(files)).length).toBe(6 * 2 + 1);
   });
 
@@ -159,7 +159,7 @@ describe("a message with a large file", () => {
       if (event.artifactUpdate) expect(event.artifactUpdate.artifact.parts[0]?.text).toBe(known);
     }
     const keys = await keysOf(files);
-    // Each file belongs to its task. The follow-up's file belongs to the first task.
+    // Each file belongs to its message's task. The follow-up's file belongs to the first task.
     expect(keys.filter((key) => key.includes(`/${task.id}/`))).toHaveLength(2);
     expect(keys).toHaveLength(3);
   });
@@ -248,7 +248,7 @@ describe("files of rejected messages", () => {
       sent.destroy();
       await until(() => isEmpty(files));
     }
-    // The server has kept nothing of the two messages, so this one is new.
+    // The server has kept no data of the two messages, so this message is new.
     expect((await post(server, body))[1]).toContain(digest);
   });
 

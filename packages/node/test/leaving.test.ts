@@ -10,7 +10,7 @@ import { expect, it, vi } from "vitest";
 import { connect, serve } from "../src/index.ts";
 import { slowAgent } from "./support/agents.ts";
 
-/** If a caller disconnects while its send waits for the task (A2A 1.0 §3.2.2), this is not logged as a failure. */
+/** If a caller disconnects while its send waits for the task (A2A 1.0 §3.2.2), the server does not log a failure. */
 
 const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }] };
 const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
@@ -49,7 +49,7 @@ it.each(Object.keys(ways))("a caller who leaves a waiting send is not an error: 
     const leave = ways[way]!(server.port);
     await begun;
     leave();
-    // gRPC detects the disconnect without the service.
+    // With gRPC, the binding detects the disconnect without the service.
     if (way !== "gRPC")
       await vi.waitFor(() => expect(lines).toContainEqual(expect.objectContaining({ level: "debug" })));
     finish();
@@ -99,7 +99,7 @@ it("a stopping server stays alive for the others until its last claimed webhook 
   await client.sendMessage({ message: "hello", configuration: { taskPushNotificationConfig } });
   await expect.poll(() => order).toEqual(["sent"]);
   const closed = server.close({ grace: 60_000 });
-  // No turn remains, but the server still sends heartbeats.
+  // No turn is left, but the server still sends heartbeats.
   const before = beats;
   await expect.poll(() => beats).toBeGreaterThan(before + 3);
   answer();

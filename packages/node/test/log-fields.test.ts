@@ -12,7 +12,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { collect } from "../../../test/secrets.ts";
 import { connect, serve, type ServeOptions } from "../src/index.ts";
 
-/* An operator can follow a task through the log: every line about it has its id, its context and the trace of the call. */
+/* An operator can follow a task through the log, because every line about the task has its id, its context and the trace of the call. */
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };

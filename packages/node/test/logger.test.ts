@@ -12,7 +12,7 @@ import {
 } from "@parley/node";
 import { connect } from "@parley/a2a";
 
-/** A logger, and the text that it has written. */
+/** Creates a logger. Returns the logger, and the text that it has written. */
 function recorded(options: StandardLoggerOptions & { readonly isTTY?: boolean } = {}): {
   readonly logger: ReturnType<typeof standardLogger>;
   readonly lines: () => readonly string[];
@@ -30,7 +30,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Nested objects. */
+/** Returns objects that are nested this deep. */
 function nested(depth: number): object {
   return depth === 0 ? {} : { inner: nested(depth - 1) };
 }
@@ -186,7 +186,7 @@ describe("the standard logger", () => {
     for (let i = 0; i < 20; i++) standardLogger({ stream });
     expect(stream.listenerCount("error")).toBe(1);
     stream.end();
-    // An error event without a listener would make this test run fail.
+    // Without an error listener on the stream, this call would make the test run fail.
     standardLogger({ stream }).error("too late");
     await new Promise((done) => stream.once("close", done).resume());
   });
@@ -221,7 +221,7 @@ describe("serve()", () => {
     },
   });
 
-  /** The client's response, and the text on standard error. */
+  /** Returns the client's response, and the text on standard error. */
   async function said(words: string, options: ServeOptions = {}): Promise<{ client: string; stderr: string }> {
     let stderr = "";
     vi.spyOn(process.stderr, "write").mockImplementation((chunk) => {
@@ -259,7 +259,7 @@ describe("serve()", () => {
     expect(cause.message).toMatch(/turn\.append\("x"\).*artifact "x" is closed: open it with/);
   });
 
-  /** The same, if standard error is a terminal. */
+  /** Returns the text on standard error, as if standard error were a terminal. */
   async function saidOnTerminal(words: string, options?: ServeOptions): Promise<string> {
     const before = Object.getOwnPropertyDescriptor(process.stderr, "isTTY");
     Object.defineProperty(process.stderr, "isTTY", { value: true, configurable: true });

@@ -10,7 +10,7 @@ import { fastifyMount } from "../src/fastify.ts";
 import type { MountedHandler } from "../src/http/listener.ts";
 import { deferred } from "./support/host.ts";
 
-/** Handles requests below `/agents`, and answers with the content of the request. */
+/** Handles requests below `/agents`. Answers with the content of the request. */
 const handler: MountedHandler = {
   answers: (url) => /^\/agents(\/|$|\?)/.test(url) && !url.includes("unknown"),
   async handle(request) {
@@ -103,7 +103,7 @@ describe("in Express", () => {
 
   it("a parsed body that is nested too deeply is a client error", async () => {
     const url = await listen(express().use(express.json({ limit: "1mb" }), expressMount(handler)));
-    // Since Node 26, `JSON.stringify` writes any depth, so this text is rejected for its size instead.
+    // Since Node 26, `JSON.stringify` writes any depth, so the server rejects this text for its size instead.
     const refused = Number.parseInt(process.versions.node) >= 26 ? 413 : 400;
     expect((await post(`${url}/agents`, deep)).status).toBe(refused);
   });
@@ -206,7 +206,7 @@ describe("the metadata that a challenge names (RFC 9728 §3, §5.1)", () => {
     closers.push(() => made.close());
     return made;
   };
-  /** The status and content of the metadata on this server. */
+  /** Returns the status and content of the metadata on this server. */
   const metadataAt = async (url: string): Promise<readonly [number, unknown]> => {
     const refused = await fetch(`${url}/agents/tasks`);
     const [, named = ""] = /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "") ?? [];

@@ -62,7 +62,7 @@ const message = (text: string): object => ({
 const call = (method: string, text: string): string =>
   JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: message(text) });
 
-/** The payloads of a stream of server-sent events. */
+/** Returns the payloads in a stream of server-sent events. */
 const events = (body: string): unknown[] =>
   body
     .split("\n")

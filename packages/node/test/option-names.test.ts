@@ -3,7 +3,7 @@ import { memoryStore } from "@parley/server";
 import { serve, type ServeOptions } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/* Unknown options (in untyped JavaScript): the server opens nothing, and the error suggests the correct name. */
+/* If untyped JavaScript passes an unknown option, the server opens no port, and the error suggests the correct name. */
 
 it.each([
   [{ prt: 4000 }, "prt is not an option of serve(): did you mean port?"],

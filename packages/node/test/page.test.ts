@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { expressMount } from "../src/express.ts";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 
-/* The page that browsers get at agents' URLs, over HTTP. test/browser shows it in a browser. */
+/* Tests the page that browsers get at agents' URLs, over HTTP. test/browser shows the page in a browser. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -31,7 +31,7 @@ const named = (name: string, more: Partial<Agent> = {}): Agent => ({
   ...more,
 });
 
-/** The `Accept` header of browsers. */
+/** The `Accept` header that browsers send. */
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 
 const get = (url: string, accept?: string, method = "GET"): Promise<Response> =>
@@ -164,7 +164,7 @@ describe("the page of several agents", () => {
     for (const name of ["Weather", "Travel", "Flights"]) expect(root).toContain(name);
     expect(root).toContain(`${server.url}/travel/acme/.well-known/agent-card.json`);
     expect(await (await get(`${server.url}/weather`, browser)).text()).toContain('<h1 dir="auto">Weather</h1>');
-    // The page distinguishes agents that share a path. In 0.3, each has its own path.
+    // The page distinguishes agents that share a path. In 0.3, each agent has its own path.
     const shared = await (await get(`${server.url}/travel/`, browser)).text();
     expect([shared.includes("Travel"), shared.includes("Flights"), shared.includes("Weather")]).toEqual([
       true,

@@ -170,7 +170,7 @@ describe("a connection without TLS", () => {
     ["a preface that goes wrong", Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\nXX\r\n\r\n", "latin1"), "HTTP/1.1 400 "],
     ["a preface and then no frames", Buffer.concat([preface, Buffer.alloc(2000, "x")]), ""],
   ])("that sends %s is rejected", async (_name, bytes, expected) => {
-    // If a GOAWAY has a reason, Node ends the session only by its timeout.
+    // If a GOAWAY has a reason, Node ends the session only when its timeout expires.
     await using server = await openPort(echo, { keepAliveTimeout: 50, headersTimeout: 50 });
     using client = await RawClient.to(server.port);
     client.socket.write(bytes);
@@ -210,7 +210,7 @@ describe("a TLS connection", () => {
 });
 
 describe("a binding that recognizes its requests by their headers", () => {
-  /** Answers its requests with `ok` in the form of gRPC: a head, a message, trailers. */
+  /** Answers all requests with `ok` in the form of gRPC: a head, a message, and trailers. */
   const grpc: AnyPathEndpoint = {
     claims: (request) =>
       request.url === "/pkg.Service/Method" &&
@@ -287,7 +287,7 @@ describe("a port that closes", () => {
     const goaway = new Promise((resolve) => client.session.once("goaway", resolve));
     server.main.drain();
     expect(await goaway).toBe(constants.NGHTTP2_NO_ERROR);
-    // Node 20 and 22 throw, while later versions fail the stream.
+    // Node 20 and 22 throw, while later versions of Node fail the stream.
     const again = async (): Promise<unknown> => answerOf(client.begin("/again"));
     await expect(again()).rejects.toMatchObject({ code: "ERR_HTTP2_GOAWAY_SESSION" });
     go.resolve();

@@ -5,7 +5,7 @@ import { processLease } from "../src/process.ts";
 const { holder, isGone } = processLease();
 const [place, pid, start, random] = JSON.parse(holder) as [string, number, number, string];
 
-/** The id of a process that has ended. */
+/** Returns the id of a process that has ended. */
 function deadPid(): number {
   return spawnSync(process.execPath, ["--version"]).pid;
 }
@@ -46,11 +46,11 @@ describe("the holder of a lease", () => {
     expect([lease.isGone(named("one")), lease.wasKilled?.(named("one"))]).toEqual([true, true]);
     told.set(ended, "crashed");
     expect([lease.isGone(named("one")), lease.wasKilled?.(named("one"))]).toEqual([true, false]);
-    // Processes that another first process had started are not reported. That first process has ended, too.
+    // The ends of processes that another first process had started are not reported. That first process has also ended.
     told.clear();
     expect(lease.isGone(named("another"))).toBe(true);
     expect(lease.isGone(JSON.stringify([place, ended, start, random]))).toBe(true);
-    // A live process has the id of an ended one.
+    // A live process now has the id of a process that has ended.
     told.set(process.ppid, "killed");
     expect(lease.isGone(JSON.stringify([place, process.ppid, start, random, "one"]))).toBe(false);
   });

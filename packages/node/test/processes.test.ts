@@ -8,9 +8,9 @@ import { wake, type Child } from "../src/processes/calls.ts";
 import { Spread } from "../src/processes/spread.ts";
 import { anyText, channelWakeup, wakingStore, type WakeupChannel } from "../src/processes/wakeup.ts";
 
-/** The parts of `processes`. Real processes are in test/cluster/processes.test.ts. */
+/** Tests the parts of `processes`. Real processes are in test/cluster/processes.test.ts. */
 
-/** Forwards texts to all others, like the process that starts them. */
+/** Creates channels. A text sent on one channel reaches all other channels, as if a parent process forwarded the text. */
 function hub(): () => WakeupChannel {
   const channels = new Map<object, (text: string) => void>();
   return () => {
@@ -104,7 +104,7 @@ describe("a process that does not read", () => {
   });
 });
 
-/** A process that accepts connections. */
+/** A simulated process that accepts connections. */
 class Taker {
   readonly sent: Socket[] = [];
   send(_port: number, socket: Socket): void {
@@ -113,7 +113,7 @@ class Taker {
 }
 
 describe("the connections of several processes", () => {
-  /** Accepted connections, with their other ends. */
+  /** Opens connections. Returns the accepted ends and the clients' ends. */
   async function connections(count: number): Promise<{ accepted: Socket[]; clients: Socket[]; close(): void }> {
     const accepted: Socket[] = [];
     const server = createServer({ pauseOnConnect: true }, (socket) => accepted.push(socket)).listen(0, "127.0.0.1");
@@ -144,16 +144,16 @@ describe("the connections of several processes", () => {
     expect(one.sent).toEqual([a]);
     spread.give(0, b);
     spread.give(0, c);
-    // Neither process has confirmed its first connection.
+    // Neither process has confirmed its first connection, so neither gets another one.
     expect([one.sent, two.sent]).toEqual([[a], [b]]);
     spread.taken(two);
     expect(two.sent).toEqual([b, c]);
-    // If a process ends, another one gets the connections that it has not taken.
+    // If a process ends, another process gets the connections that the ended one has not taken.
     spread.ended(one);
     spread.taken(two);
     expect(two.sent).toEqual([b, c, a]);
     expect(a.destroyed).toBe(false);
-    // A removed process keeps the connections that were already sent to it, but gets no more.
+    // A removed process keeps the connections that were already sent to it, but gets no further ones.
     spread.remove(two);
     spread.give(0, d);
     spread.taken(two);

@@ -18,9 +18,9 @@ import { echoAgent } from "./support/agents.ts";
 import { certificateFor } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** Servers behind trusted and untrusted proxies. */
+/** Tests servers behind trusted and untrusted proxies. */
 
-/** The facts that a server derives about a client, for a request from `peer` with these headers. */
+/** Returns the facts that a server derives about a client, for a request from `peer` with these headers. */
 async function factsOf(
   trustProxy: TrustProxy | undefined,
   headers: Readonly<Record<string, string>>,
@@ -35,7 +35,7 @@ async function factsOf(
   return seen;
 }
 
-/** The status of a request over a socket with the address `peer`. */
+/** Returns the status of a request over a socket with the address `peer`. */
 async function statusOf(
   handle: UniversalHandler,
   headers: Readonly<Record<string, string>>,
@@ -43,7 +43,7 @@ async function statusOf(
   trustProxy?: TrustProxy,
 ): Promise<number> {
   const server = createServer(nodeListener(handle, trustProxy === undefined ? {} : { trustProxy }));
-  // Simulated, because a test machine has no other addresses.
+  // Simulates the peer's address, because a test machine has no other addresses.
   server.on("connection", (socket) => Object.defineProperty(socket, "remoteAddress", { value: peer }));
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -74,7 +74,7 @@ describe("the facts of a request", () => {
     expect(await factsOf(["127.0.0.1"], headers)).toEqual({ remoteAddress: "192.0.2.1", secure: true });
     const forwarded = { addresses: ["loopback"], headers: "forwarded" } as const;
     expect(await factsOf(forwarded, headers)).toEqual({ remoteAddress: "198.51.100.1", secure: true });
-    // This proxy writes the other header, and forwards this one unchanged from the client.
+    // This proxy writes a different header, and forwards the client's `X-Forwarded-For` unchanged.
     expect(await factsOf(forwarded, { "x-forwarded-for": "192.0.2.1" })).toMatchObject({ remoteAddress: "127.0.0.1" });
     expect(await factsOf(["loopback"], { forwarded: "for=198.51.100.1" })).toMatchObject({
       remoteAddress: "127.0.0.1",
@@ -208,7 +208,7 @@ describe("plain HTTP for other machines", () => {
     for (const peer of ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "11.0.0.1"]) {
       expect(await status(peer), peer).toBe(403);
     }
-    // At most once a minute, because callers could otherwise fill the log.
+    // The server logs this at most once a minute, because callers could otherwise fill the log.
     expect(lines).toEqual([expect.stringContaining("its sender is not in `trustProxy` 192.0.2.1")]);
   });
 
@@ -254,7 +254,7 @@ describe("limits behind a proxy", () => {
     expect(guesses.slice(0, 100)).toEqual(Array.from({ length: 100 }, () => 401));
     expect(guesses.at(-1)).toBe(429);
     expect([await list("192.0.2.1", "a-token"), await list("192.0.2.2", "a-token")]).toEqual([429, 200]);
-    // If a client writes the header itself, its proxy still appends the real address.
+    // Even if a client writes the header itself, the proxy appends the real address.
     expect(await list("192.0.2.77, 192.0.2.1", "a-token")).toBe(429);
   });
 });

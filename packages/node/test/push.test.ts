@@ -13,7 +13,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { connect, nodeDialer, serve, type ServeOptions, type Server } from "../src/index.ts";
 import { certificateFor } from "./support/certificate.ts";
 
-/** A real server's webhooks over every binding and version, from registration to delivery. */
+/** Tests a real server's webhooks over every binding and version, from registration to delivery. */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -29,7 +29,7 @@ async function temporaryFolder(): Promise<string> {
 
 const key = Buffer.alloc(32, 1).toString("base64");
 
-/** Asks a question first, and ends with the second message. */
+/** Creates an agent that asks a question first, and ends with the second message. */
 function asking(capabilities: Agent["capabilities"] = {}): Agent {
   return defineAgent({
     name: "Asking",
@@ -145,7 +145,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
   it.each(faces)("%s: are rejected if the server has no push, also within a message (§3.3.4)", async (face) => {
     const server = await start();
     const client = await clientOf(server, face);
-    // Otherwise the client would reject the call because of the card.
+    // Changes the card, because otherwise the client itself would reject the call.
     Object.assign(client.card.capabilities, { pushNotifications: true });
     const config = { taskId: "t", url: "https://hooks.example.org/" };
     const code = { code: "PushNotificationNotSupported" };

@@ -8,7 +8,7 @@ import { expect, it, vi } from "vitest";
 import { liveMemory } from "../../../test/heap.ts";
 import { serve } from "../src/index.ts";
 
-/** Stalled readers of a long log hold one page each, however large its records are. */
+/** Tests that each stalled reader of a long log holds one page, however large the log's records are. */
 
 function held(): number {
   const { heapUsed, arrayBuffers } = liveMemory();
@@ -19,7 +19,7 @@ const mib = 1024 * 1024;
 const readers = 40;
 const subscribe = serviceV1().operations.get("SubscribeToTask")!;
 
-/** A log of 6 MiB in 20 records, with a question at its end, so that its streams stay open. */
+/** An agent that writes a log of 6 MiB in 20 records, and then asks a question, so that its streams stay open. */
 const talkative = defineAgent({
   name: "Talkative",
   description: "Says much.",
@@ -60,7 +60,7 @@ it.each(Object.keys(ways))("40 readers who do not read hold a page each: %s", as
     let answers = 0;
     const leave = ways[way]!(server.port, task!.id, () => answers++);
     await vi.waitFor(() => expect(answers).toBe(readers), 10_000);
-    // Freeing unused memory may take another garbage collection.
+    // The runtime may need another garbage collection to free unused memory.
     await vi.waitFor(() => expect(held() - before).toBeLessThan(readers * 1.5 * mib), 10_000);
     leave();
   } finally {

@@ -4,7 +4,7 @@ import { bearer } from "@parley/a2a/auth";
 import { fakeClock } from "@parley/testing";
 import { host, RawClient } from "./support/host.ts";
 
-/* The request id of a rejected caller, which the server reads from a socket within limits (JSON-RPC 2.0 §5). */
+/* Tests the request id of a rejected caller, which the server reads from a socket within limits (JSON-RPC 2.0 §5). */
 
 async function refusing() {
   const clock = fakeClock();

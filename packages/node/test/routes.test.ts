@@ -11,7 +11,7 @@ import { echoAgent } from "./support/agents.ts";
 import { deferred, RawClient } from "./support/host.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/* An application's routes on the port of its agents. */
+/* Tests an application's routes on the port of its agents. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -25,7 +25,7 @@ async function start(routes: NonNullable<ServeOptions["routes"]>, options: Serve
   return server;
 }
 
-/** An application that echoes its requests. */
+/** Echoes requests, as an application. */
 const mirror = async (request: Request): Promise<Response | undefined> => {
   const { method, url, headers } = request;
   if (new URL(url).pathname.startsWith("/none")) return undefined;
@@ -119,7 +119,7 @@ describe("an application's routes", () => {
   });
 });
 
-/** The status of a request with an arbitrary `Host` header. */
+/** Returns the status of a request with an arbitrary `Host` header. */
 const withHost = (server: Server, host: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> =>
   new Promise((resolve, reject) => {
     httpRequest({ port: server.port, host: "127.0.0.1", path: "/own", headers: { host, ...headers } }, (answer) => {
@@ -192,7 +192,7 @@ describe("the server's rules hold for an application's routes", () => {
     const { host } = new URL(server.url);
     client.socket.write(`POST /own HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(20)}`);
     await client.until((text) => text.includes("413"));
-    // The server discards the rest until it closes the connection. An error there would end the process.
+    // The server discards the rest of the body until it closes the connection. An error in that code would end the process.
     client.socket.write(`${piece}0\r\n\r\n`);
     await expect.poll(() => client.closed).toBe(true);
     expect((await fetch(`${server.url}/own`, { method: "POST", body: "x" })).status).toBe(413);

@@ -20,7 +20,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close({ grace: 0 })));
 });
 
-/** A server on a free port, with a memory store. */
+/** Starts a server on a free port, with a memory store. */
 async function start(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
   const server = await serve(agents, { port: 0, signals: false, store: memoryStore(), ...options });
   running.push(server);
@@ -339,7 +339,7 @@ describe("close", () => {
     const closing = server.close({ grace: 60_000 });
     client.socket.resume();
     const answer = await client.ended();
-    // A large task is sent in pieces. The last chunk shows that the response is complete (RFC 9112 §7.1).
+    // The server sends a large task in pieces. The last chunk shows that the response is complete (RFC 9112 §7.1).
     expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*\r\n0\r\n\r\n$/);
     expect(answer.length).toBeGreaterThan(2 * text.length);
     await closing;

@@ -40,7 +40,7 @@ async function startChild(grace: number): Promise<ChildServer> {
   return { child, url, ended };
 }
 
-/** A stream that has started: its events, and a promise for its end. */
+/** Starts a stream. Returns its events, and a promise for its end. */
 async function stream(url: string, text: string): Promise<{ events: string[]; over: Promise<unknown> }> {
   const client = await connect(url, { reconnect: false });
   const events: string[] = [];
@@ -81,7 +81,7 @@ describe("a server that gets a signal", () => {
     const { child, url, ended } = await startChild(3_600_000);
     await stream(url, "continue");
     child.kill("SIGTERM");
-    // Once the server has closed its port, it has received the first signal. Its turn continues.
+    // If the server has closed its port, it has received the first signal. Its turn continues.
     const isOpen = (): Promise<boolean> =>
       fetch(`${url}/readyz`).then(
         () => true,

@@ -3,13 +3,13 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { frontOf, Spread, type Taker } from "../src/processes/spread.ts";
 
-/* Simulated connections, and processes that accept them. test/cluster/processes.test.ts has real ones. */
+/* Tests simulated connections, and processes that accept them. test/cluster/processes.test.ts has real connections and processes. */
 
 interface Member extends Taker {
   readonly name: string;
 }
 
-/** A port whose connections are distributed to members. A member answers with its name, unless it is stopped. */
+/** Opens a port that distributes connections to its members. A member answers with its name, unless it is stopped. */
 async function spreading(isStopped: (name: string) => boolean) {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -18,7 +18,7 @@ async function spreading(isStopped: (name: string) => boolean) {
   const spread = new Spread<Member>({
     onStuck(member) {
       stuck.push(member.name);
-      // Simulates that the end of its process is noticed.
+      // Simulates that the server notices the end of the member's process.
       members.delete(member.name);
       spread.ended(member);
     },

@@ -13,7 +13,7 @@ import { echoAgent } from "./support/agents.ts";
 import { certificateFor, type Certificate } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** TLS in `serve()`: versions, certificates that change, client certificates, and the header for browsers. */
+/** Tests TLS in `serve()`: versions, certificates that change, client certificates, and the header for browsers. */
 
 async function start(options: ServeOptions): Promise<Server> {
   const server = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore(), logger: false, ...options });
@@ -30,7 +30,7 @@ async function folder(): Promise<string> {
 interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The SHA-256 of the server's certificate. */
+  /** The SHA-256 digest of the server's certificate. */
   readonly certificate: string;
 }
 
@@ -290,10 +290,10 @@ describe("Strict-Transport-Security (RFC 6797)", () => {
     const url = `${plain.url}/.well-known/agent-card.json`;
     expect((await fetch(url)).headers.get(header)).toBeNull();
     expect((await fetch(url, { headers: { "x-forwarded-proto": "http" } })).headers.get(header)).toBeNull();
-    // The proxy declares that its client's connection is encrypted.
+    // The proxy declares that the client's connection is encrypted.
     const behind = { "x-forwarded-for": "192.0.2.1", "x-forwarded-proto": "https" };
     expect((await fetch(url, { headers: behind })).headers.get(header)).toBe("max-age=31536000");
-    // Other peers cannot declare this.
+    // Other peers cannot declare an encrypted connection.
     const unnamed = await start({ publicUrl });
     const answer = await fetch(`${unnamed.url}/.well-known/agent-card.json`, { headers: behind });
     expect(answer.headers.get(header)).toBeNull();

@@ -8,7 +8,7 @@ import { expressMount } from "../src/express.ts";
 import { connect, serve, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/* The error for a file that is too large names the server options that raise the limit. */
+/* If a file is too large, the error names the server options that raise the limit. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -19,7 +19,7 @@ const video = file(new Uint8Array(1_000_000), { filename: "video.mp4", mediaType
 
 const options = ["limits.bodyBytes", "blobs"];
 
-/** The error from sending the file. */
+/** Returns the error from sending the file. */
 async function errorAt(url: string, binding: string): Promise<A2AError> {
   const client = await connect(url, { binding });
   const error: unknown = await client.sendMessage([video]).catch((thrown: unknown) => thrown);

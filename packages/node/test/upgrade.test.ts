@@ -6,14 +6,14 @@ import { serve, type Server, type UpgradeBinding, type UpgradedConnection } from
 import { echoAgent } from "./support/agents.ts";
 import { RawClient } from "./support/host.ts";
 
-/** Connections that a binding takes over from HTTP/1.1 (RFC 9110 §7.8). */
+/** Tests connections that a binding takes over from HTTP/1.1 (RFC 9110 §7.8). */
 
 const running: Server[] = [];
 afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close({ grace: 0 })));
 });
 
-/** A binding with a protocol that answers in capitals. */
+/** Creates a binding with a protocol that answers in capitals. */
 function shouting(upgrade?: (connection: UpgradedConnection) => void, close = (): void => {}): UpgradeBinding {
   const take = ({ socket, head }: UpgradedConnection): void => {
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\n");

@@ -5,9 +5,9 @@ import { watchContract, type WatchUnderTest } from "@parley/testing";
 import { describe, expect, it } from "vitest";
 import { serve } from "../src/index.ts";
 
-/** Watched tasks over real sockets that break. */
+/** Tests watched tasks over real sockets that break. */
 
-/** A proxy whose connections a test can break. */
+/** Starts a proxy whose connections a test can break. */
 async function proxyTo(port: number) {
   const sockets = new Set<Socket>();
   let isCut = false;
@@ -76,7 +76,7 @@ function scripted(script: Script) {
   });
 }
 
-/** Counts a client's open event streams. */
+/** Counts the open event streams of a client. */
 function counting() {
   let open = 0;
   const counted: ConnectOptions["fetch"] = async (url, init) => {

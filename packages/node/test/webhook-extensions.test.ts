@@ -9,7 +9,7 @@ import { defineExtension } from "@parley/a2a/extensions";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { serve, type Server } from "../src/index.ts";
 
-/** Webhooks have the extensions of the request that registered them (A2A 1.0 §4.6), in headers and bodies, even after a restart. */
+/** Each webhook has the extensions of the request that registered it (A2A 1.0 §4.6), in headers and bodies, even after a restart. */
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -20,7 +20,7 @@ const key = Buffer.alloc(32, 1).toString("base64");
 const greeting = "urn:example:greeting";
 const plain = "urn:example:plain";
 
-/** Stamps deliveries: statuses in 1.0, tasks in 0.3. */
+/** Stamps deliveries, which are statuses in 1.0 and tasks in 0.3. */
 const greets = defineExtension({
   uri: greeting,
   onDeliver(event) {
@@ -76,7 +76,7 @@ async function start(path: string, withExtensions = true): Promise<Server> {
   return { ...server, close };
 }
 
-/** A call over JSON-RPC. */
+/** Makes a call over JSON-RPC. */
 async function call(
   server: Server,
   method: string,
@@ -112,7 +112,7 @@ async function folder(): Promise<string> {
   return join(made, "a.db");
 }
 
-/** The header of the delivery of a text, and whether the extension changed its body. */
+/** Returns the header of the delivery of a text, and whether the extension changed its body. */
 async function delivered(seen: Hook["seen"], path: string, text: string): Promise<readonly unknown[]> {
   const find = () => seen.find((each) => each.path === path && each.text.includes(text));
   await vi.waitFor(() => expect(find()).toBeDefined());
@@ -144,7 +144,7 @@ test("of 1.0: with the message or later, after a restart, if the agent still has
   expect(await delivered(seen, "/with", "Question 1")).toEqual([`${greeting}, ${plain}`, true]);
   await server.close();
 
-  // The next message does not request the extensions, but a webhook has those of its own request.
+  // The next message does not request the extensions, but a webhook has the extensions of the request that registered it.
   server = await start(file);
   await call(server, "SendMessage", { message: message({ taskId }) }, v1);
   expect(await delivered(seen, "/with", "Question 2")).toEqual([`${greeting}, ${plain}`, true]);

@@ -12,10 +12,10 @@ import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
 import { nodeListener } from "../src/http/listener.ts";
 
-/** The receiver on each host, called by the Standard Webhooks library over a socket. */
+/** Tests the receiver on each host. The Standard Webhooks library calls the receiver over a socket. */
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
-/** A spelling that no serializer would reproduce: a space, an escape, a number with an exponent. */
+/** A spelling that no serializer would reproduce, with a space, an escape, and a number with an exponent. */
 const body =
   '{"statusUpdate": {"taskId":"t1","contextId":"c1","status":{"state":"TASK_STATE_WORKING"},"metadata":{"\\u00e9":1e0}}}';
 const seen: string[] = [];
@@ -45,7 +45,7 @@ const onNode = (listener: RequestListener): Promise<string> => listen(createServ
 
 let count = 0;
 
-/** Sends the body like a sender that uses the library. */
+/** Sends the body as a sender that uses the library does. */
 async function post(base: string, contentType = "application/a2a+json", path = "/hooks"): Promise<number> {
   const id = `msg_${(count += 1)}x`;
   const now = new Date();

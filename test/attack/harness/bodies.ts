@@ -1,13 +1,13 @@
 import type { Part } from "@parley/server";
 
-/* Large requests, built with a single copy. */
+/* Builds large requests with a single copy. */
 
 export const mebi = 2 ** 20;
 
 export interface Sent {
   /** The command for the agent. */
   readonly words: string;
-  /** Size of a file in the message, in base64 characters. */
+  /** The size of a file in the message, in base64 characters. */
   readonly file?: number;
   /** An additional part of the message. */
   readonly part?: Part;
@@ -15,7 +15,7 @@ export interface Sent {
   readonly returnImmediately?: boolean;
 }
 
-/** The body of a `POST /message:send`. */
+/** Returns the body of a `POST /message:send`. */
 export function sendBody({ words, file = 0, part, taskId, returnImmediately = false }: Sent): Buffer {
   const parts: Part[] = [{ text: words }];
   if (part !== undefined) parts.push(part);
@@ -23,7 +23,7 @@ export function sendBody({ words, file = 0, part, taskId, returnImmediately = fa
   const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", ...(taskId !== undefined && { taskId }), parts };
   const [head = "", tail] = JSON.stringify({
     message,
-    // The response need not contain the message.
+    // The test does not need the message in the response.
     configuration: { returnImmediately, historyLength: 0 },
   }).split("@");
   if (tail === undefined) return Buffer.from(head);
@@ -47,7 +47,7 @@ export interface Answer {
   };
 }
 
-/** Creates a task. Returns its id. */
+/** Creates a task. Returns the task's id. */
 export async function newTask(url: string, sent: Sent): Promise<string> {
   const { status, body } = await send(url, sent);
   if (body.task === undefined) throw new Error(`No task was made: ${status} ${JSON.stringify(body).slice(0, 500)}`);

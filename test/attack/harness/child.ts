@@ -11,11 +11,11 @@ const mebi = 2 ** 20;
 /** The heap of each process, in MiB. */
 const heap = 256;
 
-/** A process with a small heap. It reports how much memory it holds, and how it ended. */
+/** A process with a small heap, which reports how much memory it holds, and how it ended. */
 export class Child {
-  /** Its standard error. */
+  /** The lines on the process's standard error. */
   readonly log: string[] = [];
-  /** The value that it sent when it was ready. */
+  /** The value that the process sent when it was ready. */
   readonly greeting: Promise<unknown>;
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
@@ -46,7 +46,7 @@ export class Child {
       this.#waiting.clear();
     });
     this.greeting = this.#reply(0);
-    // A test may expect that the process dies before it is ready.
+    // A test may expect the process to die before it is ready.
     this.greeting.catch(() => undefined);
   }
 
@@ -65,17 +65,17 @@ export class Child {
     return reply;
   }
 
-  /** Its current memory in bytes. */
+  /** Returns the current memory of the process in bytes. */
   async held(): Promise<number> {
     return Number(await this.ask("held"));
   }
 
-  /** Makes its wall clock jump, if it was started with its own clock. */
+  /** Makes the wall clock of the process jump, if the process was started with its own clock. */
   jump(ms: number): void {
     this.#tell({ jump: ms });
   }
 
-  /** Its peak memory since `forgetPeak`, in MiB. */
+  /** The peak memory of the process since `forgetPeak`, in MiB. */
   get peak(): number {
     const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
     return Math.round((Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / mebi);
@@ -85,7 +85,7 @@ export class Child {
     writeFileSync(`/proc/${this.pid}/clear_refs`, "5");
   }
 
-  /** Resolves once it has ended, for any reason. */
+  /** Resolves once the process has ended, for any reason. */
   async ended(): Promise<void> {
     await this.#ended;
   }
@@ -96,7 +96,7 @@ export class Child {
   }
 
   #tell(message: Question | { readonly jump: number }): void {
-    // A process that has just ended gets no message. Its end rejects the pending calls.
+    // A process that has just ended cannot get a message. Its end rejects the pending calls.
     if (this.#process.connected) this.#process.send(message, () => {});
   }
 

@@ -9,7 +9,7 @@ import { keepAsking } from "./witness.ts";
 export interface AttackedClient {
   call(what: "send" | "stream" | "dawdle", url: string, settings?: CallSettings): Promise<CallOutcome>;
   leave(): Promise<void>;
-  /** Expects that it stays alive, that its other calls are answered during the attack, and that it holds no more memory afterwards. */
+  /** Expects that the client stays alive, that its other calls are answered during the attack, and that it holds no more memory afterwards. */
   withstands(attack: Attack): Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 /** A TCP connection that sends arbitrary bytes, and reads the response. */
 export class Connection {
   readonly socket: Socket;
-  /** Whether it has ended. Either side may end it. */
+  /** Whether the connection has ended. Either side may end it. */
   over = false;
   readonly #changed = new Set<() => void>();
 
@@ -24,7 +24,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Sends, and waits until the other side has read the bytes or has ended the connection. */
+  /** Sends bytes, and waits until the other side has read all of them or has ended the connection. */
   async send(bytes: string | Uint8Array): Promise<void> {
     if (this.over || this.socket.write(bytes)) return;
     await this.until(() => !this.socket.writableNeedDrain);
@@ -52,7 +52,7 @@ export class Connection {
   }
 }
 
-/** The request line and headers of HTTP/1.1. */
+/** Returns the request line and headers of HTTP/1.1. */
 export function head(path: string, headers: Readonly<Record<string, string | number>>): string {
   const lines = Object.entries({ host: "127.0.0.1", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;

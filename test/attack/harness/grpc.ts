@@ -3,7 +3,7 @@ import { frameOf } from "../../../packages/grpc/src/frames.ts";
 import { encode } from "../../../packages/grpc/src/protobuf/encode.ts";
 import { serviceV1, type A2AMethod } from "../../../packages/grpc/src/services.ts";
 
-/* gRPC requests and responses as bytes. */
+/* Encodes gRPC requests and responses as bytes. */
 
 const { operations } = serviceV1();
 
@@ -13,13 +13,13 @@ function methodOf(operation: OperationName): A2AMethod {
   return method;
 }
 
-/** The path and body of a call. */
+/** Returns the path and body of a call. */
 export function grpcCall(operation: OperationName, value: unknown): { readonly path: string; readonly body: Buffer } {
   const { path, input } = methodOf(operation);
   return { path, body: Buffer.from(frameOf(encode(input, value))) };
 }
 
-/** One message of a response. */
+/** Returns one message of a response. */
 export function grpcAnswer(operation: OperationName, value: unknown): Buffer {
   return Buffer.from(frameOf(encode(methodOf(operation).output, value)));
 }

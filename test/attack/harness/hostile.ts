@@ -7,15 +7,15 @@ import { afterEach } from "vitest";
 /** Starts hostile servers. */
 
 export interface Hostile {
-  /** An HTTP server. */
+  /** Starts an HTTP server. */
   http(answer: RequestListener): Promise<string>;
-  /** A TCP server that sends arbitrary bytes. */
+  /** Starts a TCP server that sends arbitrary bytes. */
   raw(talk: (socket: Socket) => void): Promise<string>;
-  /** An HTTP/2 server for gRPC. */
+  /** Starts an HTTP/2 server for gRPC. */
   http2(answer: (stream: ServerHttp2Stream) => void): Promise<string>;
 }
 
-/** Returns functions that start servers, which are closed after each test. */
+/** Returns functions that start servers. Closes these servers after each test. */
 export function hostile(): Hostile {
   const stops: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -47,7 +47,7 @@ export function hostile(): Hostile {
   };
 }
 
-/** A card with one interface at an address. */
+/** Returns a card with one interface at an address. */
 export function cardAt(url: string, binding: "JSONRPC" | "GRPC" = "JSONRPC"): AgentCard {
   return {
     name: "Hostile",
@@ -73,7 +73,7 @@ export function behindCard(answer: RequestListener): RequestListener {
   };
 }
 
-/** A response with this status line. */
+/** Returns a function that writes a response with this status line. */
 function statusLine(line: string, rest = "Content-Length: 2\r\n\r\nhi"): (socket: Socket) => void {
   return (socket) => void socket.once("data", () => socket.write(`HTTP/1.1 ${line}\r\n${rest}`));
 }

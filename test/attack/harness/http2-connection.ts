@@ -50,7 +50,7 @@ export class Http2Connection {
     return stream;
   }
 
-  /** Sends bytes of a body, one in each frame, as far as the window allows. Returns how many it sent. */
+  /** Sends bytes of a body, one in each frame, as far as the window allows. Returns the number of sent bytes. */
   async pieces(stream: number, count: number, first: Uint8Array = Buffer.alloc(0)): Promise<number> {
     if (first.length > 0) {
       this.#take(stream, first.length);
@@ -129,7 +129,7 @@ function frameOf(type: number, flags: number, stream: number, payload: Uint8Arra
   return Buffer.concat([head, payload]);
 }
 
-/** A header that does not enter the dynamic table (RFC 7541 §6.2.2). Names and values must be shorter than 127 bytes. */
+/** Encodes a header that does not enter the dynamic table (RFC 7541 §6.2.2). Names and values must be shorter than 127 bytes. */
 function literal(name: string, value: string): Buffer {
   return Buffer.concat([
     Buffer.from([0, name.length]),

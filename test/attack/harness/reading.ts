@@ -1,6 +1,6 @@
 const headers = { "a2a-version": "1.0" };
 
-/** The status and length of a response, which is read without keeping it. */
+/** Returns the status and length of a response, without keeping its text. */
 export async function textLength(url: string): Promise<{ readonly status: number; readonly length: number }> {
   const response = await fetch(url, { headers });
   let length = 0;
@@ -11,7 +11,7 @@ export async function textLength(url: string): Promise<{ readonly status: number
 export interface Listed {
   readonly ids: ReadonlySet<string>;
   readonly pages: number;
-  /** The size of the longest page in bytes. */
+  /** The size of the largest page in bytes. */
   readonly longest: number;
 }
 
@@ -38,7 +38,7 @@ interface SeenTask {
   readonly status: { readonly state: string };
 }
 
-/** The first page of an agent's tasks. */
+/** Reads the first page of an agent's tasks. */
 export async function tasksOf(url: string): Promise<readonly SeenTask[]> {
   const response = await fetch(`${url}/tasks`, { headers });
   return ((await response.json()) as { tasks: readonly SeenTask[] }).tasks;

@@ -12,15 +12,15 @@ export interface Attacked extends Child {
 }
 
 export interface Attackable {
-  /** Starts a server on the store of this test, or on another one. */
+  /** Starts a server on this test's store, or on another one. */
   start(settings?: Partial<ServerSettings>, options?: { readonly ownClock?: boolean }): Promise<Attacked>;
   /** Starts a process that may die before it listens. */
   launch(settings?: Partial<ServerSettings>): Promise<Child>;
-  /** The folder of this test. */
+  /** Returns the folder of this test. */
   folder(): Promise<string>;
 }
 
-/** Starts servers for a test. Ends them and removes their files after it. */
+/** Starts servers for a test. Afterwards, ends them and removes their files. */
 export function servers(store: "SQLite" | "memory" = "SQLite"): Attackable {
   let folder: Promise<string> | undefined;
   const children: Child[] = [];

@@ -6,15 +6,15 @@ import { mebi } from "./bodies.ts";
 import { grpcCall } from "./grpc.ts";
 import { mebibytes } from "../processes/agents.ts";
 
-/* Messages with one large file, which are generated while they are sent. */
+/* Sends messages with one large file. Generates each message while it is sent. */
 
 /** A message to send. */
 export interface Upload {
-  /** Size of the file in MiB. */
+  /** The size of the file in MiB. */
   readonly size: number;
-  /** Text of the message. */
+  /** The text of the message. */
   readonly text?: string;
-  /** Called with the size of the file's written part, in MiB. It may wait, or throw to abort the request. */
+  /** Called with the size of the part of the file that has been written, in MiB. The function may wait, or throw to abort the request. */
   readonly onWritten?: (written: number) => Promise<void> | void;
 }
 
@@ -22,7 +22,7 @@ async function write(to: Writable, bytes: string | Uint8Array): Promise<void> {
   if (!to.write(bytes)) await once(to, "drain");
 }
 
-/** Yields three MiB at a time, because these are whole groups of base64. */
+/** Yields three MiB at a time, which are whole groups of base64. */
 async function* base64(size: number, onWritten: Upload["onWritten"]): AsyncGenerator<string> {
   let group: Uint8Array[] = [];
   let at = 0;
@@ -71,7 +71,7 @@ export async function upload(url: string, binding: "JSONRPC" | "HTTP+JSON", opti
   return answer;
 }
 
-/** The start of a length-delimited protobuf field, before its content. */
+/** Returns the start of a length-delimited protobuf field, before its content. */
 function field(number: number, length: number): Buffer {
   const bytes: number[] = [(number << 3) | 2];
   let left = length;
@@ -86,7 +86,7 @@ export async function uploadByGrpc(url: string, tenant: string, { size, text, on
   const raw = field(2, size * mebi);
   const named = Buffer.concat([field(6, name.length), name, raw]);
   const part = Buffer.concat([field(5, named.length + size * mebi), named]);
-  // Protobuf merges a field that occurs twice, and joins its lists.
+  // If a message field occurs twice, Protobuf merges the two values, and joins their lists.
   const message = Buffer.concat([body.subarray(5), field(2, part.length + size * mebi), part]);
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length + size * mebi, 1);

@@ -3,7 +3,7 @@ import { connect, type Client } from "@parley/node";
 
 /** A normal caller that keeps calling during an attack. */
 export interface Witness {
-  /** Resolves after this many more correct responses, and rejects after a wrong one. */
+  /** Resolves after this many more correct responses, and rejects after a wrong response. */
   answers(count: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -11,7 +11,7 @@ export interface Witness {
 /** The pause between two calls, in milliseconds. */
 const interval = 20;
 
-/** Calls a server for its card, for a direct reply, and for a task. */
+/** Calls a server repeatedly for its card, for a direct reply, and for a task. */
 export async function witness(url: string): Promise<Witness> {
   const client = await connect(url, { binding: "JSONRPC" });
   const taskId = await taskOf(client);
@@ -24,7 +24,7 @@ export async function witness(url: string): Promise<Witness> {
   });
 }
 
-/** Calls `ask` repeatedly. `ask` rejects if the response is wrong. */
+/** Calls `ask` repeatedly. `ask` must reject if the response is wrong. */
 export function keepAsking(ask: () => Promise<void>): Witness {
   let right = 0;
   let going = true;
@@ -56,7 +56,7 @@ export function keepAsking(ask: () => Promise<void>): Witness {
         wakes.add(look);
         look();
       });
-      // If the attack also fails, nothing else handles this rejection.
+      // If the attack also fails, no other code handles this rejection.
       answered.catch(() => undefined);
       return answered;
     },

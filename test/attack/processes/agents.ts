@@ -34,7 +34,7 @@ function actor(): Agent {
   });
 }
 
-/** Kills its process immediately, even when it is resumed. */
+/** Creates an agent that kills its process immediately, even when the agent is resumed. */
 function poisoned(): Agent {
   return defineAgent({
     ...described,
@@ -49,7 +49,7 @@ function poisoned(): Agent {
   });
 }
 
-/** Resumes from its checkpoint each time, until it is told to end. */
+/** Creates an agent that resumes from its checkpoint each time, until the test tells it to end. */
 function patient(): Agent {
   return defineAgent({
     ...described,
@@ -65,7 +65,7 @@ function patient(): Agent {
   });
 }
 
-/** Has a short idle timeout. */
+/** Creates an agent with a short idle timeout. */
 function brief(): Agent {
   return defineAgent({
     ...described,
@@ -78,13 +78,13 @@ function brief(): Agent {
   });
 }
 
-/** The agent of the examples, with shorter timeouts, and allowed to fetch from this machine. */
+/** Creates the agent of the examples, with shorter timeouts, and allowed to fetch from this machine. */
 async function analyst(): Promise<Agent> {
   const { createDataAnalyst } = await import("../../../examples/data-analyst/src/agent.ts");
   return createDataAnalyst({ fetch: guardedFetch({ allowPrivate: true, timeout: 2_000 }, nodeDialer()) });
 }
 
-/** Sends a file of the requested size in MiB. */
+/** Creates an agent that sends a file of the requested size in MiB. */
 function files(): Agent {
   return defineAgent({
     ...described,
@@ -96,7 +96,7 @@ function files(): Agent {
   });
 }
 
-/** Reports the digests of the files that it receives, and sends the first one back. */
+/** Creates an agent that reports the digests of the files that it receives, and sends the first file back. */
 function digests(): Agent {
   return defineAgent({
     ...described,
@@ -114,7 +114,7 @@ function digests(): Agent {
   });
 }
 
-/** Makes the agent at the given URL send a file. */
+/** Creates an agent that makes the agent at the given URL send a file. */
 function passing(): Agent {
   return defineAgent({
     ...described,
@@ -127,7 +127,7 @@ function passing(): Agent {
   });
 }
 
-/** Bytes that differ from one MiB to the next. */
+/** Yields bytes that differ from one MiB to the next. */
 export async function* mebibytes(count: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < count; at += 1) yield new Uint8Array(1 << 20).fill(at);
 }

@@ -1,4 +1,4 @@
-/** The functions that a test can call in a process that it started, by name. */
+/** The functions that a test can call, by name, in a process that it has started. */
 export type Questions = Readonly<Record<string, (...input: never[]) => unknown>>;
 
 export interface Question {
@@ -7,14 +7,14 @@ export interface Question {
   readonly input: readonly unknown[];
 }
 
-/** A reply. `id` 0: the process reports that it is ready. */
+/** A reply. If `id` is 0, the process reports that it is ready. */
 export interface Reply {
   readonly id: number;
   readonly value?: unknown;
   readonly failure?: string;
 }
 
-/** The memory that a process holds after a garbage collection, in bytes. */
+/** Returns the memory that this process holds after a garbage collection, in bytes. */
 function held(): number {
   const collect = (globalThis as { gc?: () => void }).gc;
   if (collect === undefined) throw new Error("Start this process with --expose-gc");
@@ -29,7 +29,7 @@ export function answer(questions: Questions, ready: unknown): void {
   const reply = (said: Reply): void => void process.send?.(said);
   const all: Questions = { ...questions, held };
   process.on("message", ({ id, name, input }: Question) => {
-    // Starts with a promise, so that synchronous errors are sent too.
+    // Starts with a promise, so that synchronous errors are also sent to the test.
     Promise.resolve()
       .then(() => all[name]?.(...(input as never[])))
       .then(

@@ -2,7 +2,7 @@ import { A2AError, type ConnectOptions, type EventStream } from "@parley/a2a";
 import { connect } from "@parley/node";
 import { answer } from "./answer.ts";
 
-/* The process of an attacked client. It calls the given URL. */
+/* The process of a client under attack. It calls the given URL. */
 
 export interface CallSettings extends Pick<ConnectOptions, "binding" | "timeout" | "idleTimeout" | "headers"> {}
 
@@ -27,14 +27,14 @@ async function outcomeOf(run: () => Promise<string>): Promise<CallOutcome> {
 
 answer(
   {
-    /** The answer to a message. */
+    /** Resolves to the answer to a message. */
     send: (url: string, settings: CallSettings = {}) =>
       outcomeOf(async () => {
         const client = await connect(url, { ...once, ...settings });
         const reply = await client.sendMessage("hello");
         return "message" in reply ? (reply.message.parts[0]?.text ?? "") : reply.task.status.state;
       }),
-    /** The number of events of a stream. */
+    /** Resolves to the number of events of a stream. */
     stream: (url: string, settings: CallSettings = {}) =>
       outcomeOf(async () => {
         const client = await connect(url, { ...once, ...settings });

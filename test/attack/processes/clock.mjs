@@ -1,6 +1,6 @@
 import { isMainThread } from "node:worker_threads";
 
-// Loaded before anything else: a wall clock that can jump, as if an administrator or NTP had set it.
+// This module is loaded before anything else. It provides a wall clock that can jump, as if an administrator or NTP had set the clock.
 
 let offset = 0;
 const SystemDate = Date;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { connect } from "@parley/a2a";
 
-/* The process of a client that downloads the files of a task: download.ts URL TASK. It prints a line for each file. */
+/* The process of a client that downloads the files of a task: download.ts URL TASK. The process prints a line for each file. */
 
 const [url = "", taskId = ""] = process.argv.slice(2);
 const client = await connect(url);

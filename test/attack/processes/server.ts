@@ -5,14 +5,14 @@ import { answer } from "./answer.ts";
 import { slowBucket } from "./slow-bucket.ts";
 import { agents, speak, type AgentName } from "./agents.ts";
 
-/* The process of an attacked server: server.ts SETTINGS. The settings are JSON. */
+/* The process of a server under attack: server.ts SETTINGS. The settings are JSON. */
 
 export interface ServerSettings {
   /** A file path, or `memory`. */
   readonly store: string;
-  /** A folder for large files, or `bucket` for a slow bucket. Default: the store keeps them. */
+  /** A folder for large files, or `bucket` for a slow bucket. By default, the store keeps large files. */
   readonly blobs?: string;
-  /** Default: only the actor, at the root. */
+  /** By default, the server has only the actor, at the root. */
   readonly mounts?: readonly { readonly agent: AgentName; readonly path?: string; readonly id?: string }[];
   readonly options?: Pick<ServeOptions, "lease" | "limits" | "stallTimeout" | "keepAlive" | "pollInterval">;
 }
@@ -45,7 +45,7 @@ const server = await serve(
 );
 answer({ speak, exported }, server.url);
 
-/** The length of an export of all data, and its last line. */
+/** Returns the length of an export of all data, and the last line of the export. */
 async function exported(): Promise<{ readonly length: number; readonly end: string }> {
   let length = 0;
   let end = "";

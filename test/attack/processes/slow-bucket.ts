@@ -1,11 +1,11 @@
 import { s3Blobs, type BlobStore, type S3Like } from "@parley/server/store";
 
-/** How many parts are sent in parallel, as by the S3 client. */
+/** The number of parts that are sent in parallel, as by the S3 client. */
 const partsAtOnce = 4;
-/** The duration of a part in milliseconds. */
+/** The time that a part takes, in milliseconds. */
 const partTime = 40;
 
-/** A slow bucket that stores only sizes. Each upload holds as many parts in memory as one of the S3 client. */
+/** Creates a slow bucket that stores only sizes. Each upload holds as many parts in memory as an upload of the S3 client. */
 export function slowBucket(): BlobStore {
   const sizes = new Map<string, number>();
   const client: Pick<S3Like, "putObject" | "presignedGetObject" | "listObjectsGrouped" | "deleteObject"> = {

@@ -59,16 +59,16 @@ function textPart(text: string): Part {
   return { content: { $case: "text", value: text }, metadata: undefined, filename: "", mediaType: "text/plain" };
 }
 
-/** A call that waits for an approval. */
+/** A tool call that waits for approval. */
 interface Waiting {
   readonly approvalId: string;
   readonly question: string;
 }
 
 class BursarExecutor implements AgentExecutor {
-  /** By context. */
+  /** The conversations, by context id. */
   readonly #conversations = new Map<string, ModelMessage[]>();
-  /** By task. */
+  /** The waiting calls, by task id. */
   readonly #waiting = new Map<string, Waiting>();
   readonly #running = new Map<string, AbortController>();
 

@@ -149,7 +149,7 @@ class ConverterExecutor implements AgentExecutor {
         if (pending !== undefined) {
           publishChunk(Buffer.from(pending), begun, false);
           begun = true;
-          // Publishing events does not wait, so other requests need a turn of the event loop.
+          // Publishing events never waits, so this lets the event loop handle other requests.
           await new Promise(setImmediate);
         }
         pending = piece;

@@ -134,7 +134,7 @@ class PrimeCounterExecutor implements AgentExecutor {
         count += countPrimes(next, end);
         next = end;
         publishState(TaskState.TASK_STATE_WORKING, `${count} primes below ${next}`);
-        // Publishing events does not wait, so other requests need a turn of the event loop.
+        // Publishing events never waits, so this lets the event loop handle other requests.
         await new Promise(setImmediate);
       }
       bus.publish(

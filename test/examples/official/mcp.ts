@@ -66,7 +66,7 @@ const Arguments = z.record(z.string(), z.json());
 const Text = z.object({ type: z.literal("text"), text: z.string() });
 
 class DiceExecutor implements AgentExecutor {
-  /** By context. */
+  /** The conversations, by context id. */
   readonly #conversations = new Map<string, ModelMessage[]>();
   readonly #running = new Map<string, AbortController>();
   readonly #model: Model;

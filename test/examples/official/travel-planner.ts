@@ -84,7 +84,7 @@ interface Delegated {
   data: unknown;
 }
 
-/** A trip: the planner's progress, and that of the experts once there is a plan. */
+/** A trip: the progress of the planner and, once there is a plan, of the experts. */
 interface Trip {
   readonly planner: Delegated;
   readonly experts: readonly Delegated[];
@@ -164,7 +164,7 @@ class PlannerExecutor implements AgentExecutor {
         },
       ),
     );
-    /** Sends a message to another agent, and forwards its output until it finishes or asks a question. */
+    /** Sends a message to another agent, and forwards the agent's output until the agent finishes or asks a question. */
     const delegate = async (to: Delegated, part: Part, shows = true): Promise<void> => {
       const stream = to.client.sendMessageStream({
         tenant: "",
@@ -204,7 +204,7 @@ class PlannerExecutor implements AgentExecutor {
       let trip = this.#trips.get(taskId);
       if (trip === undefined) {
         const clients = await Promise.all(
-          // The card's path is resolved against the URL, so the trailing slash matters.
+          // The client resolves the card's path against the URL, so the trailing slash matters.
           ["planner", "flights", "hotels", "cars"].map((name) =>
             this.#factory.createFromUrl(`${expertsAt}/${name}/`, AGENT_CARD_PATH),
           ),

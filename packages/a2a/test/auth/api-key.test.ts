@@ -138,7 +138,7 @@ describe("a key that is stored as a hash", () => {
 });
 
 describe("a secret that was never set", () => {
-  // `{ [process.env.KEY]: … }` has this member if the variable is missing, and anyone could guess it.
+  // If the variable is missing, `{ [process.env.KEY]: … }` has a member of this name, which anyone could guess.
   test.each(["undefined", "null"])("is rejected at startup: %j", (secret) => {
     for (const make of [apiKey, bearer]) {
       expect(() => make({ [secret]: ada })).toThrow(/secret is \w+\. Is an environment variable not set\?/);

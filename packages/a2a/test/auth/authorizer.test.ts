@@ -53,7 +53,7 @@ const send = (more: object = {}): object => ({
   message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "hi" }], ...more },
 });
 
-/** Lets every caller read. Lets callers with the scope write. */
+/** Lets every caller read. Lets only callers with the scope write. */
 const writers: Authorizer = ({ operation, principal }) =>
   operation.startsWith("Get") || operation === "ListTasks" || principal.scopes?.includes("write") ? "allow" : "deny";
 

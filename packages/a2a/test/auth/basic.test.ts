@@ -9,7 +9,7 @@ import { card, request } from "../transport/support.ts";
 const place = { resources: ["https://agents.example.com"], url: "https://agents.example.com/" };
 const challenge = 'Basic realm="agents", charset="UTF-8"';
 
-/** Users with few iterations, for speed. */
+/** Creates users with few iterations, for speed. */
 const users = async (): Promise<Readonly<Record<string, BasicUser>>> => ({
   ada: { password: await hashPassword("a:b c", { iterations: 10 }), organization: "acme", scopes: ["read"] },
   jürgen: { password: await hashPassword("Straße", { iterations: 10 }), subject: "user-7" },
@@ -163,7 +163,7 @@ describe("the work for a wrong password", () => {
       return derive(algorithm, key, length);
     });
     onTestFinished(() => spy.mockRestore());
-    /** The number of derivations for one rejection, and their total number of iterations. */
+    /** Returns the number of derivations for one rejection, and their total number of iterations. */
     const workOf = async (authenticator: ReturnType<typeof basic>, name: string): Promise<readonly number[]> => {
       derivations.length = 0;
       expect(await answer(encode(`${name}:wrong`), Promise.resolve(authenticator))).toContain("Unauthenticated");
@@ -177,7 +177,7 @@ describe("the work for a wrong password", () => {
       const authenticator = basic(Object.fromEntries(await Promise.all(rows)));
       const nobody = await workOf(authenticator, "nobody");
       for (const at of all.keys()) expect(await workOf(authenticator, `user-${at}`)).toEqual(nobody);
-      // The correct password is still accepted.
+      // The server still accepts the correct password.
       const right = await answer(encode("user-0:right-0"), Promise.resolve(authenticator));
       expect(right).toMatchObject({ subject: "user-0" });
     });

@@ -30,7 +30,7 @@ async function answer(
   }
 }
 
-/** A third-party authenticator that reports only the required fields. */
+/** Creates a third-party authenticator that reports only the required fields. */
 function foreign(found: () => Principal): Authenticator {
   return {
     securitySchemes: { own: { httpAuthSecurityScheme: { scheme: "Own" } } },
@@ -81,7 +81,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await found(shown, ["same", "other", "unshown"])).toEqual(both);
     expect(checked.splice(0)).toEqual(["one", "same", "other"]);
     expect(await found({ ...shown, "x-same": "wrong" }, ["same"])).toEqual(plain);
-    // The first valid credentials identify the caller, whatever is required.
+    // The first valid credentials identify the caller, whatever the agent requires.
     expect(await found(shown, ["other"])).toEqual(plain);
     expect(await found({ ...shown, "x-one": "wrong" }, ["one"])).toMatchObject({ schemes: { same: ["write"] } });
   });

@@ -17,7 +17,7 @@ import { memoryStore } from "@parley/server/internal/store/index";
 import { A2AError } from "../../src/model/index.ts";
 import { LinesLogger, request } from "../transport/support.ts";
 
-/* Untrusted requests, and invalid results from an operator's function. */
+/* Tests untrusted requests, and invalid results from an operator's function. */
 
 const place = {
   resources: ["https://agents.example.com"],
@@ -45,7 +45,7 @@ const everything: readonly Authenticator[] = [
   anyOf(allOf(header, token), cookie, anyone()),
 ];
 
-/** Text that resembles a credential, or nothing like one. */
+/** Text that resembles a credential, or that does not resemble one at all. */
 const words = oneof(
   string({ unit: "binary", maxLength: 40 }),
   constantFrom(right, "", " ", ":", "=", '"', "\\", ",", ";", "%", "\r\n", "\0", "__proto__", "sha256:", "é", "🦊"),

@@ -7,7 +7,7 @@ import { memoryStore } from "@parley/server/internal/store/index";
 import { fakeClock } from "../../../testing/src/fake-clock.ts";
 import { collect } from "../../../../test/secrets.ts";
 
-/* The default log of rejected requests: one line per minute, for any number of requests. */
+/* Tests the default log of rejected requests, which has one line per minute for any number of requests. */
 
 const trace = "0af7651916cd43dd8448eb211c80319c";
 const secret = "secret-of-ada-0123456789";
@@ -103,7 +103,7 @@ describe("rejected requests", () => {
       clock.advance(60_000);
     }
     const counts = refused().map(({ fields }) => [fields["count"], fields["seconds"]]);
-    // The first request is logged immediately, and the rest of its minute at the end of the minute.
+    // The server logs the first request immediately, and the rest of its minute at the end of the minute.
     expect(counts).toEqual([
       [1, undefined],
       [199, 60],

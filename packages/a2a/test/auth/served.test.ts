@@ -13,7 +13,7 @@ import { defineAgent } from "@parley/server/internal/agent/index";
 import { memoryStore } from "@parley/server/internal/store/index";
 import type { AgentSkill } from "../../src/model/index.ts";
 
-/* Authenticators on a server: requirements of cards and skills, audiences, and resource metadata. */
+/* Tests authenticators on a server: requirements of cards and skills, audiences, and resource metadata. */
 
 const skill = (id: string, ...scopes: readonly string[]): AgentSkill => ({
   id,
@@ -239,7 +239,7 @@ describe("the extended card (A2A 1.0 §3.1.11)", () => {
   });
 });
 
-/** Accepts tokens that name their audience: the token is the audience. */
+/** Creates an authenticator whose tokens are the names of their audience. */
 function forAudience(seen: AuthenticationPlace[] = []): Authenticator {
   return defineScheme({
     name: "bearer",

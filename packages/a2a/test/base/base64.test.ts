@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fromBase64Url, fromCanonicalBase64, isBase64Url, isCompactJws, toBase64Url } from "../../src/base/bytes.ts";
 
-/* RFC 4648 §3.5: values that are compared or revoked as text must have only one spelling. */
+/* Values that are compared or revoked as text must have only one spelling (RFC 4648 §3.5). */
 
 const bytes = fc.uint8Array({ maxLength: 80 });
 const character = fc.constantFrom(
   ...Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=. \n\0é"),
 );
 
-/** One change of a text: a character replaced, inserted or removed, or padding and white space added at its end. */
+/** One change of a text: a character is replaced, inserted or removed, or padding and white space is added at the end. */
 const change = fc.record({
   kind: fc.constantFrom("replace", "insert", "remove", "append"),
   at: fc.nat(),
@@ -41,7 +41,7 @@ describe.each([
     const holds = fc.property(bytes, change, (given, how) => {
       const text = changed(write(given), how);
       const found = read(text);
-      // An accepted text is the only encoding of its bytes.
+      // If the decoder accepts a text, that text is the only encoding of its bytes.
       if (found !== undefined) expect(write(found)).toBe(text);
     });
     fc.assert(holds, { numRuns: 5_000 });

@@ -2,15 +2,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cut, escapeControls, html, jsonLine, line, plain } from "../../src/base/display.ts";
 
-/** Characters on which a terminal or a page acts, or that carry hidden text. */
+/** Matches characters on which a terminal or a page acts, or that carry hidden text. */
 const acting =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/u;
 
-/** One half of a surrogate pair. */
+/** Matches one half of a surrogate pair. */
 const halfCharacter = /\p{Cs}/u;
 
-/** Any text, with more special characters than in random text. */
+/** Any text, with more special characters than random text has. */
 const hostile = fc
   .array(
     fc.oneof(
@@ -20,7 +20,7 @@ const hostile = fc
   )
   .map((pieces) => pieces.join(""));
 
-/** The text without flags that consist of tag characters, which are allowed. */
+/** Removes flags that consist of tag characters, because these flags are allowed. */
 const withoutFlags = (text: string): string => text.replace(/\u{1f3f4}[\u{e0061}-\u{e007a}]{5}\u{e007f}/gu, "");
 
 describe("untrusted text on a terminal", () => {

@@ -6,7 +6,7 @@ const contextId = "01a224d4-aecb-7a18-b98c-661cefbdd816";
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const ids = { taskId, contextId, traceId, trace_id: traceId, span_id: "b7ad6b7169203331", trace_flags: "01" };
 
-/** A record from today as text, without the time. */
+/** Formats a record from today as text, without the time. */
 function text(record: Partial<LogRecord>): string {
   return logText(
     { time: new Date(), level: "info", message: "Looked it up", fields: {}, ...record },

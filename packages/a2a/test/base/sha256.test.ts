@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { secretDigest, Sha256 } from "../../src/base/sha256.ts";
 
-/** Node's hash of the same bytes, as 16 characters of 16 bits. */
+/** Returns Node's hash of the same bytes, as 16 characters of 16 bits. */
 function expected(prefix: Uint8Array, text: string): string {
   const bytes = createHash("sha256").update(prefix).update(Buffer.from(text, "latin1")).digest();
   return String.fromCharCode(...Array.from({ length: 16 }, (_, at) => bytes.readUInt16BE(2 * at)));

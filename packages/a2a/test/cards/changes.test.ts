@@ -17,7 +17,7 @@ import { times } from "../../../../test/counts.ts";
 import { copyOf, emptyCard, fullCard, keyCard } from "./given.ts";
 import { cards, meaning, mutated, mutations, partsOf, respellings } from "./mutations.ts";
 
-/** After any change to a signed card, a client rejects the card, or reads the same as before. */
+/** After any change to a signed card, a client either rejects the card, or reads the same content as before. */
 
 let key: PrivateCardKey;
 let trust: CardTrust;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   trust = { keys: [{ keySet: await cardKeySet([key]) }] };
 });
 
-/** The card as a client with this trust reads it, or `undefined` if the client rejects it. */
+/** Returns the card as a client with this trust reads it, or `undefined` if the client rejects the card. */
 async function usedOf(document: unknown): Promise<unknown> {
   try {
     return meaning((await connect(document as AgentCard, { trust: trustCards(trust) })).card);
@@ -45,21 +45,21 @@ describe("a signed card after any one change is rejected, or the client acts the
         const original = await usedOf(signed);
         expect(original).toBeDefined();
         const meant = [original];
-        // A server with both versions also publishes a card for each one, with the same signatures.
+        // A server with both versions also publishes a card for each version, with the same signatures.
         if (version === "both") meant.push(...(await Promise.all(partsOf(signed).map(usedOf))));
         for (const change of changes) {
           const text = mutated(signed, change);
           const used = await usedOf(JSON.parse(text));
           if (used === undefined) continue;
           trusted += 1;
-          // Compared as text, so that a member that is `undefined` or named `__proto__` also counts as a difference.
+          // Compares cards as text, so that a member that is `undefined` or named `__proto__` also counts as a difference.
           const allowed = meant.filter((one) => one !== undefined).map((one) => canonicalJson(one));
           expect(allowed, text).toContain(canonicalJson(used));
         }
       }),
       { numRuns: times(3, 100) },
     );
-    // Some cards stay trusted, after formal changes such as an empty member, so the test is not trivial.
+    // Some cards stay trusted after formal changes, such as an empty member, so the test is not trivial.
     expect(trusted).toBeGreaterThan(0);
   });
 
@@ -137,7 +137,7 @@ describe("members that the version of a card does not define", () => {
   });
 
   it("make the card untrusted in the proto spelling, even if the signature covers them", async () => {
-    // A2A's JSON uses camelCase (§5.5). Readers differ if a member occurs in two spellings.
+    // A2A's JSON uses camelCase (§5.5). If a member occurs in two spellings, readers interpret the card differently.
     for (const extra of [{ security_schemes: {} }, { capabilities: { extended_agent_card: true } }]) {
       const signed = await signCard({ ...copyOf(fullCard), ...extra }, key);
       const { trusted, signatures } = await verifyCard(signed, trust);

@@ -31,7 +31,7 @@ export const fullCard: AgentCard = {
   skills: [{ id: "rain", name: "Rain", description: "Rain here", tags: ["weather"] }],
 };
 
-/** The same card for a caller with an API key: its requirement has no scopes. */
+/** The same card for a caller with an API key, so its requirement has no scopes. */
 export const keyCard: AgentCard = {
   ...fullCard,
   securitySchemes: { key: { apiKeySecurityScheme: { location: "header", name: "x-api-key" } } },
@@ -45,7 +45,7 @@ export const emptyCard: AgentCard = {
   skills: [{ id: "rain", name: "Rain", description: "Rain here", tags: [] }],
 };
 
-/** A copy of the card, which a test can change. */
+/** Copies a card, so that a test can change the copy. */
 export function copyOf<Card extends object>(card: Card): Card & Record<string, unknown> {
   return structuredClone(card) as Card & Record<string, unknown>;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import { canonicalJson } from "../../src/cards/index.ts";
 
-/** The number with these 64 bits. */
+/** Returns the number with these 64 bits. */
 function fromBits(hex: string): number {
   const view = new DataView(new ArrayBuffer(8));
   view.setBigUint64(0, BigInt(`0x${hex}`));
@@ -56,7 +56,7 @@ describe("canonicalJson (RFC 8785)", () => {
     const names = ["\u20ac", "\r", "\ufb33", "1", "\u{1f600}", "\u0080", "\u00f6"];
     const value = Object.fromEntries(names.map((name) => [name, name]));
     const sorted = Object.keys(JSON.parse(canonicalJson(value)) as object);
-    // `JSON.parse` moves `1` to the front; the canonical form does not.
+    // `JSON.parse` moves the member `1` to the front, but the canonical form does not.
     expect(canonicalJson(value).indexOf('"\\r"')).toBe(1);
     expect(sorted.filter((name) => name !== "1")).toEqual(["\r", "\u0080", "\u00f6", "\u20ac", "\u{1f600}", "\ufb33"]);
   });

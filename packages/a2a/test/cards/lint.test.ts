@@ -23,7 +23,7 @@ const said = (card: unknown): readonly string[] =>
   lintCard(card).map(({ level, field, message }) => `${level} ${field}: ${message}`);
 const fieldsOf = (card: unknown): readonly string[] => lintCard(card).map(({ field }) => field);
 
-/** Each member and element of a value, with its path and a function that replaces it. */
+/** Returns each member and element of a value, with its path and a function that replaces it. */
 function membersOf(root: object): readonly { readonly path: string; put(value: unknown): object }[] {
   const paths: (string | number)[][] = [];
   const walk = (value: unknown, path: (string | number)[]): void => {
@@ -40,7 +40,7 @@ function membersOf(root: object): readonly { readonly path: string; put(value: u
       let at = copy as Record<string | number, unknown>;
       for (const step of path.slice(0, -1)) at = at[step] as Record<string | number, unknown>;
       const last = path.at(-1) ?? "";
-      // Without a value, the member is removed.
+      // If there is no value, removes the member.
       if (value === undefined) delete at[last];
       else at[last] = typeof value === "symbol" ? (typeof at[last] === "object" ? 7 : { no: "member" }) : value;
       return copy;

@@ -5,7 +5,7 @@ import { codecV03 } from "../../src/wire/v03/index.ts";
 import { cardV03, cardV1, type Members } from "../../src/cards/fields.ts";
 import { membersIn } from "../../src/cards/canonical.ts";
 
-/* Random valid cards of each version, and single changes of their JSON text. */
+/* Generates random valid cards of each version, and single changes of their JSON text. */
 
 const word = fc.oneof(fc.constantFrom("a", "weather", "ünï", "\u{1f326}"), fc.string({ minLength: 1, maxLength: 8 }));
 const url = fc.constantFrom("https://a.example.com/agent", "https://id.example.com/token", "https://b.example.com/");
@@ -106,7 +106,7 @@ export const cards: Readonly<Record<"1.0" | "0.3" | "both", fc.Arbitrary<object>
   both: withInterfaces(["1.0", "0.3"]).map((card) => merged(card, codecV03.encodeCard(card)) as object),
 };
 
-/** The single-version cards in a card of both versions. */
+/** Returns the single-version cards in a card of both versions. */
 export function partsOf(card: object): readonly object[] {
   return [
     [cardV1, cardV03],
@@ -114,7 +114,7 @@ export function partsOf(card: object): readonly object[] {
   ].map(([own = {}, other = {}]) => only(card, own, other) as object);
 }
 
-/** A value without the other version's members. */
+/** Returns a value without the other version's members. */
 function only(value: unknown, own: Members, other: Members): unknown {
   if (!isObject(value)) return value;
   const members = Object.entries(value).flatMap(([name, member]) => {
@@ -137,7 +137,7 @@ function merged(one: unknown, other: unknown): unknown {
   return { ...one, ...(Object.fromEntries(added) as object) };
 }
 
-/** JSON in which objects may have duplicate members. */
+/** JSON whose objects may have duplicate members. */
 type Tree = { members: [string, Tree][] } | { items: Tree[] } | { value: unknown };
 
 function treeOf(value: unknown): Tree {
@@ -152,21 +152,21 @@ function textOf(tree: Tree): string {
   return `{${tree.members.map(([name, member]) => `${JSON.stringify(name)}:${textOf(member)}`).join(",")}}`;
 }
 
-/** Every object of a tree, except in its signatures. */
+/** Returns every object of a tree, except for objects in its signatures. */
 function objectsIn(tree: Tree): { members: [string, Tree][] }[] {
   if ("items" in tree) return tree.items.flatMap(objectsIn);
   if ("value" in tree) return [];
   return [tree, ...tree.members.flatMap(([name, member]) => (name === "signatures" ? [] : objectsIn(member)))];
 }
 
-/** Every name that is known in any version. */
+/** Every member name that exists in any version. */
 const names = [...new Set([...namesIn(cardV1), ...namesIn(cardV03), "location", "supportsExtendedAgentCard"])];
 
 function namesIn(members: Members): readonly string[] {
   return Object.entries(members).flatMap(([name, [, shape]]) => [name, ...namesIn(membersIn(shape) ?? {})]);
 }
 
-/** Alternative spellings of a name. */
+/** Returns alternative spellings of a name. */
 export function respellings(name: string): readonly string[] {
   const snake = name.replace(/[A-Z]|(?<=\D)\d/g, (found) => `_${found.toLowerCase()}`);
   return [
@@ -240,7 +240,7 @@ export const mutations: fc.Arbitrary<Mutation> = fc.record({
   first: fc.boolean(),
 });
 
-/** The JSON text of a card after the mutation. */
+/** Returns the JSON text of a card after the mutation. */
 export function mutated(card: object, mutation: Mutation): string {
   const root = treeOf(card);
   const objects = objectsIn(root);
@@ -265,17 +265,17 @@ export function mutated(card: object, mutation: Mutation): string {
   return textOf(root);
 }
 
-/** Objects with member names that the agent chooses. An empty value still counts as an entry. */
+/** Objects whose member names the agent chooses. An empty value in such an object still counts as an entry. */
 const maps = new Set(["schemes", "securitySchemes", "scopes"]);
 
-/** The card as a client reads it: without its signatures, and without members whose absence means the same. */
+/** Returns the card as a client reads it, without its signatures, and without members whose absence means the same. */
 export function meaning(card: unknown, holder = ""): unknown {
   if (holder === "params") return card;
   if (Array.isArray(card)) return card.map((item: unknown) => meaning(item));
   if (!isObject(card)) return card;
   const members = Object.entries(card).flatMap(([member, own]) => {
     if (holder === "" && member === "signatures") return [];
-    // An absent value means JSONRPC (A2A 0.3 §5.5).
+    // JSONRPC has the same meaning as an absent value (A2A 0.3 §5.5).
     if (holder === "" && member === "preferredTransport" && own === "JSONRPC") return [];
     const inner = meaning(own, member);
     if (maps.has(holder)) return [[member, inner] as const];

@@ -23,7 +23,7 @@ const headerOf = (signature: AgentCardSignature | undefined): unknown =>
 
 describe("the canonical form (A2A 1.0 §8.4.1)", () => {
   it("equals the example of the specification", () => {
-    // The example lacks some required members, so both sides add them.
+    // The example lacks some required members, so the test adds them on both sides.
     const card = {
       name: "Example Agent",
       description: "",
@@ -131,7 +131,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     change(signed);
     const { trusted, signatures } = await verifyCard(signed, await trustIn(key()));
     expect(trusted).toBe(false);
-    // "unsupported": some SDKs omit an empty requirement from their signatures.
+    // The outcome is "unsupported" because some SDKs omit an empty requirement from their signatures.
     expect(signatures[0]?.outcome).toBe(what.endsWith("needs nothing") ? "unsupported" : "invalid");
   });
 
@@ -152,7 +152,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     const both = await signCard(keyCard, key());
     expect(both.signatures.map(headerOf)).toMatchObject([{ alg: "ES256" }, { alg: "ES256", reduced: true }]);
     expect((await verifyCard(both, trust)).trusted).toBe(true);
-    // An attacker removes the requirement. Current SDKs still accept such a card.
+    // Simulates an attacker who removes the requirement. Current SDKs still accept such a card.
     const { securityRequirements: _, ...downgraded } = both;
     const verdict = await verifyCard(downgraded, trust);
     expect(verdict.trusted).toBe(false);
@@ -221,7 +221,7 @@ describe("a card of both versions", () => {
     expect((await verifyCard(only03, trust)).signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "valid"]);
     const { security: _, ...downgraded } = only03;
     expect((await verifyCard(downgraded, trust)).trusted).toBe(false);
-    // Readers of 0.3 also interpret the schemes of 1.0, so a 0.3 signature does not cover a card that has them.
+    // Readers of 0.3 also interpret the schemes of 1.0, so a 0.3 signature does not cover a card that has these schemes.
     expect((await verifyCard({ ...only03, securitySchemes: schemes }, trust)).trusted).toBe(false);
   });
 });

@@ -33,7 +33,7 @@ async function agent(
   return { server, client: await connect(card, { ...soon, ...options }) };
 }
 
-/** Clients of both bindings for the same server. */
+/** Returns clients of both bindings for the same server. */
 async function bothClients(listener: Listener, options: ConnectOptions = {}): Promise<Client[]> {
   const url = await listen(listener);
   const once = { retry: false as const, ...options };
@@ -405,7 +405,7 @@ describe("retries", () => {
       call.answer(taskOf("TASK_STATE_WORKING"));
     });
     for (let count = 0; count < 20; count++) await client.getTask("t1");
-    // Node's fetch may open a second connection before the first one is free.
+    // Node's fetch may open a second connection before the first connection is free.
     expect(sockets.size).toBeLessThanOrEqual(2);
   });
 
@@ -650,7 +650,7 @@ describe("interceptors", () => {
     ]);
   });
 
-  /** An interceptor that answers by these functions. */
+  /** Creates an interceptor that answers calls and streams with the results of these functions. */
   function answering(call: () => unknown, stream: () => unknown): Interceptor {
     return function broken() {
       return { call: async () => call(), stream: async () => stream() } as unknown as AgentService;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { cardOf, jsonRpcAt } from "./support.ts";
 
-/** Clients read the security of a card in other SDKs' spellings (A2A 1.0 §4.5). */
+/** Tests that clients read the security of a card in other SDKs' spellings (A2A 1.0 §4.5). */
 
 const read = async (more: object) => (await connect({ ...cardOf([jsonRpcAt("https://a.example.com")]), ...more })).card;
 

@@ -5,7 +5,7 @@ import { cardOf, chunkEvent, glances, jsonRpcAt, rpcServer, statusEvent, taskEve
 
 const ids = { parts: expect.anything(), messageId: expect.anything(), role: "ROLE_USER" };
 
-/** An agent whose task passes through these states, and its requests. */
+/** Serves an agent whose task passes through these states. The result includes the agent's requests. */
 async function agent(...states: (TaskState | Message)[]) {
   const server = await rpcServer((call) => {
     const state = states[server.calls.length - 1] as TaskState | Message;

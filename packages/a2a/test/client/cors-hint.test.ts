@@ -2,12 +2,12 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { connect, type ConnectOptions } from "../../src/client/index.ts";
 import { cardOf, deadUrl, errorOf as thrownBy, jsonRpcAt, restAt } from "./support.ts";
 
-/* A page cannot tell that CORS made its request fail: `fetch` throws a plain TypeError (Fetch §5.6), as for a server that is down. */
+/* A page cannot tell that CORS made its request fail: `fetch` throws a plain TypeError (Fetch §5.6), as if the server were down. */
 
 const agent = "http://agent.example:4000";
 const hint = 'If the server runs, CORS may refuse this page: set its option cors: { origins: ["https://app.example"] }';
 
-/** Fails like in a browser. */
+/** Makes requests fail as they do in a browser. */
 const blocked: ConnectOptions = {
   retry: false,
   fetch: () => Promise.reject(new TypeError("Failed to fetch")),

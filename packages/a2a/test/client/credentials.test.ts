@@ -14,11 +14,11 @@ import {
   taskOf,
 } from "./support.ts";
 
-/** Credentials belong to the origin that the user named, whatever a card says (D18, A2A 1.0 §13.1). */
+/** Clients send credentials only to the origin that the user named, whatever a card says (D18, A2A 1.0 §13.1). */
 
 const headers = { Authorization: "Bearer secret", cookie: "session=1" };
 
-/** An agent whose card and interface have different origins. */
+/** Serves an agent whose card and interface have different origins. */
 async function apart(script: (call: RpcCall) => void = (call) => call.answer(taskOf("TASK_STATE_WORKING"))) {
   const elsewhere = await rpcServer(script);
   const asked: (string | undefined)[] = [];

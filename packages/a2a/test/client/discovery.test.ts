@@ -12,7 +12,7 @@ interface Site {
   readonly headers: Record<string, string | string[] | undefined>[];
 }
 
-/** Serves documents by path. `head` sets the status and headers, depending on the request's headers. */
+/** Serves documents by path. `head` returns the status and headers of a response, depending on the request's headers. */
 async function site(
   pages: (base: string) => Record<string, unknown>,
   head: (headers: Record<string, unknown>) => { status?: number; headers?: Record<string, string> } = () => ({}),
@@ -182,7 +182,7 @@ describe("keeping the card (A2A 1.0 §8.6.2)", () => {
 describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
   const agent = async () => rpcServer((call) => call.answer(taskOf("TASK_STATE_WORKING")));
 
-  /** A REST server that records the paths of its requests. */
+  /** Starts a REST server that records the paths of its requests. */
   async function rest(status = 200): Promise<{ url: string; paths: string[]; bodies: string[] }> {
     const paths: string[] = [];
     const bodies: string[] = [];

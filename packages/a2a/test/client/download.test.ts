@@ -27,7 +27,7 @@ async function* halves(held: Promise<void>): AsyncGenerator<Uint8Array> {
   yield whole.subarray(20_000);
 }
 
-/** Sends files of the kind that the message names. */
+/** Sends files of the kind that is named in the message. */
 const agent = defineAgent({
   name: "Files",
   description: "Gives files.",
@@ -62,7 +62,7 @@ const agent = defineAgent({
         ],
       });
     } else if (turn.text === "mixed") {
-      // Three artifacts that grow in parallel, and one after them.
+      // The agent sends three artifacts that grow in parallel, and then another one.
       for (const id of ["a", "b", "c"])
         yield turn.artifact({ artifactId: id, name: id, parts: [text(`${id}1`)], open: true });
       for (const id of ["c", "b", "a"]) yield turn.append(id, [text(`${id}2`)], { last: true });
@@ -82,7 +82,7 @@ const fetchOf =
   (url, init) =>
     handler.fetch(new Request(url, init));
 
-/** A network that breaks each event stream, each time after more bytes. */
+/** Returns a `fetch` that breaks each event stream, each time after more bytes. */
 function breaking(fetch: FetchLike): FetchLike {
   let limit = 2_000;
   return async (url, init) => {

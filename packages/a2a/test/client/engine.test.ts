@@ -17,7 +17,7 @@ import { endless, errorOf, glance, glances, until } from "./support.ts";
 
 const publicUrl = "https://agents.example/one";
 
-/** Obeys the message: `7` sends seven chunks, `ask` asks, `hold` waits until it is canceled. Anything else gets a direct reply. */
+/** Obeys the message: `7` sends seven chunks, `ask` asks, `hold` waits for a cancel. Any other message gets a direct reply. */
 const agent = defineAgent({
   name: "Counter",
   description: "Counts.",
@@ -50,7 +50,7 @@ function fetchOf(handler: Handler): FetchLike {
   return (url, init) => handler.fetch(new Request(url, init));
 }
 
-/** A client that accepts only events for a stream, like the Go and .NET clients. */
+/** Returns a `fetch` that accepts only events for a stream, like the Go and .NET clients. */
 function eventsAlone(fetch: FetchLike): FetchLike {
   return (url, init) => {
     const streams = init.headers?.["accept"]?.includes("text/event-stream") === true;
@@ -58,7 +58,7 @@ function eventsAlone(fetch: FetchLike): FetchLike {
   };
 }
 
-/** A network that breaks the first event streams, each after one of these numbers of bytes. */
+/** Returns a `fetch` that breaks the first event streams, each after one of these numbers of bytes. */
 function breaking(fetch: FetchLike, cuts: readonly number[]): FetchLike {
   const left = [...cuts];
   return async (url, init) => {
@@ -105,7 +105,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
           }
           const numbers = Array.from({ length: count }, (_, at) => String(at + 1));
           expect(view.task?.artifacts?.[0]?.parts).toEqual([{ text: numbers.join("") }]);
-          // The task occurs once, so nothing was repeated.
+          // The task occurs only once, so the stream was not restarted.
           expect(seen.filter((one) => one.startsWith("task "))).toHaveLength(1);
           expect(seen.at(-1)).toMatch(/COMPLETED$/);
           expect(new Set(places).size).toBe(places.length);

@@ -5,7 +5,7 @@ import { defineExtension } from "../../src/extensions/index.ts";
 import { type Interceptor, mapItems, TextPayload } from "../../src/protocol/index.ts";
 import { agentOf, serving } from "../../../server/test/delegate/support.ts";
 
-/** A client's extensions stay active in all of its uses. */
+/** Tests that a client's extensions stay active in all uses of the client. */
 
 const stamp = defineExtension({
   uri: "https://example.com/extensions/stamp/v1",
@@ -13,7 +13,7 @@ const stamp = defineExtension({
   metadata: { message: { at: z.string() }, artifact: { at: z.string() } },
 });
 
-/** Reports the active extensions, and adds a time if `stamp` is active. */
+/** An agent that reports the active extensions, and adds a time if `stamp` is active. */
 const stamping = agentOf(
   async function* (turn) {
     yield turn.artifact({

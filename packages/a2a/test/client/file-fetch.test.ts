@@ -5,7 +5,7 @@ import { cardOf, errorOf, jsonRpcAt } from "./support.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 
-/** A client that connects by URL. Records the requests of its own `fetch`, and those of the `fetch` for other origins. */
+/** Connects a client by URL. Records the requests of the client's own `fetch`, and the requests of the `fetch` for other origins. */
 async function reading(at: string, credentialOrigins: readonly string[] = []) {
   const own: { readonly url: string; readonly headers: unknown; readonly redirect: unknown }[] = [];
   const others: string[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { cardOf, errorOf, jsonRpcAt, rpcServer, type RpcCall } from "./support.ts";
 
-/* A server whose card says 1.0, but whose events have the `kind` of 0.3, like LangGraph's server 0.16.7. */
+/* Tests a server whose card says 1.0, but whose events have the `kind` of 0.3, like LangGraph's server 0.16.7. */
 
 const ids = { taskId: "t1", contextId: "c1" };
 const parts = [{ kind: "text", text: "The rain came." }];

@@ -17,7 +17,7 @@ import {
   until,
 } from "./support.ts";
 
-/** The client limits a peer's data in bytes and depth, and calls in time. */
+/** Tests a client's limits for a peer's data, in bytes and depth, and for the time of calls. */
 
 const json = { "content-type": "application/json" };
 
@@ -42,7 +42,7 @@ describe("an error page", () => {
     const before = process.cpuUsage();
     expect(await errorOf(client.getTask("t1"))).toMatchObject({ code: "InvalidResponse" });
     const { user, system } = process.cpuUsage(before);
-    // CPU time instead of wall time: a quadratic pattern would take half an hour of it.
+    // Measures CPU time instead of wall time. A quadratic pattern would take half an hour of CPU time.
     expect((user + system) / 1e6).toBeLessThan(5);
   });
 });

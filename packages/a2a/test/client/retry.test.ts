@@ -3,7 +3,7 @@ import { connect, type ConnectOptions } from "../../src/client/index.ts";
 import type { ObservedRetry } from "../../src/protocol/index.ts";
 import { cardOf, errorOf, HandClock, jsonRpcAt, listen, replayExtensions, rpcServer, taskEvent } from "./support.ts";
 
-/** A client whose server answers 503, with a clock that advances to the end of each wait. */
+/** Creates a client whose server answers 503, with a clock that advances to the end of each wait. */
 async function outage(retryAfter: readonly number[] = [], options: ConnectOptions = {}) {
   const clock = new HandClock();
   const begun = clock.elapsed();

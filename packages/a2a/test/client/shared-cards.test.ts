@@ -7,7 +7,7 @@ import { codecV1 } from "../../src/wire/v1/index.ts";
 import { restBinding } from "../../src/transport/rest/client.ts";
 import { cardOf, jsonRpcAt, listen } from "./support.ts";
 
-/** The card cache that clients share by default (A2A 1.0 §8.6.2), over real HTTP. */
+/** Tests the card cache that clients share by default (A2A 1.0 §8.6.2), over real HTTP. */
 
 const origin = "https://agents.example.com";
 const once = { retry: false } as const;
@@ -16,11 +16,11 @@ interface Server {
   readonly url: string;
   /** The headers of each request for the card. */
   readonly asked: Record<string, string | string[] | undefined>[];
-  /** Sends the requests for `origin` to the server, so that its address is not loopback. */
+  /** Sends the requests for `origin` to the server, so that the card's address is not loopback. */
   readonly fetch: FetchLike;
   card: object;
   headers: Record<string, string>;
-  /** The status for a request. With 200, the server sends the card. */
+  /** Returns the status for a request. With 200, the server also sends the card. */
   status(headers: Record<string, string | string[] | undefined>): number;
 }
 
@@ -178,7 +178,7 @@ describe("with `trust`", () => {
     const options = { ...once, fetch: server.fetch };
     await connect(origin, options);
     expect(server.asked).toHaveLength(1);
-    // The cached card is still fresh, but not trusted.
+    // The cached card is still fresh, but this client does not trust it.
     await expect(connect(origin, { ...options, trust })).rejects.toMatchObject({ code: "InvalidResponse" });
     expect(server.asked).toHaveLength(2);
     expect(server.asked[1]?.["if-none-match"]).toBeUndefined();

@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { liveMemory } from "../../../../test/heap.ts";
 import { SseParser, type ServerSentEvent } from "../../src/transport/client/events.ts";
 
-/** A literal, slow implementation of the HTML Living Standard §9.2.6 for a whole stream. */
+/** Parses a whole stream with a literal, slow implementation of the HTML Living Standard §9.2.6. */
 function reference(bytes: Uint8Array): ServerSentEvent[] {
   const text = new TextDecoder().decode(bytes);
   const lines = text.split(/\r\n|\n|\r/);
-  // The last piece has no line ending.
+  // The last piece has no line ending, so it is not a line.
   lines.pop();
   const events: ServerSentEvent[] = [];
   let data = "";
@@ -149,7 +149,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
       expect(parser.push("\n\n")).toHaveLength(1);
       return after - before;
     };
-    // Either event has a million characters. As a rope with a node for each, it would take 32 MB.
+    // Both events have a million characters. A rope with a node for each character would take 32 MB.
     const lines = "data:\n".repeat(1_000);
     const piece = "x";
     expect(
@@ -169,7 +169,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     const parser = new SseParser();
     const piece = "x".repeat(1024);
     expect(parser.push("data: ")).toEqual([]);
-    // Eight times 2 ** 20 characters: a new search for each piece would take minutes.
+    // The text has eight times 2 ** 20 characters. If the parser searched from the start again for each piece, this would take minutes.
     for (let count = 0; count < 8 * 1024; count++) parser.push(piece);
     const [event] = parser.push("\n\n");
     expect(event?.data.length).toBe(8 * 2 ** 20);

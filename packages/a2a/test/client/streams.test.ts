@@ -335,7 +335,7 @@ test("a stream whose connections bring only the task restarts its budget if the 
   const attempts: number[] = [];
   const { client } = await agent(
     ({ number, events }) => {
-      // The task grows twice, then it remains the same.
+      // The task grows twice, and then remains the same.
       const artifacts = [1, 2, 3].slice(0, number).map((at) => ({ artifactId: `a${at}`, parts: [{ text: "x" }] }));
       events.send({ task: { ...taskOf(number === 6 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"), artifacts } });
       events.drop();
@@ -648,7 +648,7 @@ describe("closing a stream", () => {
     const failed = failure(client.sendStreamingMessage("go", { signal: controller.signal }));
     if (when === "waiting") await until(() => server.calls.length === 1);
     if (when === "reading") await clock.armed(9_000);
-    // The pause before a reconnection is the only timer left.
+    // The only timer left is for the pause before a reconnection.
     if (when === "between") await until(() => clock.waiting === 1 && server.calls[0]?.response.destroyed === true);
     controller.abort();
     const { error } = await failed;

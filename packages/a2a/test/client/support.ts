@@ -5,11 +5,11 @@ import type { Clock } from "../../src/base/index.ts";
 import type { AgentCard, AgentInterface, StreamResponse, Task, TaskState } from "../../src/model/index.ts";
 import type { ConnectOptions } from "../../src/client/index.ts";
 
-/** Misbehaving third-party servers. */
+/** Starts misbehaving third-party servers. */
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Serves on a free port until the test is over. Returns the base URL. */
+/** Starts a server on a free port until the test is over. Returns the base URL. */
 export async function listen(listener: Listener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -20,7 +20,7 @@ export async function listen(listener: Listener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An address without a listener. */
+/** Returns the URL of a port without a listener. */
 export async function deadUrl(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -54,13 +54,13 @@ export function restAt(url: string, more: Partial<AgentInterface> = {}): AgentIn
 export const replayExtensions = { extensions: [{ uri: "urn:parley:extension:stream-resume:v1" }] };
 export const resendExtensions = { extensions: [{ uri: "urn:parley:extension:idempotent-send:v1" }] };
 
-/** Retries quickly, so that a test with the system clock need not wait. */
+/** Makes a client retry quickly, so that a test with the system clock need not wait. */
 export const soon: ConnectOptions = {
   retry: { budget: 200, minDelay: 1, maxDelay: 2 },
   reconnect: { budget: 200, minDelay: 1, maxDelay: 2 },
 };
 
-/** The same without a budget, for servers that answer eventually, because a slow machine could exceed a budget. */
+/** The same without a retry budget, for servers that answer eventually, because a slow machine could exceed any budget. */
 export const endless: ConnectOptions = {
   retry: { budget: Infinity, minDelay: 1, maxDelay: 2 },
   reconnect: { budget: Infinity, minDelay: 1, maxDelay: 2 },
@@ -78,9 +78,9 @@ export function bodyOf(request: IncomingMessage): Promise<string> {
 
 /** The event stream of one response from a JSON-RPC server. */
 export interface Wire {
-  /** Sends only the head. */
+  /** Sends only the head of the response. */
   open(): void;
-  /** Sends an event, with an id if one is given. */
+  /** Sends an event, with an id if `id` is given. */
   send(event: StreamResponse, id?: number | string): void;
   raw(text: string): void;
   /** Ends the response as HTTP requires. */
@@ -93,7 +93,7 @@ export interface RpcCall {
   readonly method: string;
   readonly params: Record<string, unknown>;
   readonly headers: IncomingHttpHeaders;
-  /** The number of this call to the method, from 1. */
+  /** The number of this call among the calls of its method, from 1. */
   readonly number: number;
   readonly response: ServerResponse;
   readonly events: Wire;
@@ -109,7 +109,7 @@ export interface RpcServer {
   methods(): string[];
 }
 
-/** A JSON-RPC server whose behaviour the test defines for each call. */
+/** Starts a JSON-RPC server whose behaviour the test defines for each call. */
 export async function rpcServer(script: (call: RpcCall) => void | Promise<void>): Promise<RpcServer> {
   const calls: RpcCall[] = [];
   const url = await listen((request, response) => {
@@ -183,7 +183,7 @@ export function chunkEvent(text: string, append = true): StreamResponse {
   };
 }
 
-/** An event as its reader saw it, in a short form for comparison. */
+/** Returns an event as its reader saw it, in a short form for comparison. */
 export function glance(event: StreamResponse): string {
   if (event.message !== undefined) return "message";
   if (event.artifactUpdate !== undefined) return String(event.artifactUpdate.artifact.parts[0]?.text);
@@ -197,7 +197,7 @@ export async function glances(stream: AsyncIterable<StreamResponse>): Promise<st
   return seen;
 }
 
-/** The error of a promise, which must reject. */
+/** Returns the error of a promise, which must reject. */
 export function errorOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(
     () => {
@@ -217,7 +217,7 @@ export class HandClock implements Clock {
   #now = Date.UTC(2026, 0, 1);
   readonly #timers = new Set<{ readonly at: number; readonly ms: number; readonly run: () => void }>();
 
-  /** How many timers have been set so far. */
+  /** The number of timers that have been set so far. */
   rearmed = 0;
 
   now(): number {

@@ -22,7 +22,7 @@ async function pieces(events: readonly StreamResponse[], known?: boolean): Promi
   return all;
 }
 
-/** The text on a page that shows one text for each artifact, in order. */
+/** Returns the text on a page that shows one text for each artifact, in order. */
 function shownBy(read: readonly TextPiece[]): Record<string, string> {
   const shown: Record<string, string> = {};
   for (const { artifactId, text, reset } of read) {
@@ -42,7 +42,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     const live = [artifact("a", "It "), artifact("a", "is", true)];
     const read = await pieces([taskEvent(), ...live, merged, artifact("a", " today", true), merged]);
     expect(printed(read.slice(0, -1))).toBe("It is sunny today");
-    // The last task has less text than is shown, so it replaces the text.
+    // The last task has less text than the page already shows, so its text replaces that text.
     expect(read.at(-1)).toEqual({ text: "It is sunny", reset: true, artifactId: "a" });
   });
 
@@ -118,7 +118,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     const asks = said("TASK_STATE_INPUT_REQUIRED", "For how many?");
     expect(printed(await pieces([artifact("a", "menu"), asks, asks]))).toBe("menu\nFor how many?");
     expect(printed(await pieces([said("TASK_STATE_FAILED", "Out of eggs")]))).toBe("Out of eggs");
-    // A final message that mirrors the artifact is for clients that show no artifacts.
+    // A final message may repeat the artifact for clients that show no artifacts.
     expect(printed(await pieces([artifact("a", "menu"), said("TASK_STATE_COMPLETED", "menu")]))).toBe("menu");
   });
 

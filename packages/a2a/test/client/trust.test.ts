@@ -12,7 +12,7 @@ import { connect, type CachedCard, type ConnectOptions } from "../../src/client/
 import { fakeClock } from "@parley/testing";
 import { cardOf, jsonRpcAt, listen } from "./support.ts";
 
-/** Clients that require signed cards (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */
+/** Tests clients that require signed cards (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */
 
 let key: PrivateCardKey;
 let stranger: PrivateCardKey;
@@ -32,7 +32,7 @@ interface Site {
   serve(path: string, value: unknown): void;
 }
 
-/** A server of documents, which answers a POST with the document at `POST`. */
+/** Starts a server of documents. It answers a POST with the document at `POST`. */
 async function site(): Promise<Site> {
   const asked: string[] = [];
   const documents = new Map<string, unknown>();
@@ -171,7 +171,7 @@ describe("key sets", () => {
     await connect(await signCard(card, key), { trust });
     expect(keys.asked).toHaveLength(1);
 
-    // A new key. A client requests a key set at most once in 30 seconds.
+    // Publishes a new key. A client requests a key set at most once in 30 seconds.
     keys.serve("/keys", await cardKeySet([next]));
     clock.advance(30_000);
     await connect(await signCard(card, next), { trust });
@@ -182,7 +182,7 @@ describe("key sets", () => {
       });
     }
     expect(keys.asked).toHaveLength(2);
-    // A removed key is no longer trusted.
+    // The client no longer trusts a removed key.
     await expect(connect(await signCard(card, key), { trust })).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 

@@ -7,7 +7,7 @@ import { codecV03 } from "../../src/wire/v03/index.ts";
 import { card } from "../transport/support.ts";
 import { glances } from "./support.ts";
 
-/** The interface and version that a client chooses for servers of every version, and how it handles 0.3. */
+/** Tests which interface and version a client chooses for servers of every version, and how the client handles 0.3. */
 
 const open: Handler[] = [];
 afterEach(async () => {
@@ -29,7 +29,7 @@ const agent = defineAgent({
 
 type Answer = (request: Request) => Response | Promise<Response | undefined> | undefined;
 
-/** A client of our server. `instead` may answer a request first. */
+/** Connects a client to our server. `instead` may answer a request before the server does. */
 function served(options: Partial<HandlerOptions> = {}, instead: Answer = () => undefined) {
   const handler = createHandler(agent, { store: memoryStore(), publicUrl: base, ...options });
   open.push(handler);
@@ -166,7 +166,7 @@ describe("streams of 0.3", () => {
     status: { state },
     final,
   });
-  /** Pretty-printed like the events of Python's 0.3 server: one `data` for each line. */
+  /** Answers with a stream of these results in the format of Python's 0.3 server, which has one `data` field for each line. */
   const streaming =
     (...results: object[]): Answer =>
     (request) => {
@@ -285,7 +285,7 @@ describe("the extended card of an agent of 0.2, which has no method for extended
     skills: [],
     supportsAuthenticatedExtendedCard: true,
   };
-  /** A 0.2 agent, with its extended card at a path. */
+  /** Answers like a 0.2 agent, with its extended card at a path. */
   const agentOf02 =
     (at: string, status = 200): Answer =>
     async (request) => {
@@ -322,7 +322,7 @@ describe("the extended card of an agent of 0.2, which has no method for extended
   });
 });
 
-/** A 0.3 card that promises nothing beyond the protocol. */
+/** Returns a 0.3 card that promises nothing beyond the protocol. */
 function cardWithoutReplay(then: Answer): Answer {
   const written = codecV03.encodeCard(
     card({ supportedInterfaces: [{ url: base, protocolBinding: "JSONRPC", protocolVersion: "0.3" }] }),

@@ -22,7 +22,7 @@ import {
   until,
 } from "./support.ts";
 
-/* Tests in addition to the contract suite, which runs over a real server in packages/node/test/watch.test.ts. */
+/* Tests in addition to the contract suite, which packages/node/test/watch.test.ts runs over a real server. */
 
 async function agent(
   script: (call: RpcCall) => void | Promise<void>,
@@ -70,7 +70,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     const watched = client.watch("t1");
     const seen: unknown[] = [];
     watched.subscribe(() => seen.push(stateOf(watched)));
-    // The first poll found a change, so the delay to the next one does not grow.
+    // The first poll found a change, so the delay before the next poll does not grow.
     for (const delay of [500, 750, 1_125]) {
       await clock.armed(delay);
       clock.advance(delay);
@@ -127,7 +127,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     const seen: unknown[] = [];
     watched.subscribe(() => seen.push(watched.getSnapshot().task?.metadata));
     await until(() => watched.getSnapshot().ended);
-    // The task at the start of the stream is unchanged, so only its end is reported.
+    // The task at the start of the stream is unchanged, so the client reports only its end.
     expect(seen).toEqual([given.metadata]);
     expect(seen[0]).toBe(first.task?.metadata);
     expect(client.watch(taskOf("TASK_STATE_FAILED")).getSnapshot().ended).toBe(true);

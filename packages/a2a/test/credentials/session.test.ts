@@ -10,7 +10,7 @@ import type { AgentCard } from "../../src/model/index.ts";
 import { cardOf, jsonRpcAt, listen, restAt } from "../client/support.ts";
 import { agentWith, errorOf, refuse } from "./support.ts";
 
-/** The targets to which credentials are sent, and the handling of rejected ones (A2A 1.0 §7.3). */
+/** Tests to which targets a client sends credentials, and how it handles rejected credentials (A2A 1.0 §7.3). */
 
 const secret = "secret-of-a-test-0123456789";
 const bearerScheme = { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } };

@@ -5,7 +5,7 @@ import { waitingClock } from "../../src/client/connect.ts";
 import { authorizationCode, clientCredentials, deviceCode, type OAuthOptions } from "../../src/credentials/index.ts";
 import { agentWith, authorizationServer, clientFlow, errorOf, refuse } from "./support.ts";
 
-/** Browser logins at untrusted servers. */
+/** Tests browser logins at untrusted servers. */
 
 const secret = "secret-of-a-test-0123456789";
 const token = "token-of-a-test-0123456789";

@@ -16,13 +16,13 @@ import {
 import { fakeClock } from "@parley/testing";
 import { agentWith, authorizationServer, clientFlow, errorOf, refuse } from "./support.ts";
 
-/** Authorization servers with wrong responses, and cards that name wrong servers. */
+/** Tests authorization servers with wrong responses, and cards that name wrong servers. */
 
 const secret = "secret-of-a-test-0123456789";
 const token = "token-of-a-test-0123456789";
 const client: OAuthOptions = { clientId: "app", clientSecret: secret };
 
-/** Calls an agent that must fail. Returns the error. */
+/** Makes a call that must fail. Returns its error. */
 async function failure(url: string, credentials: readonly CredentialProvider[]) {
   const connected = await connect(url, { credentials });
   return errorOf(connected.getTask("t1"));
@@ -220,7 +220,7 @@ describe("a card", () => {
     await expect
       .poll(() => shown)
       .toMatchObject([{ verificationUri: page, userCode: expect.not.stringContaining("\u001b") as string }]);
-    // Without the pause, the client would have polled by now.
+    // Without the pause, the client would already have polled.
     await connected.getTask("t1", { timeout: 50 }).catch(() => undefined);
     expect(server.asked.filter((one) => one.startsWith("/token"))).toEqual([]);
     leaving.abort();

@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { A2AError, AgentCard, SecurityScheme } from "../../src/model/index.ts";
 import { bodyOf, cardOf, errorOf as thrownBy, jsonRpcAt, listen, taskOf } from "../client/support.ts";
 
-/* Misbehaving third-party agents and authorization servers. */
+/* Starts misbehaving third-party agents and authorization servers. */
 
-/** An agent that answers by `answer`, or by default. */
+/** An agent whose responses come from `answer`, or are the default ones. */
 export interface StrangeAgent {
   readonly url: string;
   readonly card: AgentCard;
-  /** The headers and paths of its calls, except for the card. */
+  /** The headers and paths of the agent's calls, except for requests for the card. */
   readonly calls: readonly { readonly headers: IncomingMessage["headers"]; readonly url: string }[];
 }
 
@@ -48,7 +48,7 @@ export function refuse(response: ServerResponse, challenge: string, status = 401
   return true;
 }
 
-/** An authorization server whose responses the test defines. `asked`: the path and the form of each request. */
+/** Starts an authorization server whose responses the test defines. `asked`: the path and the form of each request. */
 export async function authorizationServer(
   answer: (path: string, form: URLSearchParams, issuer: string) => unknown,
 ): Promise<{ readonly issuer: string; readonly asked: string[] }> {
@@ -68,12 +68,12 @@ export async function authorizationServer(
   return { issuer, asked };
 }
 
-/** OAuth 2.0 client credentials flow with a token endpoint. */
+/** Returns an OAuth 2.0 scheme with the client credentials flow and a token endpoint. */
 export const clientFlow = (tokenUrl: string): SecurityScheme => ({
   oauth2SecurityScheme: { flows: { clientCredentials: { tokenUrl, scopes: { chat: "Talk" } } } },
 });
 
-/** The error that a promise rejects with. */
+/** Returns the error with which a promise rejects. */
 export async function errorOf(work: Promise<unknown>): Promise<A2AError> {
   return (await thrownBy(work)) as A2AError;
 }

@@ -5,7 +5,7 @@ import { harness, type Harness } from "../../../server/test/engine/support.ts";
 
 const [one, two, three] = ["urn:example:one", "urn:example:two", "urn:example:three"] as const;
 
-/** An agent that reports the active extensions. */
+/** Serves an agent that reports the active extensions. */
 function serving(...extensions: readonly AnyExtension[]): Harness {
   return harness(
     async function* (turn) {
@@ -15,7 +15,7 @@ function serving(...extensions: readonly AnyExtension[]): Harness {
   );
 }
 
-/** The extensions that a send has activated, according to the response and to the agent. */
+/** Returns the extensions that a send has activated, according to the response and to the agent. */
 async function activeIn(made: Harness, asked: readonly string[]): Promise<readonly string[]> {
   const { payload, extensions = [] } = await made.service.call(
     "SendMessage",
@@ -94,7 +94,7 @@ describe("onActivate", () => {
     });
     const agreeing = { extensions: [one, two], headers: (name: string) => (name === "x-agree" ? "yes" : undefined) };
     expect((await made.send("go", agreeing)).artifacts?.[0]?.parts[0]?.text).toBe(`${one} ${two}`);
-    // Not called, because it was not requested.
+    // The hook is not called, because this message does not request the extension.
     await activeIn(made, []);
     expect(calls).toHaveLength(2);
   });

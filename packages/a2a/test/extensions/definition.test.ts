@@ -10,12 +10,12 @@ import type { AnyExtension } from "../../src/protocol/index.ts";
 const uri = "https://example.com/extensions/toy/v1";
 const schema = z.string();
 
-/** A method that is valid except for this change. */
+/** Returns a method that is valid except for this change. */
 function method(change: object = {}): object {
   return { request: schema, response: schema, rest: { method: "POST", path: "/a:b" }, grpc: "/a.b/C", ...change };
 }
 
-/** The invalid fields of a definition, with their problems. */
+/** Returns the invalid fields of a definition, with their problems. */
 function refusal(definition: object): Readonly<Record<string, string>> {
   try {
     defineExtension(definition as never);

@@ -5,7 +5,7 @@ import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, messageOf } from "../../../server/test/engine/support.ts";
 
-/* A data extension does not fail a task (A2A, topic "Extensions"), even if the task's run is lost in a crash and resumed. */
+/* Tests that a data extension does not fail a task (A2A, topic "Extensions"), even if the task's run is lost in a crash and resumed. */
 
 const uri = "urn:example:notes";
 const pieces = 6;
@@ -33,7 +33,7 @@ test("a resumed run recognizes repeated events whose additions did not fit into 
         yield turn.artifact({ artifactId: `a${at}`, parts: [{ text: "x".repeat(500) }] });
         await turn.flush();
         if (at < pieces - 2 || turn.attempt > 1) continue;
-        // The process dies.
+        // Simulates that the process dies.
         alive = false;
         return;
       }
@@ -59,7 +59,7 @@ test("a resumed run recognizes repeated events whose additions did not fit into 
   expect([task.status.state, task.artifacts?.length]).toEqual(["TASK_STATE_COMPLETED", pieces]);
   const page = await shared.read({ agent: "agent" }, id, { after: 0, limit: 100, kinds: ["artifactUpdate"] });
   expect(page?.records).toHaveLength(pieces);
-  // The task had space for some of the notes, but not for all.
+  // The task had space for some notes, but not for all of them.
   const noted = page?.records.map(({ json }) => json.includes("nnn"));
   expect(new Set(noted)).toEqual(new Set([true, false]));
 });

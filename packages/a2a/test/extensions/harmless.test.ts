@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AppendedEvent, Extension } from "../../src/protocol/index.ts";
 import { harness, type Harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
-/* A data extension only adds data: its failures are only logged (A2A, topic "Extensions"). */
+/* A data extension only adds data, so the server only logs its failures (A2A, topic "Extensions"). */
 
 const uri = "urn:example:harmless";
 const active = { extensions: [uri] };
@@ -11,7 +11,7 @@ function extended(onMessage: OnMessage, extension: Partial<Extension>, limits = 
   return harness(onMessage, { extensions: [{ uri, kind: "data", ...extension }], limits });
 }
 
-/** An event with this value in its metadata. */
+/** Returns an event with this value in its metadata. */
 function adding(event: AppendedEvent, value: unknown): AppendedEvent {
   const metadata = { added: value };
   if (event.kind === "delegated") return event;
@@ -139,7 +139,7 @@ describe("onFinish: an invalid result is left out and logged", () => {
   });
 });
 
-/** Values that are not JSON. */
+/** Values that JSON cannot represent. */
 const noJson = { bigint: 1n, circle, nested: nested(100_000), deep: nested(500) };
 
 describe("a result of onAccept that is not JSON", () => {
@@ -209,7 +209,7 @@ describe("a data extension that fails at each event", () => {
     metadata: { artifact: { k: { key: "k", schema: schema(validate) } } },
   });
 
-  /** Asynchronous only for some values, so `defineExtension()` cannot detect it. */
+  /** Is asynchronous only for some values, so `defineExtension()` cannot detect the mistake. */
   const later = (value: unknown): never => (value === 1 ? Promise.reject(new Error("late")) : { issues: [] }) as never;
 
   test.each<[string, Partial<Extension>]>([

@@ -5,16 +5,16 @@ import type { AnyExtension, ExtensionKind, ExtensionTurn } from "../../src/proto
 import { fakeClock } from "@parley/testing";
 import { eventually, harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
-/* Hooks that return promises have a time limit (`limits.hookTimeout`), so an extension that hangs does not block calls or tasks. */
+/* Hooks that return promises have a time limit (`limits.hookTimeout`), so that a hanging extension cannot block calls or tasks. */
 
 const uri = "urn:example:slow";
 const active = { extensions: [uri] };
 const limit = 5_000;
 
-/** Never settles. */
+/** A promise that never settles. */
 const never = new Promise<never>(() => {});
 
-/** An agent with an extension whose `hook` never settles. */
+/** Serves an agent with an extension whose `hook` never settles. */
 function hanging(kind: ExtensionKind, hook: Partial<AnyExtension> & object, limits = { hookTimeout: limit }) {
   const clock = fakeClock();
   let timers = 0;
@@ -35,7 +35,7 @@ function hanging(kind: ExtensionKind, hook: Partial<AnyExtension> & object, limi
   return { ...made, clock, timers: () => timers };
 }
 
-/** Lets the hook's time limit pass, once its timer is set. */
+/** Lets the hook's time limit pass, once the server has set the timer. */
 async function pass({ clock, timers }: { readonly clock: { advance(ms: number): void }; timers(): number }) {
   await eventually(() => timers() === 1);
   clock.advance(limit);
@@ -114,7 +114,7 @@ describe("a promise of onTurnStart that never settles", () => {
     const task = await sent;
     expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "without"]);
     expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onTurnStart" }]);
-    // onTurnEnd is still called, so that the extension can clean up.
+    // The server still calls `onTurnEnd`, so that the extension can clean up.
     expect(ended).toEqual(["end"]);
   });
 
@@ -160,7 +160,7 @@ test("the timer of a hook ends with it", async () => {
 });
 
 describe("promises of other libraries", () => {
-  /** Not an instance of this realm's `Promise`. */
+  /** A promise of this constructor is not an instance of this realm's `Promise`. */
   const foreign = runInNewContext("Promise") as PromiseConstructor;
 
   test("onAccept: its later result is used", async () => {

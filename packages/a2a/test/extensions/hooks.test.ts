@@ -9,7 +9,7 @@ import { harness, type Harness, type OnMessage } from "../../../server/test/engi
 const uri = "https://example.com/extensions/toy/v1";
 const active = { extensions: [uri] };
 
-/** An agent with extensions on its card. */
+/** Serves an agent with extensions on its card. */
 function extended(onMessage: OnMessage, extensions: readonly Extension[], store: Store = memoryStore()): Harness {
   const declared = extensions.map((extension) => ({ uri: extension.uri }));
   return harness(onMessage, {
@@ -19,14 +19,14 @@ function extended(onMessage: OnMessage, extensions: readonly Extension[], store:
   });
 }
 
-/** Repeats the message in an artifact. */
+/** Yields the message as an artifact. */
 async function* echo(turn: Parameters<OnMessage>[0]) {
   yield turn.artifact({ artifactId: "echo", parts: [{ text: turn.text }] });
 }
 
 const texts = (parts: Message["parts"] = []): readonly unknown[] => parts.map(({ text }) => text);
 
-/** A toy extension: it stores numbers as handles only, stamps artifacts, and greets readers. */
+/** Creates a toy extension, which stores numbers only as handles, stamps artifacts, and greets readers. */
 function toy(vault: Map<string, string> = new Map()): Extension {
   return {
     uri,
@@ -251,7 +251,7 @@ describe("onAppend", () => {
 });
 
 describe("onDeliver", () => {
-  /** An extension that records its calls with their argument. */
+  /** Creates an extension that records its calls with their argument. */
   function counting(): { readonly extension: Extension; readonly seen: string[] } {
     const seen: string[] = [];
     const onDeliver = (event: StreamResponse): StreamResponse => {

@@ -4,7 +4,7 @@ import { agentOf, serving } from "../../../server/test/delegate/support.ts";
 import { eventually, harness, type Harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
 /*
- * A hook that is an async function by mistake returns a promise where none is allowed. The rejection of the promise is logged: an unhandled
+ * If a hook is an async function by mistake, it returns a promise where none is allowed. The server logs the rejection of that promise. An unhandled
  * rejection would end the process, and with it all other tasks.
  */
 
@@ -20,7 +20,7 @@ afterEach(() => {
   process.off("unhandledRejection", collect);
 });
 
-/** Node reports unhandled rejections after the current turn of the event loop. */
+/** Waits for one turn of the event loop, after which Node reports unhandled rejections. */
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const agent: OnMessage = async function* (turn) {

@@ -42,12 +42,12 @@ function messageWith(init: Partial<Message> = {}): Message {
   return { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }], ...init };
 }
 
-/** The extension's data in a message, as a turn reads it. */
+/** Returns the extension's data in a message, as a turn reads it. */
 function turnReads(extension: AnyExtension, message: Message): TurnReads<ExtensionTypes> {
   return new ExtensionReader(extension).turn(message, undefined);
 }
 
-/** The extension's data in an event, as a client reads it. */
+/** Returns the extension's data in an event, as a client reads it. */
 function eventReads(source: StreamResponse | Task | Message | Artifact): EventReads<ExtensionTypes> {
   return new ExtensionReader(notes).event(source);
 }
@@ -175,7 +175,7 @@ describe("reading untrusted input", () => {
 
 describe("an async schema of a data extension", () => {
   const asks: unknown[] = [];
-  // Asynchronous only for some values, so `defineExtension()` cannot detect it.
+  // Is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
   const schema = schemaOf((value) => {
     asks.push(value);
     return value === "later" ? Promise.reject(new Error("late")) : { value };
@@ -220,7 +220,7 @@ describe("an async schema of a data extension", () => {
       status: { state: "TASK_STATE_COMPLETED" },
       artifacts: [{ metadata: { k: "later" }, parts: [part] }],
     });
-    // One warning for the message, and one for the artifact.
+    // The client logs one warning for the message, and one for the artifact.
     expect(warned).toHaveLength(2);
   });
 
@@ -275,7 +275,7 @@ describe("event.ext()", () => {
   test("reads a status update: its metadata, its message, and its sub-state", () => {
     const reads = eventReads({ statusUpdate: { ...ids, status, metadata: { [`${uri}/step`]: 2 } } });
     expect([reads.message, reads.statusUpdate, reads.subState]).toEqual([{ at }, { step: 2 }, "drawing"]);
-    // A sub-state's value counts only in its own state.
+    // The value of a sub-state counts only in that sub-state.
     const asked = {
       state: "TASK_STATE_INPUT_REQUIRED",
       message: { ...stamped, metadata: { payment: "required" } },
@@ -371,7 +371,7 @@ describe("written values", () => {
   });
 });
 
-/** The exception that a function throws. */
+/** Returns the exception that a function throws. */
 function thrownBy(run: () => unknown): unknown {
   try {
     return expect.fail(String(run()));

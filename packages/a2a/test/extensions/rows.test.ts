@@ -25,7 +25,7 @@ function extended(onMessage: OnMessage, extensions: readonly Extension[], option
   return harness(onMessage, { extensions, card, ...options });
 }
 
-/** Sets a row for each message and for each artifact. */
+/** Creates an extension that sets a row for each message and for each artifact. */
 function notes(of = uri): Extension {
   return {
     uri: of,
@@ -59,7 +59,7 @@ describe("rows that an extension keeps with a task", () => {
       { key: "artifact a", value: "1", due: 5 },
     ]);
     expect((await made.store.features(scope, id, other))[0]?.value).toBe(JSON.stringify(other));
-    // The next message of the task, in a call that activates only one of them.
+    // Sends the next message of the task, in a call that activates only one of the extensions.
     await made.send("on", { extensions: [uri], message: { messageId: "m2", taskId: id } });
     expect(await keysOf(made, id)).toEqual(["message m1", "artifact a", "message m2"]);
     expect(await keysOf(made, id, other)).toEqual(["message m1", "artifact a"]);
@@ -191,7 +191,7 @@ const deliveries: Extension = {
   },
 };
 
-/** One poll for work. If `deliver` throws, the row is due again a second later. */
+/** Polls once for work. If `deliver` throws, the row is due again a second later. */
 async function work(store: Store, now: number, deliver: (task: TaskKey, seq: number) => Promise<void>): Promise<void> {
   for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now, limit: 10 })) {
     const claimed = await change(store, row, row.value, now + longest);
@@ -218,7 +218,7 @@ async function work(store: Store, now: number, deliver: (task: TaskKey, seq: num
 /** The maximum time for which a row of the feature is claimed or deferred. */
 const longest = 30_000;
 
-/** Rows whose `due` is too late were set before the clock was set back. Makes them due now. */
+/** Makes rows due now whose `due` is too late because they were set before the clock was set back. */
 async function afterClock(store: Store, now: number): Promise<void> {
   for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now: Infinity, limit: 10 })) {
     if (row.due > now + longest) await change(store, row, row.value, now);
@@ -324,7 +324,7 @@ describe("a feature that works through events on several nodes", () => {
         alive = false;
         await opened;
       };
-    // The first node dies while it delivers the third record, and its earlier deliveries are not stored either.
+    // The first node dies while it delivers the third record, before it has stored its earlier deliveries.
     void work(cut, now, by("first", true));
     await eventually(() => !alive);
     await Promise.all([work(shared, now + 29_999, by("second")), work(shared, now + 29_999, by("third"))]);
@@ -359,7 +359,7 @@ describe("a clock that is set back (docs/decisions/feature-effects.md)", () => {
     await work(store, back, next);
     const whole = seen.splice(0);
     expect(whole).toEqual(["slow 1", "next 1", "next 2"]);
-    // The slow node has lost its claim, and stores nothing.
+    // The slow node has lost its claim, so it stores nothing.
     open();
     await slow;
     expect(await store.features(scope, id, uri)).toEqual([{ key: "cursor", value: "2" }]);
@@ -368,7 +368,7 @@ describe("a clock that is set back (docs/decisions/feature-effects.md)", () => {
 
 describe("a task without space for the rows of an extension (docs/extension-api.md: as if its hook had thrown)", () => {
   const failed = "The agent failed and could not complete this task.";
-  /** Sets 300 rows for the text or artifact "many", 200 for "some", and one for any other. */
+  /** Sets 300 rows for the text or artifact "many", 200 for "some", and one for any other text or artifact. */
   const sets = (of: string, rows: Pick<TaskRows, "set"> | undefined, by = ""): void => {
     const count = of === "many" ? 300 : of === "some" ? 200 : 1;
     for (let n = 0; n < count; n += 1) rows?.set(`${by}${of} ${n}`, "1");
@@ -443,7 +443,7 @@ describe("a task without space for the rows of an extension (docs/extension-api.
       );
       const task = await made.send("go", active);
       const { id } = task;
-      // 200 rows fit alone, but not in addition to the 200 rows of the message.
+      // The task has space for these 200 rows, but not in addition to the 200 rows of the message.
       expect([task.status.state, artifactsOf(task)]).toEqual(["TASK_STATE_COMPLETED", ids]);
       const full = await made.send("some", { ...active, extensions: [uri] });
       expect([full.status.state, full.status.message?.parts[0]?.text]).toEqual(["TASK_STATE_FAILED", failed]);

@@ -82,7 +82,7 @@ describe("names that an extension claims for a turn", () => {
     const active = { extensions: [uri] };
     const task = await made.send("first", active);
     expect([task.id, task.status.state, claims, tasks]).toEqual([taskIds[0], "TASK_STATE_COMPLETED", [true], [true]]);
-    // A turn whose claim of the name fails may still reply directly.
+    // If a turn cannot claim the name, it may still reply directly.
     expect((await made.ask("second", active)).message?.parts[0]?.text).toBe("done");
     expect([claims, tasks.length]).toEqual([[true, false], 1]);
   });

@@ -12,7 +12,7 @@ function extended(onMessage: OnMessage, ...extensions: readonly AnyExtension[]):
   return harness(onMessage, { extensions });
 }
 
-/** The agent's access to the extension, untyped. */
+/** Returns the agent's access to the extension, untyped. */
 function ext(turn: Parameters<OnMessage>[0], of = uri): unknown {
   return (turn as { ext(extension: AnyExtension): unknown }).ext({ uri: of });
 }
@@ -417,7 +417,7 @@ describe("metadata and data that do not match their schemas", () => {
       "message.parts[1].data.amount",
     ]);
     expect(JSON.stringify(refused)).not.toContain("yesterday");
-    // No caller requested the extension, so the values are ignored.
+    // No caller requested the extension, so the server ignores the values.
     const plain = harness(
       async function* (turn) {
         yield turn.completed("ok");
@@ -473,7 +473,7 @@ describe("metadata and data that do not match their schemas", () => {
   });
 
   test("with an async schema: the call is rejected, and the log says whose mistake it is", async () => {
-    // Asynchronous only for some values, so `defineExtension()` cannot detect it.
+    // Is asynchronous only for some values, so `defineExtension()` cannot detect the mistake.
     const validate = (value: unknown) =>
       value === "noon" ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
     const late = { "~standard": { version: 1 as const, vendor: "x", validate } };

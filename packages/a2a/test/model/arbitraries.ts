@@ -3,12 +3,12 @@ import { taskStates, toBase64 } from "../../src/model/index.ts";
 import { fieldsOf, isMessageName, oneOfOf, type FieldKind, type MessageName, type Models } from "./proto.ts";
 
 /**
- * Values for every message of the proto. Fields without presence in protobuf omit their default, so that a value equals its round
+ * Values for every message of the proto. If a field has no presence in protobuf, its default is omitted, so that a value equals its round
  * trip through a protobuf codec.
  */
 
 const filled = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
-/** Values as `JSON.parse` returns them, without keys that other codecs change. */
+/** Values as `JSON.parse` returns them, without member names that other codecs change. */
 const json = fc
   .jsonValue({ maxDepth: 3 })
   .map((value) => JSON.parse(JSON.stringify(value)) as unknown)
@@ -41,14 +41,14 @@ function one(kind: FieldKind, hasPresence: boolean): Arbitrary<unknown> {
 }
 
 function valueOf(kind: FieldKind, inOneOf: boolean): Arbitrary<unknown> {
-  // In a list, an element with a default value is not omitted.
+  // A list keeps an element with a default value.
   if (kind.shape === "list") return fc.array(one(kind, true), { minLength: 1, maxLength: 2 });
   if (kind.shape === "map")
     return fc.dictionary(key, one(kind, true), { minKeys: 1, maxKeys: 2, noNullPrototype: true });
   return one(kind, inOneOf || kind.explicit);
 }
 
-/** Any message with this name. `full`: with every possible field. */
+/** Generates any message with this name. `full`: with every possible field. */
 export function messageOf<Name extends MessageName>(name: Name, full = false): Arbitrary<Models[Name]> {
   const choice = oneOfOf(name)?.of ?? [];
   const fields = fieldsOf(name).filter(([field]) => !choice.includes(field));

@@ -88,7 +88,7 @@ test("text parts are joined by line breaks in a message, and without a separator
   expect(textOf({ messageId: "m", parts: [{ data: 1 }] })).toBe("");
 });
 
-/** Compares bytes faster than `toEqual`, which takes seconds for this many. */
+/** Compares bytes. `toEqual` would take seconds for this many bytes. */
 function isSame(one: Uint8Array | undefined, other: Uint8Array): boolean {
   return one instanceof Uint8Array && Buffer.compare(one, other) === 0;
 }
@@ -104,7 +104,7 @@ test("bytes of any length are the same after base64", () => {
   expect(isSame(bytesOf(file(many)), many)).toBe(true);
 });
 
-/** The same JSON with the members of all objects in reverse order. */
+/** Returns the same JSON with the members of all objects in reverse order. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== "object" || value === null) return value;

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { A2AError, invalidParams } from "../../src/model/index.ts";
 
-/** The lines that are not stack frames. */
+/** Returns the lines of a printed error that are not stack frames. */
 const printed = (error: unknown): string[] =>
   inspect(error)
     .split("\n")
@@ -46,7 +46,7 @@ describe("an A2AError is printed short", () => {
   });
 
   test("when uncaught, without members that have no value", () => {
-    // If an error ends a process, Node prints it without its class's inspector.
+    // If an error ends a process, Node prints the error without its class's inspector.
     const uncaught = (error: unknown): string => inspect(error, { customInspect: false });
     expect(uncaught(new A2AError("TaskNotFound"))).toMatch(/\{\n {2}code: 'TaskNotFound'\n\}$/);
     const full = new A2AError("TooManyRequests", undefined, { metadata: { limit: "10" }, retryAfter: 3 });

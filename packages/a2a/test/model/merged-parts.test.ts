@@ -46,7 +46,7 @@ type Update = typeof update extends fc.Arbitrary<infer T> ? T : never;
 
 const base = { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } as const;
 
-/** Updates as an agent may yield them: an artifact's first update does not append. */
+/** Returns updates as an agent may yield them, so an artifact's first update does not append. */
 function eventsOf(updates: readonly Update[]): readonly TaskArtifactUpdateEvent[] {
   const begun = new Set<string>();
   return updates.map(({ artifactId, parts, append, name }) => {
@@ -68,13 +68,13 @@ function logOf(events: readonly TaskArtifactUpdateEvent[]): readonly NewRecord[]
 const read = (log: readonly NewRecord[], mergeTextParts: boolean): Task =>
   JSON.parse(assembleLog(log, { artifacts: true, mergeTextParts }).json ?? "") as Task;
 
-/** The merge key of a text with at most a media type. `undefined` for every other part. */
+/** Returns the merge key of a text that has at most a media type, or `undefined` for every other part. */
 const plainType = (each: Part): string | undefined =>
   each.text !== undefined && Object.keys(each).every((name) => name === "text" || name === "mediaType")
     ? `type ${each.mediaType ?? ""}`
     : undefined;
 
-/** The expected result, computed naively. */
+/** Computes the expected result naively. */
 function expectedOf({ parts, ...artifact }: Artifact): Artifact {
   const groups: Part[][] = [];
   for (const each of parts) {

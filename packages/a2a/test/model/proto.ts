@@ -1,7 +1,7 @@
 import type * as model from "../../src/model/index.ts";
 
 /**
- * The messages of `specification/a2a.proto` (A2A 1.0), copied from it by hand: field names in their JSON spelling, types with
+ * The messages of `specification/a2a.proto` (A2A 1.0), copied by hand: field names in their JSON spelling, and types with
  * the names in the proto. `!` is REQUIRED, `?` is the keyword `optional`, `[]` is repeated, `{T}` is a map from string to T.
  * `of` names the members of a oneof. Tests compare types, schemas and codecs with this table.
  */
@@ -176,7 +176,7 @@ const proto = {
 export type Proto = typeof proto;
 export type MessageName = keyof Proto;
 
-/** The members of each oneof. On the right is the official codec's name for the oneof. */
+/** The members of each oneof. The right side is the official codec's name for that oneof. */
 const oneOfs = {
   Part: { of: ["text", "raw", "url", "data"], sdk: "content" },
   SecurityScheme: { of: Object.keys(proto.SecurityScheme), sdk: "scheme" },
@@ -191,11 +191,11 @@ export function oneOfOf(name: MessageName): { of: readonly string[]; sdk: string
   return (oneOfs as Partial<Record<MessageName, { of: readonly string[]; sdk: string }>>)[name];
 }
 
-/** A type of the table, parsed. */
+/** The parsed type of a field in the table. */
 export interface FieldKind {
   readonly base: string;
   readonly required: boolean;
-  /** Whether it has the keyword `optional`: a default that is set then differs from absence. */
+  /** Whether the field has the keyword `optional`, so that a default that is set differs from an absent field. */
   readonly explicit: boolean;
   readonly shape: "one" | "list" | "map";
 }

@@ -49,7 +49,7 @@ function chunk({ append, last, ...artifact }: Chunk): LogEvent {
   };
 }
 
-/** A fold of these events, each of which must be accepted. */
+/** Folds these events, each of which must be accepted. */
 function foldOf(...events: readonly LogEvent[]): TaskFold {
   const fold = new TaskFold();
   for (const event of [{ task: begun } as const, ...events]) expect(fold.apply(event)).toBeUndefined();
@@ -230,7 +230,7 @@ test("reduce returns the next task and does not change the previous one", () => 
   expect(reduce(task, chunk({ artifactId: "b", append: true }))).toEqual({ ok: false, problem: "unknownArtifact" });
 });
 
-/** The same rules in a slow, simple implementation: a new task for each event. */
+/** The same rules in a slow, simple implementation, which makes a new task for each event. */
 class Reference {
   task: Task | undefined;
   generation = 0;

@@ -16,7 +16,7 @@ import { messageOf } from "./arbitraries.ts";
 import { fieldsOf, isMessageName, messageNames, oneOfOf, type FieldKind, type MessageName } from "./proto.ts";
 import { schemas } from "./schema-table.ts";
 
-/** The fields with violations, or the checked value if there are none. */
+/** Returns the fields with violations, or the checked value if there are no violations. */
 function verdict(name: MessageName, value: unknown, mode: CheckMode = "request"): unknown {
   const result = check<unknown>(schemas[name], value, mode);
   return result.ok ? result.value : result.violations.map(({ field }) => field);
@@ -56,7 +56,7 @@ function wrongFor(kind: FieldKind): readonly unknown[] {
   return wrong[kind.base] ?? [];
 }
 
-/** The ways to damage a field: the wrong value, and the path of the error. */
+/** Returns the ways to damage a field. Each way is a wrong value, and the path of the expected error. */
 function damages(field: string, kind: FieldKind): readonly (readonly [unknown, string])[] {
   switch (kind.shape) {
     case "one":
@@ -74,7 +74,7 @@ function damages(field: string, kind: FieldKind): readonly (readonly [unknown, s
   }
 }
 
-/** A full message, with only the given member of a oneof. */
+/** Returns a full message, with only the given member of a oneof. */
 function sampleOf(name: MessageName, field?: string): Record<string, unknown> {
   const choice = oneOfOf(name)?.of ?? [];
   const fits = (message: object): boolean => field === undefined || !choice.includes(field) || field in message;

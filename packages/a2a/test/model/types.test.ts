@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, test } from "vitest";
 import type { JsonObject, JsonValue, Role, TaskState } from "../../src/model/index.ts";
 import { messageNames, type MessageName, type Models, type Proto } from "./proto.ts";
 
-/** The TypeScript type for a name of the table. */
+/** The TypeScript type for each scalar name of the table. */
 interface Scalars {
   string: string;
   filled: string;
@@ -26,7 +26,7 @@ type TypeOf<Type> = Type extends `${infer Item}[]`
     : Base<Type>;
 type Flat<T> = { [Name in keyof T]: T[Name] };
 
-/** The interface that the proto describes: members are required if they are REQUIRED, and optional otherwise. */
+/** The interface that the proto describes. REQUIRED members are required, and all others are optional. */
 type Described<Fields> = Flat<
   {
     readonly [Name in keyof Fields as Fields[Name] extends `${string}!` ? Name : never]: TypeOf<Bare<Fields[Name]>>;
@@ -36,7 +36,7 @@ type Described<Fields> = Flat<
 >;
 
 type Union = "Part" | "SecurityScheme" | "OAuthFlows" | "SendMessageResponse" | "StreamResponse";
-/** Messages with a member that is a known name or any other string. Editors suggest the known names. */
+/** Messages with a member whose value is a known name or any other string. Editors suggest the known names. */
 type Loose = "AgentInterface";
 type Plain = Exclude<MessageName, Union | Loose>;
 
@@ -79,9 +79,9 @@ describe("types of the model", () => {
   test("are distinguished by the member that is present", () => {
     const part = { text: "hi" } as Models["Part"];
     if (part.text !== undefined) expectTypeOf(part.text).toEqualTypeOf<string>();
-    // @ts-expect-error two contents in one part
+    // @ts-expect-error a part cannot have two contents
     const two: Models["Part"] = { text: "hi", url: "https://example.com" };
-    // @ts-expect-error no content
+    // @ts-expect-error a part must have a content
     const none: Models["Part"] = { filename: "a.txt" };
     expect([two, none]).toHaveLength(2);
   });

@@ -105,7 +105,7 @@ describe("addressKind", () => {
     expect(addressKind(text)).toBeUndefined();
   });
 
-  /** The verdict of `node:net` with the IANA special-purpose registries: whether anyone may call the address. */
+  /** Returns whether anyone may call the address, according to `node:net` with the IANA special-purpose registries. */
   function isPublic(address: string): boolean {
     if (isIPv4(address)) return !special.check(address, "ipv4");
     const embedded = embedding.check(address, "ipv6");
@@ -144,7 +144,7 @@ function list(ranges: readonly string[]): BlockList {
   return found;
 }
 
-/** Ranges that IANA lists as not globally reachable, deprecated ranges, and one of a cloud provider. */
+/** Ranges that IANA lists as not globally reachable, deprecated ranges, and one range of a cloud provider. */
 const special = list([
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -170,7 +170,7 @@ const special = list([
 const allocated = list(["2000::/3"]);
 const embedding = list(["::ffff:0:0/96", "64:ff9b::/96"]);
 
-/** The IPv4 address in the last four bytes of an IPv6 address of eight groups. */
+/** Returns the IPv4 address in the last four bytes of an IPv6 address of eight groups. */
 function lastBytes(address: string): string {
   const groups = address.split(":").slice(-2);
   return groups

@@ -4,13 +4,13 @@ import { afterEach, describe, expect, it } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import { guardedFetch, type Dialer, type NetPolicy } from "../../src/net/index.ts";
 
-/** A dialer that must not be called, because the guard rejects before it sends anything. */
+/** A dialer that fails when it is called, because the guard must reject a request before it sends anything. */
 const noDialer: Dialer = {
   resolve: () => Promise.reject(new Error("was resolved")),
   fetch: () => Promise.reject(new Error("was called")),
 };
 
-/** Resolves to these addresses, and answers instead of the network. */
+/** Creates a dialer that resolves to these addresses, and answers instead of the network. */
 function dialerTo(addresses: readonly string[], called: string[] = []): Dialer {
   return {
     resolve: async () => addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),

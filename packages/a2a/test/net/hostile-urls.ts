@@ -1,6 +1,6 @@
-/** Untrusted URLs of services that only the server can reach. */
+/** Untrusted URLs of services that only the server itself can reach. */
 
-/** Special addresses (RFC 6890): of this machine, of its network, or of its cloud. */
+/** Special addresses (RFC 6890) of this machine, of its network, or of its cloud. */
 const inside = [
   "127.0.0.1",
   "127.255.255.254",
@@ -25,7 +25,7 @@ type Bytes = readonly [number, number, number, number];
 const hex = (value: number, width: number): string => value.toString(16).padStart(width, "0");
 const pair = ([a, b]: readonly number[]): string => hex((a ?? 0) * 256 + (b ?? 0), 1);
 
-/** Every spelling of an IPv4 address that `URL` parses, by name. */
+/** Every spelling of an IPv4 address that `URL` parses, by the name of the spelling. */
 const spellings: Readonly<Record<string, (bytes: Bytes, text: string) => string>> = {
   "as usual": (_, text) => text,
   "as one number": ([a, b, c, d]) => String(((a * 256 + b) * 256 + c) * 256 + d),
@@ -60,7 +60,7 @@ const spellings: Readonly<Record<string, (bytes: Bytes, text: string) => string>
     `[2001:0:808:808:0:ffff:${pair([255 - a, 255 - b])}:${pair([255 - c, 255 - d])}]`,
 };
 
-/** IPv6's own special addresses, also in other spellings. */
+/** Special addresses of IPv6, including other spellings. */
 const insideIPv6: readonly string[] = [
   "[::]",
   "[::1]",
@@ -120,7 +120,7 @@ const insideNames: readonly string[] = [
   "vault.private",
 ];
 
-/** Whole URLs: other protocols, users, ports, and input that URL parsers interpret differently. */
+/** Whole URLs with other protocols, users or ports, or with input that URL parsers interpret differently. */
 const wholeUrls: readonly string[] = [
   "",
   " ",
@@ -189,7 +189,7 @@ const wholeUrls: readonly string[] = [
   "http://[fd00:ec2::254]/latest/meta-data/",
 ];
 
-/** Each URL once, with its kind. */
+/** Each URL once, with the name of its kind. */
 export const hostileUrls: readonly (readonly [string, string])[] = [
   ...new Map<string, string>([
     ...inside.flatMap((address) => {
@@ -203,7 +203,7 @@ export const hostileUrls: readonly (readonly [string, string])[] = [
   ]),
 ].map(([url, name]) => [name, url] as const);
 
-/** The same addresses in a resolver's format. */
+/** The same addresses in the format of a resolver's answer. */
 export const hostileAnswers: readonly string[] = [
   ...inside,
   ...inside.map((address) => `::ffff:${address}`),

@@ -7,14 +7,14 @@ import { addressKind, addressProblem, guardedFetch, type Dialer } from "../../sr
 import { fullCard } from "../cards/given.ts";
 import { hostileAnswers, hostileUrls } from "./hostile-urls.ts";
 
-/** Attempts to make a server call services that only it can reach. */
+/** Tests attempts to make a server call services that only the server can reach. */
 
 const untouched: Dialer = {
   resolve: () => Promise.reject(new Error("was resolved")),
   fetch: () => Promise.reject(new Error("was called")),
 };
 
-/** The `A2AError` of a call. An invalid argument causes a different kind of error. */
+/** Returns the `A2AError` of a call. An invalid argument causes a different kind of error. */
 async function refusalOf(work: Promise<unknown>): Promise<A2AError> {
   const error: unknown = await work.catch((thrown: unknown) => thrown);
   if (error instanceof A2AError) return error;
@@ -74,7 +74,7 @@ describe("an untrusted host name", () => {
           },
         );
         while (asked < answers.length) await fetch("https://rebind.example/").catch(() => undefined);
-        // One lookup per call, and calls go only to its addresses.
+        // Each call makes one lookup, and goes only to the resolved addresses.
         expect(asked).toBe(answers.length);
         const allowed = answers.filter((each) => each.every((address) => addressKind(address) === "global"));
         expect(called).toEqual(allowed);

@@ -27,7 +27,7 @@ import {
 const context = callContext();
 const none: Interceptor = (next) => next;
 
-/** An interceptor whose answers to calls and streams `answer` defines, ignoring the types. */
+/** Creates an interceptor whose answers to calls and streams come from `answer`, whatever their types. */
 function answering(answer: (reply: object) => unknown): Interceptor {
   const change = async (reply: Promise<object>): Promise<never> => answer(await reply) as never;
   return function meddler(next) {
@@ -56,7 +56,7 @@ describe("an invalid interceptor is rejected when the handler is created", () =>
 
 const rejected = (): Promise<never> => Promise.reject(new Error("forgotten"));
 
-/** Invalid answers, and the causes that their errors state. */
+/** Invalid answers, and the cause that the error for each answer states. */
 const replies: readonly [name: string, answer: (reply: object) => unknown, told: string][] = [
   ["nothing", () => undefined, "returned undefined in place of a reply"],
   ["null", () => null, "returned null in place of a reply"],
@@ -70,7 +70,7 @@ const replies: readonly [name: string, answer: (reply: object) => unknown, told:
   ],
   ["a payload of nothing", () => ({ payload: new Payload(undefined) }), "whose payload is made of undefined"],
   ["a payload of a text", () => ({ payload: new Payload("fine") }), "whose payload is made of string"],
-  // From an async function. Its promise is not awaited, so a rejection would end the process.
+  // An async function returned this promise. No code awaits it, so a rejection would end the process.
   ["a payload of a promise", () => ({ payload: new Payload(rejected()) }), "whose payload is made of a promise"],
   ["extensions that are not a list", (reply) => ({ ...reply, extensions: "urn:x" }), "whose extensions are not a list"],
   ["generations that are not a map", (reply) => ({ ...reply, generations: [1] }), "whose generations are not a Map"],
@@ -152,7 +152,7 @@ describe("an interceptor that does not return a stream", () => {
     expect(seen).toEqual([[item]]);
     expect(error).toMatchObject({ code: "InternalError", message: "Internal error" });
     expect(String((error as Error).cause)).toBe(`TypeError: interceptors[1] (meddler) ${told}, for SubscribeToTask`);
-    // The service learns that reading has stopped.
+    // The service learns that its caller has stopped reading.
     expect(service.feed.returned).toBe(1);
   });
 
@@ -273,7 +273,7 @@ test("an interceptor gets values parsed from text, however the service made them
 test("a spread context stays complete, and its signal is created lazily", async () => {
   const controller = new AbortController();
   let made = 0;
-  /** A server's context: `signal` is a getter of the class. */
+  /** A context as a server creates it, in which `signal` is a getter of the class. */
   class Lazy implements CallContext {
     readonly principal = anonymous;
     readonly version = "1.0";

@@ -32,7 +32,7 @@ test.each(payloads)("`map` makes another payload from one %s and does not change
   expect(payload.json).toBe(json);
 });
 
-/** Changes that an interceptor may try. The text and the value must stay equal. */
+/** Changes that an interceptor may try. The payload's text and value must stay equal. */
 const mutations: readonly [name: string, mutate: (payload: Payload<Note>) => void][] = [
   ["a member of the value", (payload) => (payload.value.text = "changed")],
   ["a nested member of the value", (payload) => payload.value.tags.push("changed")],
@@ -50,7 +50,7 @@ test.each(payloads.flatMap(([name, make]) => mutations.map(([what, mutate]) => [
       try {
         mutate(payload);
       } catch {
-        // A change to a frozen value throws, which is fine.
+        // A change to a frozen value throws, which is allowed.
       }
       expect(JSON.parse(payload.json)).toEqual(payload.value);
       expect(payload.value).toEqual(payload.read());

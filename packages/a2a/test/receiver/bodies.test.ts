@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { deferred } from "../../src/base/index.ts";
 import { reasonOf, receive, secret, status, url } from "./support.ts";
 
-/* The formats of bodies, and requests that are not webhooks. */
+/* Tests the formats of bodies, and requests that are not webhooks. */
 
 const event = status("TASK_STATE_WORKING");
 
@@ -73,7 +73,7 @@ describe("bodies whose sender is not verified yet", () => {
     const keySet = "https://agents.example.com/.well-known/jwks.json";
     const mebi = 1 << 20;
     const { send } = receive({ accept: { keySet }, fetch: () => promise, bodyBytes: mebi, pendingBytes: mebi });
-    // The large ones arrive in any order, because they are signed in parallel.
+    // The large bodies arrive in any order, because they are signed in parallel.
     const answered: Response[] = [];
     const all = [large, large, event, large, large].map(async (body) => void answered.push(await send(body)));
     await vi.waitFor(() => expect(answered).toHaveLength(2));
@@ -84,7 +84,7 @@ describe("bodies whose sender is not verified yet", () => {
     await Promise.all(all);
     const [busy, unread] = ["Too many webhooks are pending", "The key set of the sender cannot be read"];
     expect(await Promise.all(answered.map(reasonOf))).toEqual([busy, busy, unread, unread, unread]);
-    // Their memory has been released.
+    // The receiver has released the memory of these bodies.
     expect(await reasonOf(await send(large))).toBe(unread);
   });
 });

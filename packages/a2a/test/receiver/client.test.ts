@@ -8,7 +8,7 @@ import { cardOf, jsonRpcAt, rpcServer, taskOf, type RpcServer } from "../client/
 import { fakeClock } from "@parley/testing";
 import { receive, status, type Received } from "./support.ts";
 
-/* `client.waitFor(task, { webhook })` and `conversation.onUpdate()`, with an agent that answers calls, and reports by webhook. */
+/* Tests `client.waitFor(task, { webhook })` and `conversation.onUpdate()`, with an agent that answers calls, and reports by webhook. */
 
 const stateOf = ({ statusUpdate, task }: StreamResponse): TaskState | undefined => (statusUpdate ?? task)?.status.state;
 
@@ -18,7 +18,7 @@ const stampedAt = `${stampUri}/at`;
 const stampOf = (kind: "data" | "profile" = "profile") =>
   defineExtension({ uri: stampUri, kind, metadata: { task: { at: z.string() } } });
 
-/** An agent whose task has the current `state`, and its registered webhooks. */
+/** Serves an agent whose task has the current `state`. The result includes the registered webhooks. */
 async function agent<E extends string | AnyExtension = never>(
   extensions: readonly E[] = [],
   activated: readonly string[] = [],
@@ -72,7 +72,7 @@ describe("waiting by webhook", () => {
     expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
     await expect.poll(methods).toContain("DeleteTaskPushNotificationConfig");
     expect(methods()).not.toContain("SubscribeToTask");
-    // The config was only for this wait.
+    // The config was only for this wait, so the receiver no longer accepts it.
     await expect.poll(() => report(received, own.configs[0], status("TASK_STATE_COMPLETED"))).toBe(410);
     expect(received.events).toEqual([]);
   });
@@ -163,7 +163,7 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
     const task = await waiting;
     expect(task.ext(stamp)?.task.at).toBe(at);
     expect(JSON.parse(JSON.stringify(task))).toEqual(brought.task);
-    // The result is the delivered task: the client has not read it again.
+    // The result is the delivered task, because the client has not read the task again.
     expect(methods().filter((method) => method === "GetTask")).toHaveLength(1);
   });
 
@@ -210,7 +210,7 @@ describe("a conversation that is reported by webhook", () => {
     expect(await report(received, own.configs[0], status("TASK_STATE_INPUT_REQUIRED", "t1"))).toBe(204);
     expect(await report(received, own.configs[0], status("TASK_STATE_COMPLETED", "t1"))).toBe(204);
     expect(seen).toEqual(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]);
-    // The conversation has learned from the webhook that the task has ended.
+    // The webhook has told the conversation that the task has ended.
     await expect.poll(() => conversation.taskId).toBeUndefined();
     await conversation.send("two");
     expect(own.configs).toHaveLength(2);

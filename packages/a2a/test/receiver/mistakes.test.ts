@@ -3,7 +3,7 @@ import type { WebhookReceiverOptions } from "../../src/receiver/port.ts";
 import { webhookReceiver } from "../../src/webhooks.ts";
 import { receive, secret, status, textLogger, url } from "./support.ts";
 
-/* Mistakes of receiver authors: the error or the log suggests a fix. */
+/* Tests mistakes of receiver authors. The error or the log must suggest a fix. */
 
 const event = status("TASK_STATE_WORKING");
 

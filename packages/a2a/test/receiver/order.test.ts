@@ -6,13 +6,13 @@ import type { WebhookMemory } from "../../src/receiver/port.ts";
 import { referenceKey } from "../../src/webhooks/index.ts";
 import { receive, status, textLogger } from "./support.ts";
 
-/* For each task, `onEvent` gets every event once and in order. */
+/* Tests that `onEvent` gets every event of a task once and in order. */
 
 const working = status("TASK_STATE_WORKING");
 const completed = status("TASK_STATE_COMPLETED");
 const task: Task = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_COMPLETED" } };
 
-/** A client that counts its reads. */
+/** Creates a client that counts its reads. */
 function client(answer: () => Promise<Task> = () => Promise.resolve(task)) {
   const reader = {
     reads: [] as string[],
@@ -51,7 +51,7 @@ describe("order", () => {
     const { send } = receive({
       logger,
       onEvent(_event, { id = "", missed = 0 }) {
-        // Even a protocol error that the code throws is not the sender's fault.
+        // Even if the code throws a protocol error, the sender is not at fault.
         if (failures-- > 0) throw new A2AError("InvalidParams", "The database is away");
         seen.push(`${id} ${missed}`);
       },
@@ -73,7 +73,7 @@ describe("order", () => {
         events.push(event);
       },
     });
-    // They are verified in parallel, so either one may come first.
+    // The receiver verifies these deliveries in parallel, so either may come first.
     const answers = await Promise.all([send(working), send(completed)]);
     expect(answers.map((response) => response.status)).toEqual([500, 204]);
     expect(events).toEqual([completed]);
@@ -100,7 +100,7 @@ describe("repetitions", () => {
       async onEvent(event) {
         events.push(event);
         await both.promise;
-        // By the next turn of the event loop, the second delivery waits for the first one.
+        // After one turn of the event loop, the second delivery waits for the first delivery.
         await new Promise((resolve) => setImmediate(resolve));
         throw new Error("no");
       },
@@ -178,7 +178,7 @@ describe("missed events", () => {
     const reader = client();
     const { send, events } = receive({ client: reader });
     await send(working, { sequence: 1, seq: 2 });
-    // The sender died before it stored the response, and now sends everything that has happened since.
+    // The sender died before it stored the response, and now sends all later events.
     await send(completed, { sequence: 1, seq: 3 });
     await send(completed, { sequence: 1, seq: 3 });
     expect(events).toEqual([working, completed]);

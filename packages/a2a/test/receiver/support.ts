@@ -4,7 +4,7 @@ import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions } from ".
 import { webhookReceiver } from "../../src/webhooks.ts";
 import { deliveryId, signWebhook, webhookKey } from "../../src/webhooks/index.ts";
 
-/** A shared secret of 24 bytes, and another one. */
+/** A shared secret of 24 bytes, and a second shared secret. */
 export const secret = `whsec_${Buffer.alloc(24, 1).toString("base64")}`;
 export const otherSecret = `whsec_${Buffer.alloc(24, 2).toString("base64")}`;
 
@@ -17,23 +17,23 @@ export function status(state: TaskState, taskId = "t1"): StreamResponse {
 export interface Sent {
   readonly key?: string | undefined;
   readonly sequence?: number;
-  /** Default: the same as `sequence`. */
+  /** The `seq` of the event. By default, the same as `sequence`. */
   readonly seq?: number;
   readonly stream?: string;
   readonly id?: string;
-  /** In seconds since the Unix epoch. */
+  /** The time in seconds since the Unix epoch. */
   readonly timestamp?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly contentType?: string;
   readonly method?: string;
   readonly path?: string;
-  /** Sent instead of the signed body. */
+  /** A body that is sent instead of the signed body. */
   readonly tampered?: string;
 }
 
 let ids = 0;
 
-/** The request of a sender that signs with a shared secret, unless `sent` says otherwise. */
+/** Creates the request of a sender that signs with a shared secret, unless `sent` says otherwise. */
 async function requestOf(event: unknown, sent: Sent = {}): Promise<Request> {
   const { timestamp = Math.floor(Date.now() / 1000), sequence, stream = "config" } = sent;
   const id =
@@ -56,7 +56,7 @@ async function requestOf(event: unknown, sent: Sent = {}): Promise<Request> {
   });
 }
 
-/** A receiver, and the events that it has passed on. */
+/** A receiver, and the events that the receiver has passed on. */
 export interface Received {
   readonly receiver: WebhookReceiver;
   readonly events: StreamResponse[];
@@ -84,13 +84,13 @@ export function receive(options: Partial<WebhookReceiverOptions> = {}): Received
   };
 }
 
-/** The error message in a response. */
+/** Returns the error message in a response. */
 export async function reasonOf(response: Response): Promise<string> {
   const { error } = (await response.json()) as { readonly error: { readonly message: string } };
   return error.message;
 }
 
-/** A logger that records everything as text. */
+/** Creates a logger that records everything as text. */
 export function textLogger(): { readonly logger: Logger; readonly text: () => string } {
   const lines: string[] = [];
   const keep = (message: string, fields: object = {}): void => {

@@ -7,12 +7,12 @@ import { webhookReceiver } from "../../src/webhooks.ts";
 import { publicJwk, signWebhookToken, webhookKey } from "../../src/webhooks/index.ts";
 import { otherSecret, reasonOf, receive, secret, status, textLogger, url } from "./support.ts";
 
-/* The senders that a receiver trusts: `accept`, and the token. */
+/* Tests which senders a receiver trusts, by `accept` and by the token. */
 
 const event = status("TASK_STATE_WORKING");
 const keySetUrl = "https://agents.example.com/.well-known/jwks.json";
 
-/** An Ed25519 key pair: the private key, the public key, and the public key for a key set. */
+/** Creates an Ed25519 key pair: the private key, the public key, and the public key for a key set. */
 async function pair() {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);
@@ -21,7 +21,7 @@ async function pair() {
   return { whsk, whpk: `whpk_${Buffer.from(open).toString("base64")}`, jwk: await publicJwk(open) };
 }
 
-/** A key set server that counts its requests. The test can change its keys. */
+/** Starts a key set server that counts its requests. The test can change its keys. */
 function keySets(keys: readonly object[]) {
   const server = {
     keys,
@@ -101,7 +101,7 @@ describe("Standard Webhooks v1a", () => {
     expect(server.asked).toBe(1);
 
     server.keys = [first.jwk, second.jwk];
-    // The key set was read too recently to be read again, so the sender must retry.
+    // The receiver has read the key set too recently to read it again, so the sender must retry.
     const early = await send(event, { key: second.whsk, timestamp });
     expect([early.status, early.headers.get("retry-after")]).toEqual([503, "30"]);
     clock.advance(30_000);
@@ -195,7 +195,7 @@ describe("JWT", () => {
     const { send, sent, deliveries } = await setting();
     expect((await send(event, sent)).status).toBe(204);
     expect(deliveries).toEqual([{ id: "config_1_1", taskId: "t1", trust: accept, sequence: 1 }]);
-    // A replayed delivery is not handled again, whichever id its headers name.
+    // The receiver does not handle a replayed delivery again, whichever id its headers name.
     const again = { ...sent, headers: { ...sent.headers, "webhook-id": "config_2_2" } };
     expect((await send(event, again)).status).toBe(204);
     expect(deliveries).toHaveLength(1);

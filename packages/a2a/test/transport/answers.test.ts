@@ -13,13 +13,13 @@ import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, open, request, rpc, ScriptedService, serveAlone, settled, StillClock, task } from "./support.ts";
 
 const kib = 1024;
-/** Larger than one write. Each piece of 64 KiB ends within a surrogate pair. */
+/** This text is larger than one write. Each piece of 64 KiB ends within a surrogate pair. */
 const text = `a${"😀".repeat(75 * kib)}`;
 const large: Task = { ...task, artifacts: [{ artifactId: "a", parts: [{ text }] }] };
 const json = JSON.stringify(large);
 const bytes = 300 * kib;
 
-/** A service that reserves memory before it loads a response, like the engine, and counts the loaded responses. */
+/** A service that reserves memory before it loads a response, like the engine. It counts the loaded responses. */
 class LargeService extends ScriptedService {
   loaded = 0;
 
@@ -56,7 +56,7 @@ const bindings = [
   ],
 ] as const;
 
-/** The memory that responses hold until they are read. */
+/** Tests the memory that responses hold until they are read. */
 describe("large answers", () => {
   test.each(bindings)("over %s wait, before they are loaded, until a reader took the previous one", async (...of) => {
     const [, asked, resultOf] = of;
@@ -101,7 +101,7 @@ describe("large answers", () => {
     const { handler, service, answers, clock } = serving();
     const slow = await open(handler, get("slow"), true);
     const failure = slow.done.catch((thrown: unknown) => thrown);
-    // A slow reader is not aborted while there is enough memory.
+    // The server does not abort a slow reader while there is enough memory.
     clock.advance(60_000);
     await settled();
     expect(answers.used).toBe(2 * bytes);
@@ -210,7 +210,7 @@ describe("large answers", () => {
   });
 });
 
-/** The task at the start of a stream (A2A 1.0 §3.1.6). */
+/** Tests the task at the start of a stream (A2A 1.0 §3.1.6). */
 describe("a large event of a stream", () => {
   const event = `{"task":${json}}`;
   const item: StreamItem = { seq: 3, payload: new TextPayload(['{"task":', json, "}"]) };
@@ -232,7 +232,7 @@ describe("a large event of a stream", () => {
     const { length } = sink.writes;
     expect(sink.text.length).toBeLessThan(70 * kib);
     expect(answers.used).toBe(2 * bytes);
-    // A comment would be sent in the middle of the event.
+    // The server must not send a keep-alive comment in the middle of the event.
     clock.advance(60_000);
     expect(sink.writes.length).toBe(length);
     sink.drain();

@@ -12,7 +12,7 @@ import { codecV03 } from "../../src/wire/v03/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, card, request, routerOptions, rpc, ScriptedService, serveAlone } from "./support.ts";
 
-/** A server's custom bindings (A2A 1.0 §5.8, §12): what they claim, and which claims the server rejects. */
+/** Tests a server's custom bindings (A2A 1.0 §5.8, §12): which requests they claim, and which claims the server rejects. */
 
 const mount = (more: Partial<ServiceMount> = {}): ServiceMount => ({
   path: "",
@@ -21,7 +21,7 @@ const mount = (more: Partial<ServiceMount> = {}): ServiceMount => ({
   ...more,
 });
 
-/** A binding that answers with its name on the paths of its claim. */
+/** Creates a binding that answers with its name on the paths of its claim. */
 function named(name: string, claim: ReturnType<NonNullable<ServerBinding["http"]>["claim"]>): ServerBinding {
   return {
     name,

@@ -7,7 +7,7 @@ import { decodeEvent } from "../../src/wire/v1/index.ts";
 
 const plain = (data: string): StreamResponse => decodeEvent(JSON.parse(data));
 
-/** The decoder under test, and how many times it decoded a whole event. */
+/** Returns the decoder under test, and how many times the decoder has decoded a whole event. */
 function counting() {
   const counter = { asked: 0 };
   const chunks = chunkDecoder((data) => {
@@ -28,7 +28,7 @@ const chunk = (text: unknown, more: object = {}, artifact: object = {}): string 
     },
   });
 
-/** The result or the error of a call, for comparison. */
+/** Returns the result or the error of a call, for comparison. */
 function outcome(work: () => unknown): unknown {
   try {
     return { value: work() };
@@ -103,7 +103,7 @@ describe("chunks of one artifact", () => {
 
   test("of a peer that repeats almost the same text do not block the client", () => {
     const { chunks } = counting();
-    // A quadratic search would take many times the time limit of the test.
+    // A quadratic search would exceed the time limit of the test many times.
     const quotes = '"'.repeat(1_000_000);
     const event = chunk(undefined, {}, { parts: [{ text: `${quotes}x`, filename: quotes + quotes }] });
     expect(chunks(event)).toEqual(plain(event));
@@ -116,7 +116,7 @@ describe("bytes that are split anywhere", () => {
     const ends = [...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
     return ends.map((end, at) => utf8.push(bytes.subarray(at === 0 ? 0 : ends[at - 1], end))).join("");
   };
-  /** Omits a character that the end of the stream splits. */
+  /** Decodes bytes, without a character that the end of the stream splits. */
   const whole = (bytes: Uint8Array): string => new TextDecoder().decode(bytes, { stream: true });
 
   test("decode to their text", () => {

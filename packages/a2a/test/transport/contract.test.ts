@@ -8,7 +8,7 @@ import { restBinding as restServer } from "../../src/transport/rest/handler.ts";
 import { restBinding as restClient } from "../../src/transport/rest/client.ts";
 import { codecV11, wires } from "../../src/wires.ts";
 
-/** The binding contract for JSON-RPC and REST in every version, without a network. Custom bindings can be tested in the same way. */
+/** Runs the binding contract for JSON-RPC and REST in every version, without a network. Authors of custom bindings can do the same. */
 
 const codecs = [wires["1.0"], codecV11, wires["0.3"]];
 

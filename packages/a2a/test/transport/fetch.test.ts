@@ -144,7 +144,7 @@ describe("answers", () => {
     expect(head.headers.get("etag")).not.toBeNull();
   });
 
-  /** A stream, and the sink to which the test writes. */
+  /** Opens a stream. Returns the response, and the sink to which the test writes. */
   async function openSink() {
     let give: (sink: Sink) => void;
     let end: (error?: Error) => void = () => undefined;

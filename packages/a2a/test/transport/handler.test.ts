@@ -356,7 +356,7 @@ describe("createHandler", () => {
   });
 
   test("rejects an agent that declares webhooks, which are not supported", () => {
-    // @ts-expect-error The types also reject it.
+    // @ts-expect-error The types also reject this capability.
     const declared: NonNullable<AgentDefinition["capabilities"]> = { pushNotifications: true };
     expect(() => serve(agent({ capabilities: declared }))).toThrow(/pushNotifications/);
     const allowed: NonNullable<AgentDefinition["capabilities"]> = { streaming: true, pushNotifications: false };

@@ -5,7 +5,7 @@ import { BodyPieces } from "../../src/transport/server/body-pieces.ts";
 import { JsonBase64 } from "../../src/transport/server/json-base64.ts";
 import { JsonFiles } from "../../src/transport/server/large-body.ts";
 
-/* Large files in JSON text that arrives in pieces (`blobs`, docs/files.md). */
+/* Tests large files in JSON text that arrives in pieces (`blobs`, docs/files.md). */
 
 const placeholder = new Uint8Array(24).fill(1);
 const inlineLength = 40;
@@ -110,7 +110,7 @@ describe("large files in JSON text", () => {
     onTestFinished(() => pushed.mockRestore());
     const text = `{"message":{"parts":[${`{"raw":""},{"raw":"AA\\/A"},`.repeat(5000)}{}]}}`;
     expect((await read(text, 1 << 20, 1 << 20)).text).toBe(text);
-    // At most one in each piece of 64 KiB: the string in which the piece ends.
+    // Each piece of 64 KiB has at most one such string: the string in which the piece ends.
     expect(pushed.mock.calls.length).toBeLessThan(8);
   });
 

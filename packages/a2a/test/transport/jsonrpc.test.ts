@@ -280,7 +280,7 @@ describe("JSON-RPC over HTTP", () => {
     const json = '{"id":"t1",  "status":{"state":"TASK_STATE_WORKING"}}';
     service.script = () => ({ payload: new TextPayload(json) });
     const answer = await post(handler, rpc("GetTask", { id: "t1" }, 'a"b'));
-    // A text that was parsed and serialized again would have no spaces.
+    // If the server had parsed and serialized this text again, the text would have no spaces.
     expect(answer.text).toBe(`{"jsonrpc":"2.0","id":"a\\"b","result":${json}}`);
   });
 });
@@ -301,7 +301,7 @@ describe("an error of a streaming call (§9.4.2, §9.5)", () => {
     if (typeof text !== "string") throw new Error("A text was expected");
     return { ...head, text };
   };
-  /** The only event of a response. */
+  /** Returns the only event of a response. */
   const onlyEvent = ({ status, headers, text }: Awaited<ReturnType<typeof askFor>>): unknown => {
     expect({ status, type: headers["content-type"] }).toEqual({ status: 200, type: "text/event-stream" });
     const [, data = ""] = /^data: ([^\n]*)\n\n$/.exec(text) ?? [];
@@ -383,7 +383,7 @@ describe("authentication", () => {
     const answer = await ask(handler, spied);
     expect(answer).toMatchObject({ status: 401, headers: { "www-authenticate": 'Bearer realm="x"' } });
     expect(answer.json).toMatchObject({ jsonrpc: "2.0", id: 1, error: { message: "Authentication required" } });
-    // Reads the body only for its id, up to this server's limit of 1000 bytes.
+    // The server reads the body only for its id, up to this server's limit of 1000 bytes.
     expect(seen).toEqual(["authenticated", "read up to 1000"]);
     expect(service.calls).toEqual([]);
   });

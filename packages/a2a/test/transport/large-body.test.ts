@@ -8,13 +8,13 @@ import { readLargeText } from "../../src/transport/server/large-body.ts";
 import { Unfinished } from "../../src/transport/server/unfinished.ts";
 import { StillClock } from "./support.ts";
 
-/* Memory for messages with large files while they arrive (`blobs`, docs/files.md). */
+/* Tests the memory for messages with large files while they arrive (`blobs`, docs/files.md). */
 
 const kib = 1024;
 const mib = 1024 * kib;
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A memory budget of 10 MiB for messages, and a function that receives a message within it. */
+/** Creates a memory budget of 10 MiB for messages, and a function that receives a message within that budget. */
 function room(): { clock: StillClock; receiving: (payer: string, bytes: number) => Promise<Receiving> } {
   const clock = new StillClock();
   const budget = new ByteBudget(10 * mib, clock);
@@ -60,7 +60,7 @@ describe("the memory of large messages", () => {
 });
 
 describe("a large body without a length", () => {
-  /** Starts to read a body, of which 300 KiB have arrived. Its files get no memory before `open` resolves. */
+  /** Starts to read a body of which 300 KiB have arrived. Its files get no memory before `open` resolves. */
   function reading(unfinished: Unfinished, open: FileReceiver["open"]): Promise<string> {
     const piece = new Uint8Array(10 * kib).fill(0x20);
     const request = {
@@ -85,12 +85,12 @@ describe("a large body without a length", () => {
       waits[at]?.catch(() => {});
       for (let turn = 0; turn < 50; turn += 1) await soon();
     }
-    // Two are in memory, and the third one pauses: 640 KiB of the budget are for large bodies.
+    // Two bodies are in memory, and the third one pauses, because 640 KiB of the budget are for large bodies.
     expect(unfinished.large.used).toBe(2 * 256 * kib);
     for (let at = 0; at < 4; at += 1) clock.advance(1000);
     await expect(waits[0]).rejects.toMatchObject({ code: "Unavailable" });
     for (let turn = 0; turn < 50; turn += 1) await soon();
-    // Now the third one has a place.
+    // The budget now has space for the third body.
     expect([unfinished.large.used, opened.length]).toEqual([2 * 256 * kib, 3]);
     opened[0]?.({ close: () => Promise.resolve(void (closed += 1)) } as never);
     await soon();

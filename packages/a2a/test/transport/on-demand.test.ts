@@ -8,7 +8,7 @@ import { fakeClock } from "@parley/testing";
 
 const day = 24 * 60 * 60_000;
 
-/** An agent that starts a task, and continues on demand. */
+/** Creates an agent that starts a task, and continues when the test says so. */
 function gated(resumable = true) {
   let open = (): void => {};
   const gate = new Promise<void>((resolve) => (open = resolve));
@@ -56,7 +56,7 @@ async function stateOf(handler: Handler, id: string): Promise<string> {
   return ((await answer.json()) as { status: { state: string } }).status.state;
 }
 
-/** Reads the task id at the start of a stream, which continues. */
+/** Reads the task id at the start of a stream. The stream continues. */
 async function streamedId(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   for (let text = ""; ;) {
@@ -68,7 +68,7 @@ async function streamedId(response: Response): Promise<string> {
   }
 }
 
-/** A platform that records the promises passed to `waitUntil`, and counts the settled ones. */
+/** Simulates a platform that records the promises passed to `waitUntil`, and counts the settled ones. */
 function platform() {
   const passed: (readonly unknown[])[] = [];
   let over = 0;
@@ -79,7 +79,7 @@ function platform() {
   return { waitUntil, passed, over: () => over };
 }
 
-/** Lets work that does not depend on time continue. */
+/** Lets work continue that does not depend on time. */
 const settle = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));
 
 describe("a handler with waitUntil", () => {
@@ -127,7 +127,7 @@ describe("a handler with waitUntil", () => {
     const handler = serve(gated().agent, { waitUntil });
     await (await handler.fetch(request("/message:send", "hello"))).json();
     await expect.poll(over).toBe(1);
-    // A rejected request counts as finished, too.
+    // A rejected request also counts as finished.
     await handler.fetch(new Request(`${url}/nothing`));
     await expect.poll(over).toBe(2);
   });
@@ -150,7 +150,7 @@ describe("a handler with waitUntil", () => {
     const store = memoryStore();
     const { agent, open, attempts } = gated();
     const handler = serve(agent, { store, clock, waitUntil: () => {} });
-    // The response waits for the task, or for half a second.
+    // The response waits until the task ends, or for half a second.
     const id = begin(handler);
     await settle();
     const other = serve(agent, { store, clock });
@@ -169,7 +169,7 @@ describe("wake", () => {
     const clock = fakeClock();
     const store = memoryStore();
     const lost = gated();
-    // The platform freezes the process, so its timers do not fire.
+    // The platform freezes the process, so the timers of the process do not fire.
     const frozen = { ...fakeClock(clock.now()), after: () => () => {} };
     const first = serve(lost.agent, { store, clock: frozen, waitUntil: () => {}, directReplyWithin: 0 });
     const id = await streamedId(await first.fetch(request("/message:stream", "go")));

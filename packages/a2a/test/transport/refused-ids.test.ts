@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import { ask, type GivenOptions, request, rpc, ScriptedService, serveAlone, settled, StillClock } from "./support.ts";
 
-/* Errors for rejected callers repeat the request's id (JSON-RPC 2.0 §5). The server reads their body only for this id. */
+/* Errors for rejected callers repeat the request's id (JSON-RPC 2.0 §5). The server reads a rejected body only for this id. */
 
 const limits = { bodyBytes: 10_000_000, depth: 64 };
 

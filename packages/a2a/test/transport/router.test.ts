@@ -141,7 +141,7 @@ describe("CORS", () => {
       expect(allowed).toContain(name);
     }
     expect(asked.headers["access-control-allow-methods"]).toBe("GET, HEAD, POST, DELETE");
-    // Pages must be able to read errors, too.
+    // Pages must also be able to read errors.
     const refused = await ask(handler, request("GET", "/tasks/t1", { headers: { origin: "https://app.example" } }));
     expect(refused).toMatchObject({
       status: 401,

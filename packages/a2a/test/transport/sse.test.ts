@@ -43,7 +43,7 @@ const dataOf = (text: string): unknown[] =>
     .map((line) => JSON.parse(line.slice(6)));
 
 /**
- * The data of events as read by `httpx-sse`, which the Python SDKs use: after an `id`, each blank line ends an event, with or
+ * Returns the data of events as `httpx-sse` reads them. The Python SDKs use this parser. After an `id`, each blank line ends an event, with or
  * without data.
  */
 function readAsHttpx(text: string): string[] {
@@ -111,7 +111,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     service.feed.push({ seq: 9, payload });
     service.feed.end();
     await done;
-    // A text that was parsed and serialized again would have no spaces.
+    // If the server had parsed and serialized this text again, the text would have no spaces.
     expect(sink.text).toContain('{"task":{"id":"t1" , "x":1}}');
     expect(parsed).not.toHaveBeenCalled();
   });

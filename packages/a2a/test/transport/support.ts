@@ -79,7 +79,7 @@ export class Feed implements AsyncIterable<readonly StreamItem[]> {
 
 export type Script = (call: SeenCall) => unknown;
 
-/** A service with the test's responses. It records its calls. */
+/** A service with responses from the test. The service records its calls. */
 export class ScriptedService implements AgentService {
   readonly calls: SeenCall[] = [];
   feed: Feed = new Feed();
@@ -174,7 +174,7 @@ export class LinesLogger implements Logger {
   }
 }
 
-/** `keepAlive` in milliseconds. */
+/** Options of a test's router. `keepAlive` is in milliseconds. */
 export type GivenOptions = Partial<Omit<RouterOptions, "keepAlive">> & { readonly keepAlive?: number };
 
 export function routerOptions({
@@ -212,7 +212,7 @@ export interface RequestInit {
   readonly signal?: AbortSignal;
 }
 
-/** A request as from a host. A body is `application/json` unless the headers say otherwise. */
+/** Creates a request as a host does. A body is `application/json` unless the headers say otherwise. */
 export function request(
   method: string,
   url: string,
@@ -242,7 +242,7 @@ export interface Answer {
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
-/** A response whose body is not a stream. */
+/** Sends a request whose response is not a stream. Returns the response. */
 export async function ask(handler: UniversalHandler, asked: UniversalRequest): Promise<Answer> {
   const { status, headers, body = "" } = await handler(asked);
   if (typeof body !== "string") throw new Error("A stream came where none was expected");
@@ -255,7 +255,7 @@ export const post = (
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> => ask(handler, request("POST", "/", { body, headers }));
 
-/** A sink that the test reads. It can be slow, and it can close. */
+/** A sink that the test reads. The sink can be slow, and can close. */
 class BufferSink implements Sink {
   readonly writes: string[] = [];
   closed = false;
@@ -299,7 +299,7 @@ export interface OpenStream {
   readonly done: Promise<void>;
 }
 
-/** `full`: the sink accepts one write, and no other one until it is drained. */
+/** Opens a stream. `full`: the sink accepts one write, and no other write until it is drained. */
 export async function open(handler: UniversalHandler, asked: UniversalRequest, full = false): Promise<OpenStream> {
   const head = await handler(asked);
   if (typeof head.body !== "function") throw new Error(`No stream: ${head.status} ${String(head.body ?? "")}`);
@@ -313,5 +313,5 @@ export function status(state: string, seq: number): StreamItem {
   return { seq, payload: new TextPayload(JSON.stringify(event)) };
 }
 
-/** Runs everything that waits for settled promises. */
+/** Waits until all work that depends only on settled promises has run. */
 export const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));

@@ -7,7 +7,7 @@ import { StillClock } from "./support.ts";
 const kib = 1024;
 const mib = 1024 * kib;
 
-/** A body that is being received, and the calls of its reader. */
+/** A body that the server is receiving, with a record of the reader's calls. */
 class Sending implements BodyReader {
   readonly body: BodyBytes;
   resumed = 0;

@@ -13,7 +13,7 @@ import type { AgentCard } from "../../src/model/index.ts";
 import { bearer } from "../../src/auth/index.ts";
 import { connect } from "../../src/client/index.ts";
 
-/** A handler for clients of A2A 0.3 and 0.2.5. */
+/** Tests a handler for clients of A2A 0.3 and 0.2.5. */
 
 const open: Handler[] = [];
 afterEach(async () => {
@@ -73,7 +73,7 @@ async function post(
 const rpc = async (...asked: Parameters<typeof post>): Promise<RpcAnswer> =>
   (await post(...asked)).json() as Promise<RpcAnswer>;
 
-/** The JSON of each event. */
+/** Returns the JSON of each event. */
 async function events(response: Response): Promise<Record<string, never>[]> {
   const body = await response.text();
   return [...body.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string) as Record<string, never>);
@@ -347,7 +347,7 @@ describe("REST of 0.3", () => {
       { kind: "file", file: { bytes: "AAAA", mimeType: "image/png", name: "a.png" } },
       { kind: "data", data: { a: 1 } },
     ];
-    // Without `kind`, which only SDKs send with messages, the message is recognized by its parts.
+    // Only SDKs send `kind` with messages. Without `kind`, the server recognizes the message by its parts.
     const message = { role: "user", messageId: "m1", parts };
     const answer = await (await sent(handler, "/v1/message:send", { message })).json();
     expect(answer).toMatchObject({

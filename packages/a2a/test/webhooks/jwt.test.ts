@@ -28,7 +28,7 @@ const expected = { issuer: content.issuer, audience: content.audience, body: con
 const parts = (token: string) => token.split(".").map((part) => Buffer.from(part, "base64url"));
 const json = (bytes: Buffer | undefined) => JSON.parse(String(bytes)) as Record<string, unknown>;
 
-/** A JWT that node:crypto signs with the correct key. */
+/** Creates a JWT that node:crypto signs with the correct key. */
 function forged(header: object, payload: object): string {
   const input = [header, payload].map((each) => Buffer.from(JSON.stringify(each)).toString("base64url")).join(".");
   return `${input}.${sign(null, Buffer.from(input), pair.privateKey).toString("base64url")}`;

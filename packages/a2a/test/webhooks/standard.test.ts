@@ -21,7 +21,7 @@ const received = (headers: Readonly<Record<string, string>>, text = body) => ({
   body: text,
 });
 
-/** An Ed25519 pair from node:crypto, as the two texts of Standard Webhooks. */
+/** Creates an Ed25519 key pair with node:crypto, as the two texts of Standard Webhooks. */
 function pair() {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const { d = "", x = "" } = privateKey.export({ format: "jwk" });
@@ -69,7 +69,7 @@ describe("v1: HMAC-SHA256 with a shared secret (Standard Webhooks)", () => {
 
 describe("v1a: Ed25519 (Standard Webhooks)", () => {
   test("a signature matches the reference implementation, in both directions", async () => {
-    // From the server tests of Svix, which introduced v1a.
+    // These values come from the server tests of Svix, which introduced v1a.
     const whsk = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==";
     const whpk = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=";
     const golden = { id: "msg_p5jXN8AQM9LWM0D4loKWxJek", timestamp: 1_614_265_330, body: '{"test": 2432232314}' };

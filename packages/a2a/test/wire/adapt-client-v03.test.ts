@@ -4,7 +4,7 @@ import { anonymous, Payload, type CallContext, type StreamReply } from "../../sr
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { ScriptedService, status } from "../transport/support.ts";
 
-/** A client of A2A 0.3 servers whose subscriptions do not start with the task. */
+/** Tests a client of A2A 0.3 servers whose subscriptions do not start with the task. */
 
 const context: CallContext = { principal: anonymous, version: "0.3", extensions: [] };
 
@@ -21,7 +21,7 @@ const taskWith = (state: TaskState, ...texts: string[]): Task => ({
   artifacts: [{ artifactId: "a", parts: texts.map((text) => ({ text })) }],
 });
 
-/** A service that returns the next of these tasks with each request. */
+/** Creates a service that returns the next of these tasks for each request. */
 function given(...tasks: (Task | Error)[]) {
   const inner = new ScriptedService();
   let asked = 0;

@@ -4,7 +4,7 @@ import { anonymous, Payload, type AgentService, type CallContext, type StreamRep
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { ScriptedService, status } from "../transport/support.ts";
 
-/** Server behaviour that differs for callers of A2A 0.3. */
+/** Tests server behaviour that differs for callers of A2A 0.3. */
 
 const context: CallContext = { principal: anonymous, version: "0.3", extensions: [] };
 

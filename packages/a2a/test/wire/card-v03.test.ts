@@ -3,7 +3,7 @@ import type { AgentCard, SecurityScheme } from "../../src/model/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { card } from "../transport/support.ts";
 
-/** The agent card of A2A 0.3 and 0.2.5 (0.3 §5.5). */
+/** Tests the agent card of A2A 0.3 and 0.2.5 (0.3 §5.5). */
 
 const decode = (more: object = {}): AgentCard =>
   codecV03.decodeCard({
@@ -51,7 +51,7 @@ describe("interfaces", () => {
   });
 
   test("converting any number of them takes linear time", () => {
-    // Comparing all pairs would take many times the time limit of the test.
+    // A comparison of all pairs would exceed the time limit of the test many times.
     const additionalInterfaces = Array.from({ length: 300_000 }, (_, at) => ({ url: `u${at}`, transport: "GRPC" }));
     expect(decode({ additionalInterfaces }).supportedInterfaces).toHaveLength(300_001);
   });
@@ -111,7 +111,7 @@ describe("security schemes", () => {
   ])("%s", (_, old, scheme) => {
     expect(decode({ securitySchemes: { s: old } }).securitySchemes).toEqual({ s: scheme });
     expect(encode({ securitySchemes: { s: scheme } })["securitySchemes"]).toEqual({ s: old });
-    // Like a served card of both versions, which has both forms.
+    // A served card of both versions also has both forms.
     expect(decode({ securitySchemes: { s: { ...scheme, ...old } } }).securitySchemes).toEqual({ s: scheme });
   });
 

@@ -14,13 +14,13 @@ import { Payload, type OperationName } from "../../src/protocol/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { messageOf } from "../model/arbitraries.ts";
 
-/** A2A 0.3 and 0.2.5 over JSON-RPC. */
+/** Tests A2A 0.3 and 0.2.5 over JSON-RPC. */
 
 const { JSONRPC: wire, "HTTP+JSON": rest } = codecV03.bindings;
 
 const plain = (value: unknown): unknown => structuredClone(value);
 
-/** The value after encoding and decoding. */
+/** Encodes and decodes a value. */
 const throughEvent = (event: StreamResponse): StreamResponse =>
   wire.decodeEvent(JSON.parse(wire.encodeEvent({ payload: new Payload(event) })));
 
@@ -418,7 +418,7 @@ describe("events (0.3 §7.2)", () => {
         const expected: unknown = JSON.parse(JSON.stringify(event), (_, value: unknown) => {
           if (typeof value !== "object" || value === null || !("text" in value || "data" in value)) return value;
           const { filename: _name, mediaType: _type, metadata = {}, ...part } = value as Record<string, unknown>;
-          // Without the mark of wrapped data, the object may be empty.
+          // Wrapped data has a mark in its metadata. If the metadata is empty without the mark, the part has no metadata.
           const wrapped = "data" in part && (typeof part["data"] !== "object" || Array.isArray(part["data"]));
           const empty = Object.keys(metadata as object).length === 0;
           return "metadata" in value && !(wrapped && empty) ? { ...part, metadata } : part;
@@ -552,7 +552,7 @@ describe("errors of REST", () => {
 });
 
 describe("arbitrary JSON", () => {
-  /** Names from 0.3, so that the JSON passes the first check. */
+  /** Names from 0.3, so that the generated JSON passes the first check. */
   const names = [
     "kind",
     "id",

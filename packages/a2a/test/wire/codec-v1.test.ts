@@ -27,7 +27,7 @@ const shapes: Readonly<Record<CoreName, readonly [request: MessageName, response
 };
 const names = Object.keys(operations) as CoreName[];
 
-/** The error code of a call, and its fields. */
+/** Returns the error code of a call, and the fields of the error. */
 function refusal(run: () => unknown): readonly [A2AErrorCode, readonly string[]] {
   try {
     run();
@@ -129,7 +129,7 @@ test.each(["message/send", "sendMessage", "SENDMESSAGE", "constructor", "__proto
   },
 );
 
-/** A send request with these members of the message, these parts or this configuration. */
+/** Returns a send request with these members of the message, these parts or this configuration. */
 function send(change: {
   readonly message?: object;
   readonly parts?: unknown;

@@ -9,7 +9,7 @@ import { errorOf, soon } from "../client/support.ts";
 
 const publicUrl = "https://agents.example/one";
 
-/** An agent that takes each step on command, then asks a question. */
+/** Serves an agent that takes each step on command, and then asks a question. */
 function stepping(): { handler: Handler; step: () => void } {
   const later: (() => void)[] = [];
   const steps = [0, 1].map(() => new Promise<void>((resolve) => later.push(resolve)));
@@ -39,7 +39,7 @@ function client(handler: Handler, options: ConnectOptions) {
   return connect(publicUrl, { fetch: (url, init) => handler.fetch(new Request(url, init)), ...soon, ...options });
 }
 
-/** A task that got two messages and was then canceled. */
+/** Creates a task that gets two messages and is then canceled. */
 async function canceled(binding: string) {
   const agent = await client(stepping().handler, { binding, version: "1.1" });
   const { task } = await agent.sendMessage("Go");
@@ -62,7 +62,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     const asked = generationOf(await agent.getTask(id));
     expect(asked).toBe(generations.length);
     const more = await agent.sendMessage({ message: { taskId: id, parts: [{ text: "Go on" }] } });
-    // WORKING again, an artifact, a question.
+    // The later changes are the state WORKING, an artifact, and a question.
     expect(generationOf(more.task as Task)).toBe((asked ?? 0) + 3);
     const { tasks } = await agent.listTasks();
     expect(tasks.map(generationOf)).toEqual([(asked ?? 0) + 3]);
@@ -105,7 +105,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(entries[0]).toBe("Go");
     expect(entries).toContainEqual(["TASK_STATE_INPUT_REQUIRED", "More?"]);
     expect(entries.at(-1)).toEqual(["TASK_STATE_CANCELED", undefined]);
-    // Without a timeline, the rest of the task is the same.
+    // A task without a timeline is otherwise unchanged.
     const plain = await agent.getTask({ id, historyLength: 0 });
     expect(timelineOf(plain)).toBeUndefined();
     expect(read.history?.map(({ messageId }) => messageId)).toHaveLength(4);

@@ -5,7 +5,7 @@ import { codecV1 } from "../../src/wire/v1/index.ts";
 const codes = Object.keys(wireErrors) as WireErrorCode[];
 const { JSONRPC: jsonrpc, "HTTP+JSON": rest } = codecV1.bindings;
 
-/** The error that a client receives over each binding. */
+/** Returns the error that a client receives over JSON-RPC. */
 function overJsonRpc(error: A2AError): A2AError {
   return jsonrpc.decodeError(JSON.parse(JSON.stringify(jsonrpc.encodeError(error))));
 }

@@ -51,7 +51,7 @@ const protoTask = {
   metadata: { k: null },
 };
 
-/** Imitates an encoder that keeps the proto names. */
+/** Renames members like an encoder that keeps the proto names. */
 function snake(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(snake);
   if (typeof value !== "object" || value === null) return value;
@@ -232,7 +232,7 @@ test("a list of tasks over REST can be filtered by the state CANCELLED", () => {
   expect(wire).toEqual([protoTask]);
   const whole = { ...page, pageSize: 1 };
   expect(restShapes.decodeResponse("ListTasks", clone(wire))).toEqual({ tasks: [task], ...whole });
-  // Like the responses of servers with both versions.
+  // Servers with both versions send such responses.
   expect(restShapes.decodeResponse("ListTasks", clone({ tasks: [protoTask], ...page }))).toEqual({
     tasks: [task],
     ...page,

@@ -6,7 +6,7 @@ const words = {
   skills: [{ id: "echo", name: "Echo", description: "Says it again.", tags: ["test"] }],
 };
 
-/** Answers with the message's text, as a task with an artifact. */
+/** Creates an agent that answers with the message's text, as a task with an artifact. */
 export function echoAgent(name = "Echo"): Agent {
   return defineAgent({
     ...words,
@@ -19,7 +19,7 @@ export function echoAgent(name = "Echo"): Agent {
   });
 }
 
-/** Starts a task, and ends it once the test calls `finish` or the server stops. */
+/** Creates an agent that starts a task, and ends the task once the test calls `finish` or the server stops. */
 export function slowAgent(): { agent: Agent; begun: Promise<void>; finish: () => void; aborted: Promise<void> } {
   const begun = deferred();
   const end = deferred();

@@ -5,7 +5,7 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** A self-signed certificate for the given names and addresses. */
+/** Creates a self-signed certificate for the given names and addresses. */
 export async function certificateFor(...names: readonly string[]): Promise<Certificate> {
   const altNames = names.map((name) => {
     if (/^[\d.]+$/.test(name)) return { type: 7 as const, ip: name };

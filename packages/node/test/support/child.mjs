@@ -1,4 +1,4 @@
-// A server in its own process, which tests end by signals. Prints its URL when it is ready.
+// A server in its own process, which tests end by signals. The process prints its URL when it is ready.
 
 import { defineAgent, memoryStore, serve } from "@parley/node";
 

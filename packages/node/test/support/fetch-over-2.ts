@@ -1,7 +1,7 @@
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { Readable } from "node:stream";
 
-/** A `fetch` whose requests share one HTTP/2 connection. */
+/** Creates a `fetch` whose requests share one HTTP/2 connection. */
 export async function fetchOver2(origin: string) {
   const session = connect(origin);
   session.on("error", () => {});

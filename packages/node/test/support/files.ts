@@ -6,16 +6,16 @@ import { afterEach, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "../../../../test/behaviour/stores.ts";
 import { serve, type ServeOptions, type Server } from "../../src/index.ts";
 
-/* Setup for tests of large files: a folder, and servers that are closed after their test. */
+/* The setup for tests of large files: a folder, and servers that are closed after their test. */
 
-/** A folder that is removed after its test. */
+/** Creates a folder that is removed after its test. */
 export async function folderOfTest(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "blobs-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A store that is closed after its test: in memory, or on PostgreSQL in the project `postgres`. */
+/** Opens a store that is closed after its test: in memory, or on PostgreSQL in the project `postgres`. */
 export async function storeOfTest(): Promise<Store> {
   const store = await (await placeOfTest(stores[0] ?? "memory")).open();
   onTestFinished(() => store.close());
@@ -29,7 +29,7 @@ export interface TestServers {
   serveOne(agents: Parameters<typeof serve>[0], options: Partial<ServeOptions>): Promise<Server>;
 }
 
-/** Call it once per file. */
+/** Creates the servers of a test file. Call this function once per file. */
 export function serversOfTests(): TestServers {
   const servers: Server[] = [];
   afterEach(async () => {
@@ -45,7 +45,7 @@ export function serversOfTests(): TestServers {
   };
 }
 
-/** The keys of all blobs. */
+/** Returns the keys of all blobs. */
 export async function keysOf(store: BlobStore): Promise<readonly string[]> {
   return (await store.list({ prefix: "", limit: 100 })).blobs.map(({ key }) => key);
 }

@@ -9,7 +9,7 @@ export interface TestHost extends AsyncDisposable {
   readonly port: number;
 }
 
-/** A handler on a free port. The port and its connections are closed when the test ends. */
+/** Serves a handler on a free port. The port and its connections are closed when the test ends. */
 export async function host(handle: UniversalHandler, options: HttpOptions = {}): Promise<TestHost> {
   const server = createServer(nodeListener(handle, options));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -79,7 +79,7 @@ export class RawClient implements Disposable {
   }
 }
 
-/** A promise and the functions that settle it. */
+/** Returns a promise and the functions that settle it. */
 export function deferred<T = void>(): { promise: Promise<T>; resolve: (value: T) => void } {
   let resolve!: (value: T) => void;
   const promise = new Promise<T>((settle) => (resolve = settle));

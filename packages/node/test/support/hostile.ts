@@ -1,17 +1,17 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 
-/** HTTP/1.1 servers that send invalid or endless responses. */
+/** Starts HTTP/1.1 servers that send invalid or endless responses. */
 
 export interface HostileServer extends AsyncDisposable {
   readonly url: string;
-  /** The number of open connections. */
+  /** Returns the number of open connections. */
   open(): number;
 }
 
 export type Misbehave = (socket: Socket) => void;
 
-/** Calls `misbehave` for each connection when its request starts to arrive. */
+/** Starts a server that calls `misbehave` for each connection when a request starts to arrive. */
 export async function hostile(misbehave: Misbehave): Promise<HostileServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -39,7 +39,7 @@ const says =
   (socket) =>
     void socket.end(text, "latin1");
 
-/** Writes as long as the client keeps reading. */
+/** Writes pieces as long as the client keeps reading. */
 function endless(socket: Socket, piece: string | Uint8Array): void {
   const more = (): void => {
     while (socket.writable && socket.write(piece));
@@ -51,7 +51,7 @@ function endless(socket: Socket, piece: string | Uint8Array): void {
 const body = "Content-Length: 2\r\nConnection: close\r\n\r\n{}";
 const status = (line: string): Misbehave => says(`HTTP/1.1 ${line}\r\n${body}`);
 
-/** Responses that end on their own. */
+/** Responses that end without an action of the caller. */
 export const strange: readonly (readonly [string, Misbehave])[] = [
   ...[0, 1, 99, 100, 101, 102, 103, 199, 600, 799, 999].map(
     (code) => [`status ${code}`, status(`${String(code).padStart(3, "0")} Odd`)] as const,
@@ -102,10 +102,10 @@ export const strange: readonly (readonly [string, Misbehave])[] = [
   ["a redirect to itself", says("HTTP/1.1 307 Found\r\nLocation: /\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")],
 ];
 
-/** Compressed zeros, a thousandth of their decompressed size. */
+/** Zeros that are compressed to a thousandth of their size. */
 const bomb = gzipSync(new Uint8Array(64 << 20), { level: 1 });
 
-/** Responses that never end, except by a limit of the caller. */
+/** Responses that end only when they reach a limit of the caller. */
 export const unending: readonly (readonly [string, Misbehave])[] = [
   ["silence", () => {}],
   ["a flood of interim answers", (socket) => endless(socket, "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100))],

@@ -22,9 +22,9 @@ export class Http2Client implements Disposable {
     session.on("error", () => {});
   }
 
-  /** `options`: over TLS, with a trusted certificate. */
+  /** Connects a session. `options`: over TLS, with a trusted certificate. */
   static async to(origin: string, options: SecureClientSessionOptions = {}): Promise<Http2Client> {
-    // The client's own limit also counts data that it has not sent yet, so it is raised.
+    // The client's own memory limit also counts data that the client has not sent yet, so the limit is raised.
     const client = new Http2Client(connect(origin, { maxSessionMemory: 1000, ...options }));
     await new Promise<void>((resolve, reject) => {
       client.session.once("connect", () => resolve()).once("error", reject);
@@ -32,7 +32,7 @@ export class Http2Client implements Disposable {
     return client;
   }
 
-  /** Opens a stream. With `body`, the request is complete. Without it, the test writes the body. */
+  /** Opens a stream. With `body`, the request is complete. Without `body`, the test writes the body. */
   begin(path: string, headers: OutgoingHttpHeaders = {}, body?: string): ClientHttp2Stream {
     const stream = this.session.request({ ":path": path, ...headers }, { endStream: false });
     stream.on("error", () => {});
@@ -54,7 +54,7 @@ export class Http2Client implements Disposable {
   }
 }
 
-/** The whole response of a stream. Rejects if the stream is aborted. */
+/** Returns the whole response of a stream. Rejects if the stream is aborted. */
 export function answerOf(stream: ClientHttp2Stream): Promise<Http2Answer> {
   return new Promise((resolve, reject) => {
     let headers: IncomingHttpHeaders | undefined;
@@ -97,7 +97,7 @@ export const preface: Buffer = Buffer.concat([
   frame(4, 0, 0),
 ]);
 
-/** The bytes of a frame (RFC 9113 §4.1). */
+/** Returns the bytes of a frame (RFC 9113 §4.1). */
 export function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -107,7 +107,7 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, payload]);
 }
 
-/** A HEADERS frame for a GET request. With `ends`, it also ends the request (RFC 7541 §6.1, §6.2.2). */
+/** Returns a HEADERS frame for a GET request. With `ends`, the frame also ends the request (RFC 7541 §6.1, §6.2.2). */
 export function getFrame(stream: number, path: string, ends = true): Buffer {
   const literal = (name: number, value: string): Buffer =>
     Buffer.concat([Buffer.of(name, value.length), Buffer.from(value, "latin1")]);

@@ -11,7 +11,7 @@ export interface TestPort extends AsyncDisposable {
 
 export interface TestPortOptions extends PortOptions, HttpOptions {}
 
-/** A handler on a port for both versions of HTTP. The port and its connections are closed when the test ends. */
+/** Serves a handler on a port for both versions of HTTP. The port and its connections are closed when the test ends. */
 export async function openPort(handle: UniversalHandler, options: TestPortOptions = {}): Promise<TestPort> {
   const main = new Port(options);
   const port = await main.bind("127.0.0.1", 0);

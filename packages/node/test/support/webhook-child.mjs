@@ -1,4 +1,4 @@
-// A server in its own process that sends webhooks, and that tests kill. Prints its URL when it is ready. Its argument has its options as JSON.
+// A server in its own process that sends webhooks, and that tests kill. Its argument is its options as JSON. It prints its URL when it is ready.
 
 import { defineAgent, memoryStore, serve } from "@parley/node";
 

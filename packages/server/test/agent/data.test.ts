@@ -33,7 +33,7 @@ interface Expense {
   readonly day?: string | undefined;
 }
 
-/** The same schema in three libraries, and one schema that validates asynchronously. */
+/** The same schema in three libraries, and another schema that validates asynchronously. */
 const libraries: Readonly<Record<string, StandardSchema<Expense>>> = {
   zod: z.object({ amount: z.number().positive(), purpose: z.string().max(10), day: z.string().optional() }),
   valibot: v.object({
@@ -49,7 +49,7 @@ const libraries: Readonly<Record<string, StandardSchema<Expense>>> = {
   }),
 };
 
-/** Repeats its input. */
+/** Defines an agent that repeats its input. */
 function reader(schema: StandardSchema<Expense>, ask?: string): Definition {
   return {
     async onMessage(turn) {

@@ -4,7 +4,7 @@ import { bytesOf, type Part, type Task } from "@parley/a2a/internal/model/index"
 import type { ByteSource, FileInit, FilesOptions, SentFile } from "@parley/a2a/internal/protocol/index";
 import { eventually, harness, type OnMessage } from "../engine/support.ts";
 
-/** Bytes that encode their position. */
+/** Returns bytes that encode their position. */
 function bytes(length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, at) => (at * 7 + (at >> 8)) % 256);
 }
@@ -13,7 +13,7 @@ async function* inPieces(whole: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < whole.length; at += size) yield whole.subarray(at, at + size);
 }
 
-/** The chunks of a task's only file, and the file's content. */
+/** Returns the chunk sizes of a task's only file, and the file's content. */
 function received(task: Task): { readonly chunks: readonly number[]; readonly whole: Uint8Array } {
   const pieces = (task.artifacts?.[0]?.parts ?? []).map((part) => {
     if (part.raw === undefined) throw new Error("no bytes");
@@ -151,7 +151,7 @@ describe("turn.file()", () => {
 });
 
 describe("turn.files()", () => {
-  /** The files of a message, as an agent sees them. */
+  /** Returns the files of a message, as an agent sees them. */
   async function seen(parts: readonly Part[], options?: FilesOptions) {
     const files: unknown[] = [];
     const { send } = harness(

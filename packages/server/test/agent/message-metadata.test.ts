@@ -11,7 +11,7 @@ async function events(onMessage: AgentDefinition["onMessage"]) {
   const updates = [];
   for await (const { statusUpdate } of under.client.sendStreamingMessage("Hi")) {
     if (statusUpdate !== undefined) updates.push(statusUpdate);
-    // A stream stays open while an authorization is missing.
+    // The stream would stay open while an authorization is missing.
     if (statusUpdate?.status.state === "TASK_STATE_AUTH_REQUIRED") break;
   }
   return { updates, problems: under.problems };

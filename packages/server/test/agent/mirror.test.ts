@@ -17,7 +17,7 @@ async function* tokens(...words: readonly string[]): AsyncGenerator<string> {
   yield* words;
 }
 
-/** The text that a front end without artifacts shows. */
+/** Returns the text that a front end without artifacts shows. */
 async function shown(definition: Definition): Promise<unknown> {
   const { client } = await given(definition);
   const { task } = await client.sendMessage("Go");

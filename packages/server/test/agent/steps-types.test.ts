@@ -11,7 +11,7 @@ interface Booking {
 declare const booking: Booking;
 declare const aMap: Map<string, number>;
 
-/** Only compiled, never called. */
+/** Calls that are only compiled, never executed. */
 async function* uses(turn: Turn) {
   expectTypeOf(await turn.step("a", () => booking)).toEqualTypeOf<Booking>();
   expectTypeOf(await turn.step("b", () => Promise.resolve([1, 2]))).toEqualTypeOf<number[]>();
@@ -26,11 +26,11 @@ async function* uses(turn: Turn) {
   await turn.step("f", () => new Date());
   // @ts-expect-error A map is not JSON, even in a promise.
   await turn.step("g", () => Promise.resolve(aMap));
-  // @ts-expect-error This scope does not exist.
+  // @ts-expect-error Steps have no such scope.
   await turn.step("h", () => 1, { scope: "context" });
   expectTypeOf(yield* turn.sleep(1000)).toBeVoid();
   yield* turn.sleep(new Date());
-  // @ts-expect-error Dates are not texts.
+  // @ts-expect-error A time cannot be a string.
   yield* turn.sleep("tomorrow");
   expectTypeOf(yield* turn.waitFor("a")).toEqualTypeOf<JsonValue>();
   expectTypeOf(yield* turn.waitFor("a", { timeout: 1 })).toEqualTypeOf<JsonValue | undefined>();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Uploads } from "../../src/blobs/blobs.ts";
 import { fakeClock } from "@parley/testing";
 
-/** Uploads of owners' files, which the test completes on command. */
+/** Simulates uploads of owners' files, which the test completes on command. */
 function uploading(uploads: Uploads) {
   const begun: string[] = [];
   const ends: (() => void)[] = [];

@@ -5,9 +5,9 @@ import type { DelegateOptions } from "@parley/a2a/internal/protocol/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, gate, serving, type Served } from "./support.ts";
 
-/* The task at the other agent when the delegating task ends. */
+/* Tests what the other agent's task does when the delegating task ends. */
 
-/** An agent that works until it is told to stop. */
+/** Creates an agent that works until the test tells it to stop. */
 function worker() {
   const begun = gate();
   const served = serving(
@@ -41,7 +41,7 @@ async function delegating(options: DelegateOptions = {}, more: Parameters<typeof
   const sent = await (await main.client()).sendMessage({ message: "Go", configuration: { returnImmediately: true } });
   await begun.opened;
   const id = (sent.task as Task).id;
-  // The sub-task is known once its progress is stored.
+  // The server knows the sub-task once its progress is stored.
   await vi.waitFor(async () => expect((await (await main.client()).getTask(id)).status.message).toBeDefined());
   return { served, main, id };
 }

@@ -75,7 +75,7 @@ describe("turn.delegate()", () => {
   });
 });
 
-/** Delegates to an agent with this function. Returns the result and the events of the delegating task. */
+/** Delegates to an agent that has this function. Returns the result and the events of the delegating task. */
 async function through(onMessage: OnMessage, options: DelegateOptions = {}) {
   const client = await serving(agentOf(onMessage)).client();
   const results: Delegated[] = [];

@@ -4,11 +4,11 @@ import { text, type StreamResponse } from "@parley/a2a/internal/model/index";
 import type { DelegateClient } from "@parley/a2a/internal/protocol/index";
 import { agentOf, gate, serving } from "./support.ts";
 
-/* Delegations to agents that misbehave, and to agents that change. */
+/* Tests delegations to agents that misbehave, and to agents that change. */
 
 const isGone = { lease: { isGone: () => true } };
 
-/** A client of an agent that sends these events. */
+/** Returns a client of an agent that sends these events. */
 function sending(events: readonly StreamResponse[]): DelegateClient {
   const refuses = (): Promise<never> => Promise.reject(new Error("It cannot"));
   return {
@@ -65,7 +65,7 @@ describe("the ids of another agent", () => {
 
 describe("after a restart, a delegation", () => {
   /**
-   * Runs consecutive processes, each of which delegates to all of its agents. The first one dies while the other agent works, or
+   * Runs consecutive processes, each of which delegates to all of its agents. The first process dies while the other agent works, or
    * later.
    */
   async function restarted(
@@ -97,7 +97,7 @@ describe("after a restart, a delegation", () => {
     return () => second.waitFor(id);
   }
 
-  /** An agent that counts its messages, and works until `wait` opens. */
+  /** Creates an agent that counts its messages, and works until `wait` opens. */
   function worker(name: string) {
     const wait = gate();
     const got: string[] = [];

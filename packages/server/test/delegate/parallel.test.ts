@@ -3,7 +3,7 @@ import { DelegationFailed, type Turn } from "@parley/a2a/internal/protocol/index
 import { text } from "@parley/a2a/internal/model/index";
 import { agentOf, gate, gists, serving } from "./support.ts";
 
-/** An agent whose function yields `count` chunks. `made`: how many it has yielded so far. */
+/** Creates an agent whose function yields `count` chunks. `made`: how many chunks the function has yielded so far. */
 function counter(count: number) {
   const made = { chunks: 0 };
   const served = serving(
@@ -128,7 +128,7 @@ describe("turn.all()", () => {
       taskId = value?.task?.id ?? taskId;
       state = (value?.task ?? value?.statusUpdate)?.status.state ?? "";
     }
-    // All in parallel: each answers the next question.
+    // Sends all answers in parallel. Each of them answers the next question.
     const sent = [1, 2, 3, 4, 5].map((at) => user.sendMessage({ taskId, parts: [text(`Answer ${at}`)] }));
     await Promise.all(sent);
     await vi.waitFor(async () =>

@@ -6,14 +6,14 @@ import type { DelegateClient } from "@parley/a2a/internal/protocol/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, gate, gists, serving, type Served } from "./support.ts";
 
-/* Delegations to agents that do not stream (A2A 1.0 §3.3.3): the delegating agent polls the task. */
+/* Tests delegations to agents that do not stream (A2A 1.0 §3.3.3). The delegating agent polls the task. */
 
-/** Waits for conditions as long as a busy machine needs. */
+/** Options that make a condition wait as long as a busy machine needs. */
 const patient = { interval: 10 };
 
 const capabilities = { streaming: false };
 
-/** A poet without streams. It yields one half, and the other half once `wait` is open. */
+/** Creates a poet without streams, which yields half of the poem immediately, and the rest once `wait` is open. */
 function poet() {
   const wait = gate();
   const served = serving(
@@ -47,7 +47,7 @@ async function reading(main: Served, tick: () => void) {
 
 const nothingListens = () => Promise.reject(new A2AError("ConnectionFailed", "Nothing listens"));
 
-/** A client with a different `getTask`. */
+/** Returns a client with a different `getTask`. */
 const reachedBy = (client: Client, getTask: DelegateClient["getTask"]): DelegateClient => ({
   card: client.card,
   sendMessage: (...args) => client.sendMessage(...args),

@@ -11,7 +11,7 @@ import type { Client } from "@parley/a2a/internal/client/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, gate, gists, serving, type Served } from "./support.ts";
 
-/* Delegations of processes that stop, die, and share a store. */
+/* Tests delegations of processes that stop, die, and share a store. */
 
 const isGone = { lease: { isGone: () => true } };
 
@@ -22,7 +22,7 @@ async function stateOf(served: Served, taskId: string): Promise<string> {
 const ended = (served: Served, taskId: string, state = "TASK_STATE_COMPLETED"): Promise<void> =>
   vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe(state));
 
-/** An agent that yields one half, waits, and yields the other half. `turns`: how many times it was called. */
+/** Creates an agent that yields half of the poem, waits, and yields the rest. `turns`: how many times the agent was called. */
 function poet() {
   const wait = gate();
   const turns: string[] = [];
@@ -38,7 +38,7 @@ function poet() {
   return { served, wait, turns };
 }
 
-/** An agent that delegates to another one. */
+/** Creates an agent that delegates to another agent. */
 function editor(client: DelegateClient, resumable: boolean) {
   const attempts: number[] = [];
   const agent = agentOf(
@@ -65,7 +65,7 @@ async function begun(served: Served) {
   }
 }
 
-/** All events of a task, from its log. */
+/** Returns all events of a task, from the task's log. */
 async function logOf(served: Served, taskId: string): Promise<readonly string[]> {
   const page = await served.store.read({ agent: "/" }, taskId, { after: 1, limit: 1000 });
   const seen = page?.records.map(({ kind, json }) => ({ [kind]: JSON.parse(json) as unknown })) ?? [];
@@ -110,7 +110,7 @@ describe("a delegation", () => {
       await vi.waitFor(() =>
         expect(served.requests.filter((name) => name === "SubscribeToTask")).toHaveLength(life - 1),
       );
-      // A run that only waits does not count as the cause of a crash, however long the other agent is silent.
+      // A run that only waits is not suspected of causing a crash, however long the other agent is silent.
       await vi.waitFor(async () => {
         clock.advance(1000);
         expect((await store.head({ agent: "/" }, taskId))?.run).toMatchObject({ attempt: life });
@@ -235,7 +235,7 @@ describe("a delegation", () => {
       const sent = await (await first.client()).sendMessage("A coat");
       const taskId = sent.task?.id ?? "";
       await asked.opened;
-      // The question is stored, but the end of the run is not.
+      // The store has the question, but not the end of the run.
       expect((await store.head({ agent: "/" }, taskId))?.run).toBeDefined();
       const second = serving(agent, { store, ...isGone });
       await vi.waitFor(async () => expect((await store.head({ agent: "/" }, taskId))?.run).toBeUndefined());
@@ -289,11 +289,11 @@ describe("a delegation", () => {
   });
 });
 
-/** A store whose process dies after the commit of a question, before the end of the run is committed. */
+/** Returns a store whose process dies after the commit of a question, before the end of the run is committed. */
 function diesAtQuestion(store: Store, died: () => void, over: Promise<void>): Store {
   let isDead = false;
   const append: Store["append"] = async (items) => {
-    // Appends of the dead process wait until the test is over. Then the engine, which has lost its lease, can be closed.
+    // Appends of the dead process wait until the test is over. Then the engine can be closed, because it has lost its lease.
     if (isDead) await over;
     const asks = !isDead && items.some(isQuestion);
     if (!asks) return store.append(items);
@@ -321,7 +321,7 @@ function bound(member: unknown, store: Store): unknown {
   return typeof member === "function" ? member.bind(store) : member;
 }
 
-/** A client whose process dies before it reads the response to a send: the row is stored, but the task id is not known. */
+/** Returns a client whose process dies before it reads the response to a send, so that the row is stored, but the task id is unknown. */
 function dying(client: Client, without: readonly string[] = []): DelegateClient & { sends: number } {
   const { capabilities } = client.card;
   const extensions = capabilities.extensions?.filter(({ uri }) => !without.some((each) => uri?.includes(each))) ?? [];
@@ -397,7 +397,7 @@ describe("a send that may or may not have arrived", () => {
 });
 
 describe("two agents with the same name and message", () => {
-  /** An agent that yields a word once `wait` is open. `got`: its messages. */
+  /** Creates an agent that yields a word once `wait` is open. `got`: the messages that the agent received. */
   function worker(says: string, replies = false) {
     const wait = gate();
     const got: string[] = [];
@@ -419,14 +419,14 @@ describe("two agents with the same name and message", () => {
     /** The agents to which the first process delegates, in order. */
     readonly first: readonly DelegateClient[];
     readonly second: readonly DelegateClient[];
-    /** The first process dies as soon as this resolves. */
+    /** Once this resolves, the first process dies. */
     readonly until: (store: Store, taskId: string) => Promise<unknown>;
-    /** Called when the second process runs. */
+    /** Called while the second process runs. */
     readonly afterwards?: () => void;
     readonly options?: DelegateOptions;
   }
 
-  /** Returns the outcome that the second process reports. */
+  /** Runs two processes. Returns the outcome that the second process reports. */
   async function asking({ first, second, until, afterwards, options = {} }: Lives): Promise<string | undefined> {
     let clients = first;
     const again = gate();
@@ -459,7 +459,7 @@ describe("two agents with the same name and message", () => {
     return (await after.waitFor(id)).status.message?.parts[0]?.text;
   }
 
-  /** Expects one open or closed delegation of a task that passes the check. */
+  /** Expects that the task has one delegation, open or closed, that passes the check. */
   const has =
     (feature: "delegation" | "delegation.over", check: (value: string) => boolean = () => true) =>
     async (store: Store, taskId: string): Promise<void> => {
@@ -467,7 +467,7 @@ describe("two agents with the same name and message", () => {
       expect(rows.filter(({ value }) => check(value))).toHaveLength(1);
     };
 
-  /** The client with a different card. */
+  /** Returns the client with a different card. */
   function withCard(client: DelegateClient, change: Partial<DelegateClient["card"]>): DelegateClient {
     const card = { ...client.card, ...change };
     return new Proxy(client, {
@@ -514,7 +514,7 @@ describe("two agents with the same name and message", () => {
     one.wait.open();
     two.wait.open();
     const sent = async () => expect(one.got).toHaveLength(1);
-    // It may be the same agent at another URL with an incomplete task list, so it is not called.
+    // The other URL may belong to the same agent with an incomplete task list, so the server does not call it.
     const said = await asking({ first: [a], second: [other, a], until: sent });
     expect(said).toBe(joins ? "two and one" : "uncertain and one");
     expect([one.got, two.got]).toEqual([["Go"], joins ? ["Go"] : []]);

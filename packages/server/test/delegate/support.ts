@@ -8,7 +8,7 @@ import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import { collect } from "../../../../test/secrets.ts";
 
-/* Agents that call agents, each on a server without a socket. */
+/* Runs agents that call agents, each on a server without a socket. */
 
 export type OnMessage = (turn: Turn) => ReturnType<AgentDefinition["onMessage"]>;
 
@@ -20,7 +20,7 @@ export interface Served {
   readonly handler: Handler;
   readonly store: Store;
   readonly log: readonly string[];
-  /** A client of the agent. `requests` records its calls. */
+  /** Connects a client to the agent. `requests` records the client's calls. */
   client(options?: Parameters<typeof connect>[1]): Promise<Client>;
   /** The names of the called operations. */
   readonly requests: string[];
@@ -64,7 +64,7 @@ export function serving(agent: Agent, options: Partial<HandlerOptions> = {}): Se
   };
 }
 
-/** An event in short form: its state with the text of its message, or the id, text and end of its chunk. */
+/** Returns an event in short form: its state with the text of its message, or the id, text and end of its chunk. */
 function gist(event: StreamResponse): string {
   const { task, statusUpdate, artifactUpdate, message } = event;
   const status = (task ?? statusUpdate)?.status;
@@ -84,7 +84,7 @@ export async function gists(events: AsyncIterable<StreamResponse>): Promise<read
   return all;
 }
 
-/** A promise that a test resolves. */
+/** Creates a promise that a test resolves. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => (open = resolve));

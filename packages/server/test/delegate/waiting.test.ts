@@ -5,15 +5,15 @@ import type { AgentYield, Delegated } from "@parley/a2a/internal/protocol/index"
 import { fakeClock } from "@parley/testing";
 import { agentOf, gate, serving } from "./support.ts";
 
-/* The time limits of a turn that waits for another agent. */
+/* Tests the time limits of a turn that waits for another agent. */
 
-/** Waits for conditions as long as a busy machine needs. */
+/** Options that make a condition wait as long as a busy machine needs. */
 const patient = { interval: 10 };
 
 const minute = 60_000;
 const behaviour = { idleTimeout: 5 * minute, turnTimeout: 120 * minute };
 
-/** An agent that is silent for a long time. */
+/** Creates an agent that is silent for a long time. */
 function sleeper() {
   const wait = gate();
   const served = serving(
@@ -112,7 +112,7 @@ test("a question that waits in turn.all() while another delegation fails is not 
     }),
   );
   const [hotels, flights] = [await hotel.client(), await flight.client()];
-  /** Passes the question on to `turn.all()` only once the other delegation has failed. */
+  /** Delays a question to `turn.all()` until the other delegation has failed. */
   async function* late(inner: AsyncGenerator<AgentYield, Delegated, void>) {
     try {
       for (;;) {

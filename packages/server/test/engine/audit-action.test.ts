@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { harness } from "./support.ts";
 
-/** `turn.audit()` records an agent's actions in addition to the changes of its tasks. */
+/** Tests that `turn.audit()` records an agent's actions in addition to the changes of its tasks. */
 
 test("an action is in the audit with its caller, task and details, beside the changes of the task", async () => {
   const records: AuditRecord[] = [];

@@ -32,7 +32,7 @@ describe("limits.taskBytes", () => {
         expect(outcome.reason).toMatchObject({ code: "InvalidParams", fields: [{ field: "message.parts" }] });
     }
     open();
-    // All four turns end: their artifacts are short.
+    // The artifacts are short, so all four turns end.
     await eventually(async () => (await get(taskId)).status.state === "TASK_STATE_COMPLETED");
     expect((await get(taskId)).artifacts).toHaveLength(4);
     const head = await store.head({ agent: "agent" }, taskId);
@@ -161,11 +161,11 @@ describe("the limits of stored agent state", () => {
     expect((await again("first", "small")).message).toEqual(first);
     for (let n = 0; n < 10; n += 1) await again(`m-${n}`, "x".repeat(20 * kib));
     expect(runs).toBe(11);
-    // Ten replies of twenty kilobytes exceed the memory. The first ones are evicted, and their messages count as new.
+    // Ten replies of twenty kilobytes exceed the memory limit. The server evicts the oldest replies, and their messages count as new.
     await again("m-0", "x".repeat(20 * kib));
     await again("first", "small");
     expect(runs).toBe(13);
-    // A reply larger than half of the memory is not kept, and evicts no other.
+    // If a reply exceeds half of the memory limit, the server does not keep it, and evicts no other reply.
     await again("huge", "x".repeat(80 * kib));
     await again("huge", "x".repeat(80 * kib));
     await again("first", "small");
@@ -193,7 +193,7 @@ describe("the limits of stored agent state", () => {
       { store: inner },
     );
     await send("Go");
-    // The agent's checkpoint, and the effect that removes it at the end.
+    // The two effects are the agent's checkpoint, and its removal at the end.
     expect(most).toBeLessThanOrEqual(2);
   });
 });

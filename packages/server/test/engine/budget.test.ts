@@ -37,7 +37,7 @@ describe("the byte budget of running tasks", () => {
     await cancel(taskId);
     looking.open();
     await first.all();
-    // A message larger than the budget is accepted only if the budget is unused.
+    // If a message is larger than the budget, it is accepted only while the budget is unused.
     const next = await stream("z".repeat(401 * kib), { subject: "other" });
     const event = (await next.next())?.payload.value;
     expect(event && gist(event)).toBe("task submitted");

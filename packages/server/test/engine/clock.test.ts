@@ -82,7 +82,7 @@ describe("a jump of the wall clock", () => {
   });
 });
 
-/** Two engines on one store. `kill` disconnects the first one from the store. */
+/** Creates two engines on one store. `kill` disconnects the first engine from the store. */
 function twoNodes() {
   const shared = memoryStore();
   const clock = fakeClock();
@@ -125,7 +125,7 @@ function twoNodes() {
   };
 }
 
-/** Starts a task on one node. Returns a function that reads its state through a given node. */
+/** Starts a task on one node. Returns a function that reads the task's state through a given node. */
 async function atWork({ service }: ReturnType<typeof inProcess>) {
   const { batches } = await service.stream("SendStreamingMessage", { message: messageOf("Go") }, callContext());
   const reading = new Reading(batches);
@@ -135,7 +135,7 @@ async function atWork({ service }: ReturnType<typeof inProcess>) {
     (await other.service.call("GetTask", { id }, callContext())).payload.value.status.state;
 }
 
-/** Advances the clock by a second, and lets timers run. */
+/** Advances the clock by a second, and then lets timers run. */
 async function tick(clock: ReturnType<typeof fakeClock>): Promise<void> {
   clock.advance(1_000);
   for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
@@ -155,7 +155,7 @@ describe("leases while the wall clock jumps", () => {
     survivor ??= nodes.second();
     let seconds = 0;
     for (; (await stateBy(survivor)) !== "TASK_STATE_COMPLETED" && seconds < 60; seconds += 1) await tick(nodes.clock);
-    // The takeover waits until the lease was unchanged for its `ttl`, because its holder may be alive until then.
+    // Until the lease has been unchanged for its `ttl`, its holder may be alive, so the takeover must wait that long.
     expect(seconds).toBeGreaterThan(ttl / 1_000 - 1);
     expect(seconds).toBeLessThanOrEqual((2 * ttl) / 1_000);
     expect(nodes.attempts).toEqual([1, 2]);
@@ -166,7 +166,7 @@ describe("leases while the wall clock jumps", () => {
     ["an hour back", -60 * minute],
   ])("%s: live holders keep their tasks", async (_how, jump) => {
     const nodes = twoNodes();
-    // The survivor starts first, so it scans before the holder renews its lease.
+    // The survivor starts first, so it scans before the holder renews the lease.
     const survivor = nodes.second();
     await tick(nodes.clock);
     const holder = nodes.first();
@@ -191,7 +191,7 @@ describe("leases while the wall clock jumps", () => {
       for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
       expect(nodes.attempts).toEqual([1]);
       nodes.kill();
-      // Every tenth scan reads all leases, so it finds one that ends in the future.
+      // Every tenth scan reads all leases, so one of these scans finds the lease that ends in the future.
       for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
       expect(await stateBy(survivor)).toBe("TASK_STATE_COMPLETED");
       expect(nodes.attempts).toEqual([1, 2]);

@@ -3,7 +3,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { memoryStore, type AppendItem, type Store } from "../../src/store/index.ts";
 import { harness } from "./support.ts";
 
-/** A store that throws if an item contains a text, and records the number of items per call. */
+/** Returns a store that throws if an item contains a text, and records the number of items per call. */
 function refusing(text: string, error: Error): { store: Store; calls: number[] } {
   const store = memoryStore();
   const calls: number[] = [];

@@ -5,7 +5,7 @@ import { harness } from "./support.ts";
 
 const chunks = 4_000;
 
-/** A store that counts its reads, and the appended characters. */
+/** Creates a store that counts its reads and the appended characters. */
 function counting() {
   const store = memoryStore();
   const work = { reads: 0, chars: 0 };
@@ -46,7 +46,7 @@ describe(`a stream of ${chunks} small chunks`, () => {
       while (running) {
         await get(id, { historyLength: 0 });
         answered += 1;
-        // Waits, because the server reads requests between turns of the event loop.
+        // Waits, because the server only reads requests between turns of the event loop.
         await new Promise((resolve) => setImmediate(resolve));
       }
     })();
@@ -61,7 +61,7 @@ describe(`a stream of ${chunks} small chunks`, () => {
   });
 });
 
-/** A clock that advances by a millisecond with each reading. */
+/** Creates a clock that advances by a millisecond with each reading. */
 function slowClock() {
   const clock = fakeClock();
   return {
@@ -92,7 +92,7 @@ describe("many agents at full speed", () => {
     const readings = await Promise.all(Array.from({ length: agents }, (_, n) => stream(`count ${n}`)));
     await Promise.all(readings.map((reading) => reading.all()));
     running = false;
-    // In a turn of the event loop, each agent makes one step. Without the time slice, all would finish in one or two turns.
+    // Each agent makes one step in a turn of the event loop. Without the time slice, all agents would finish in one or two turns.
     expect(turns).toBeGreaterThan(each / 2);
   });
 });

@@ -2,7 +2,7 @@ import type { Clock } from "@parley/a2a/internal/base/index";
 import type { Store } from "../../src/store/index.ts";
 import { bound } from "./support.ts";
 
-/** A store that tracks its processes, for several engines. `silent`: processes whose heartbeats are lost. */
+/** Returns a store that tracks its processes, for several engines. `silent`: processes whose heartbeats are lost. */
 export function counted(store: Store, clock: Pick<Clock, "elapsed">) {
   const rows = new Map<string, { beats: number; at: number }>();
   const silent = new Set<string>();

@@ -6,7 +6,7 @@ import { changedBy } from "../../src/store/wakeup.ts";
 import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, gate, messageOf, Reading, type OnMessage } from "./support.ts";
 
-/** Two engines on one store, one of which stops. Their clock is stopped, so polling finds nothing. */
+/** Creates two engines on one store, one of which stops. Their clock is stopped, so polling finds no work. */
 function twoNodes(onMessage: OnMessage) {
   const shared = memoryStore();
   const clock = fakeClock();
@@ -73,7 +73,7 @@ describe("a stopping engine", () => {
     await eventually(async () => (await taskOf(two, other.id)).history?.length === 2);
     const closed = one.engine.close({ grace: 60_000 });
     await expect(moved.until(() => false)).rejects.toMatchObject(stopping);
-    // The send stays pending, because it could not continue elsewhere.
+    // The send stays pending, because no other node could continue it.
     expect(answered).toBe(false);
     gates.own.open();
     const events = await own.reading.all();

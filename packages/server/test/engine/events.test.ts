@@ -3,7 +3,7 @@ import { memoryStore, type Store } from "../../src/store/index.ts";
 import { bound, eventually, harness } from "./support.ts";
 import { immediately, keysOf, over, waits } from "./waiting.ts";
 
-/** Events from `signal()` that arrive in parallel, or during changes of their task (docs/decisions/waiting.md). */
+/** Tests events from `signal()` that arrive in parallel, or during changes of their task (docs/decisions/waiting.md). */
 
 describe("concurrent events", () => {
   it("are at most 32 from all senders", async () => {
@@ -24,7 +24,7 @@ describe("concurrent events", () => {
     for (const each of sent)
       if (each.status === "rejected") expect(each.reason).toMatchObject({ code: "TooManyRequests" });
     expect((await keysOf(on, id)).filter((key) => key.startsWith("event."))).toHaveLength(32);
-    // The queue is full: the agent must take a number before "begin" fits.
+    // The queue is full, so the agent must take a number before "begin" fits.
     await expect(on.engine.signal(id, "begin")).rejects.toMatchObject({ code: "TooManyRequests" });
     await on.cancel(id);
   });

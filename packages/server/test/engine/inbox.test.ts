@@ -62,7 +62,7 @@ describe("messages to a task with a run", () => {
         yield turn.inputRequired("Which one?");
         yield turn.working("not stored: the question stands");
       } else {
-        // Untyped JavaScript can yield this. It is not an event, and does not end the turn.
+        // Untyped JavaScript can yield this value, which is not an event, and does not end the turn.
         yield undefined as never;
         yield turn.artifact({ parts: [{ text: `answer to ${turn.text}` }] });
       }

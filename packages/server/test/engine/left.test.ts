@@ -4,7 +4,7 @@ import { callContext, fakeClock } from "@parley/testing";
 import { counted } from "./counted.ts";
 import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/* Tasks without a run, in a store whose leases last as long as their processes do. */
+/* Tests tasks without a run, in a store whose leases last as long as their processes do. */
 
 const immediately = { configuration: { returnImmediately: true } };
 const ttl = 2_600;
@@ -50,7 +50,7 @@ describe("a run that ended because its append failed, in a process that lives on
 });
 
 describe("processes with the same host name on two machines", () => {
-  /** Works until it is stopped. */
+  /** An agent function that works until it is stopped. */
   async function* forever(turn: Parameters<OnMessage>[0]) {
     yield turn.working("on it");
     await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
@@ -59,7 +59,7 @@ describe("processes with the same host name on two machines", () => {
   it("consider each other dead only after heartbeats stop", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
-    // Each looks for the other process on its own machine, and does not find it.
+    // On its own machine, each process looks for the other process, and does not find it.
     const of = (holder: string) => ({ ttl, holder, isGone: (other: string) => other !== holder });
     const behaviour = { resumable: true };
     const a = harness(forever, { store: shared, clock, lease: of("a"), behaviour });
@@ -111,7 +111,7 @@ describe("a process that resumes its heartbeats while its tasks are being taken 
     const heads = async () =>
       (await shared.claimable({ now: Number.MAX_SAFE_INTEGER, agents: ["agent"], limit: 100 })).heads;
     await eventually(async () => (await heads()).filter(({ holder }) => holder === "b").length === 40);
-    // The other process is slow to claim. In the meantime, the process that it considered dead sends a heartbeat.
+    // The other process is slow to claim the task. In the meantime, the process that it considered dead sends a heartbeat.
     const slow = gate();
     let claims = 0;
     const store: Store = {
@@ -173,7 +173,7 @@ describe("the tasks of a dead process among those of many live ones", () => {
     };
     for (let rounds = 0; rounds < 8; rounds += 1) await pass();
     silent.add("b");
-    // Ignores the reads at startup.
+    // Ignores the reads that the engine made at startup.
     queries.length = heads.length = 0;
     for (let rounds = 0; rounds < 60 && heads.length === 0; rounds += 1) await pass();
     expect(heads).toEqual(Array.from({ length: 10 }, () => "b"));

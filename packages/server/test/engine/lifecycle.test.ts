@@ -7,7 +7,7 @@ import { callContext } from "@parley/testing";
 import { memoryStore } from "../../src/store/index.ts";
 import { eventually, gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
 
-/** A value with this many nested arrays. */
+/** Returns a value with this many nested arrays. */
 function nested(depth: number): JsonValue {
   let value: JsonValue = 1;
   for (let at = 0; at < depth; at += 1) value = [value];
@@ -169,7 +169,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
       { number: 1, artifacts: undefined, metadata: undefined },
       { number: 2, artifacts: 1, metadata: undefined },
     ]);
-    // A turn without an event is the agent's error, even after turns with events.
+    // A turn that yields no event fails the task, even if earlier turns yielded events.
     expect(failed.status.state).toBe("TASK_STATE_FAILED");
   });
 });
@@ -233,7 +233,7 @@ describe("a faulty agent", () => {
     const { id } = await send("Go", { configuration: { returnImmediately: true } });
     const head = await store.head({ agent: "agent" }, id);
     if (head === undefined) throw new Error("the task is not stored");
-    // Another process cancels it, and this one has not noticed.
+    // Another process cancels the task, and this process has not noticed.
     const status = { state: "TASK_STATE_CANCELED" } as const;
     const json = JSON.stringify({ taskId: id, contextId: head.contextId, status });
     const origin = { kind: "statusUpdate", time: 1, actor: "system", turn: 1, attempt: 1 } as const;

@@ -340,7 +340,7 @@ describe("the size of a message", () => {
       code: "InvalidParams",
       fields: [{ field: "metadata", description: expect.stringContaining("1000 bytes") as string }],
     });
-    // Many small values count, too.
+    // A value with many small members also counts as large.
     const many = { list: Array.from({ length: 100 }, () => 1) };
     await expect(ask("", { message: { metadata: many } })).rejects.toMatchObject({ code: "InvalidParams" });
   });

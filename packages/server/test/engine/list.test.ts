@@ -62,7 +62,7 @@ describe("ListTasks (A2A 1.0 §3.1.4)", () => {
       expect(page).toMatchObject({ pageSize: 3, totalSize: 10 });
       seen.push(...page.tasks.map(({ id }) => id));
       pageToken = page.nextPageToken;
-      // The task at the cursor moves to the front of the list.
+      // Moves the task at the cursor to the front of the list.
       const last = page.tasks.at(-1);
       if (last?.status.state === "TASK_STATE_INPUT_REQUIRED") await send("answer", { message: { taskId: last.id } });
     } while (pageToken !== "");

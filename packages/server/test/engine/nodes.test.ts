@@ -3,12 +3,12 @@ import { Nodes } from "../../src/engine/supervise/nodes.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 
-/* A store's heartbeats show which processes are alive, by the observer's monotonic clock and the default `lease.ttl`. */
+/* Tests how a store's heartbeats show which processes are alive, by the observer's monotonic clock and the default `lease.ttl`. */
 
 const ttl = 2_600;
 const interval = ttl / 16;
 
-/** An observing process "a", and other processes whose heartbeats the test controls. */
+/** Creates an observing process "a", and other processes whose heartbeats the test controls. */
 function cluster() {
   const clock = fakeClock();
   const database = { isAway: false, jump: 0, calls: 0, latency: 0 };
@@ -52,7 +52,7 @@ function cluster() {
   nodes.cutOff.on(() => cutOff.push(clock.elapsed()));
   onTestFinished(() => nodes.stop());
   nodes.start(true);
-  /** Advances the time. `b`: whether the other process is alive during it. */
+  /** Advances the time. `b`: whether the other process is alive in that time. */
   async function pass(ms: number, b: boolean): Promise<void> {
     const end = clock.elapsed() + ms;
     while (clock.elapsed() < end) {
@@ -123,7 +123,7 @@ describe("a silent process", () => {
     database.isAway = false;
     await pass(400, false);
     const back = clock.elapsed();
-    // Lost tasks are searched immediately, and again once the process has been silent for `ttl`.
+    // The observer searches for lost tasks immediately, and again once the process has been silent for `ttl`.
     await pass(ttl + 500, false);
     expect(gone.length).toBeGreaterThanOrEqual(2);
     expect(nodes.silence("b")).toBeGreaterThanOrEqual(ttl);
@@ -186,7 +186,7 @@ describe("a process stays alive through", () => {
     database.jump = -3_600_000;
     await pass(3_000, true);
     expect(gone).toEqual([]);
-    // A jump does not keep a dead process alive, either.
+    // If the clock jumps, a dead process does not seem alive, either.
     database.jump = -7_200_000;
     await pass(3_000, false);
     expect(gone).toHaveLength(1);
@@ -202,12 +202,12 @@ describe("a process stays alive through", () => {
     await pass(2_000, true);
     expect(gone).toEqual([]);
     expect(absent).toHaveLength(1);
-    // The observer's event loop was blocked, so it missed the others' heartbeats.
+    // The observer's event loop was blocked, so the observer missed the others' heartbeats.
     clock.advance(5_000);
     await pass(2_000, true);
     expect(gone).toEqual([]);
     expect(absent).toHaveLength(2);
-    // A process that dies now is found after lease.ttl.
+    // If a process dies now, the observer detects this after lease.ttl.
     await pass(3_000, false);
     expect(gone).toHaveLength(1);
   });

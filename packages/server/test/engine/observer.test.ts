@@ -34,7 +34,7 @@ async function* counting(turn: Parameters<OnMessage>[0]) {
   return undefined;
 }
 
-/** A simple observer that adds a line at each begin and each end. */
+/** Creates a simple observer that adds a line at each begin and each end. */
 function noting(): { readonly observer: Observer; readonly lines: string[] } {
   const lines: string[] = [];
   const begin = (what: string) => {
@@ -55,7 +55,7 @@ function noting(): { readonly observer: Observer; readonly lines: string[] } {
   };
 }
 
-/** A client of an agent in this process, through the fetch host. Both can be observed. */
+/** Connects a client to an agent in this process, through the fetch host. Both sides can be observed. */
 async function connected(observer: Observer | undefined, requests?: Observer) {
   const logger = new LinesLogger();
   const handler = createHandler([{ agent: agentOf(counting), id: "toy" }], {
@@ -83,7 +83,7 @@ describe("an observer", () => {
       expect(lines.filter((line) => line.startsWith(what))).toEqual([`${what} begins`, `${what} ends`]);
     }
     const appends = lines.filter((line) => line.includes("append"));
-    // The task, 100 chunks and the end.
+    // The appends contain the task, 100 chunks and the end.
     expect(appends.reduce((sum, line) => sum + Number(/append (\d+)/.exec(line)?.[1]), 0)).toBe(102);
     expect(appends.at(-1)).toMatch(/ to 102$/);
     const commits = lines.filter((line) => line.startsWith("commit"));
@@ -252,7 +252,7 @@ describe("an observer that fails (observer.ts: an observer changes nothing)", ()
 });
 
 describe("without an observer", () => {
-  /** The promises that an agent's answer creates in this process, measured the second time, when everything is initialized. */
+  /** Counts the promises that an agent's answer creates in this process. Measures the second answer, when everything is initialized. */
   async function promisesOf(observer: Observer | undefined): Promise<number> {
     const { service } = harness(counting, observer === undefined ? {} : { observer });
     let promises = 0;
@@ -270,7 +270,7 @@ describe("without an observer", () => {
     const unobserved = await promisesOf(undefined);
     expect(await promisesOf({})).toBe(unobserved);
     expect(await promisesOf({ turn: () => undefined })).toBeGreaterThan(unobserved);
-    // An additional service wraps an observed one.
+    // Wraps an observed service with an additional service.
     const around = async (observer: Observer | undefined) => {
       const { handler } = await connected(observer);
       return [...handler.host.services.values()].map((service) => service.call.toString());

@@ -4,13 +4,13 @@ import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, eventually, gate, harness, type Harness, type Line, type OnMessage } from "./support.ts";
 
-/* The database is unavailable for a while, with runs in progress (docs/operate.md). */
+/* Tests a database that is unavailable for a while, with runs in progress (docs/operate.md). */
 
 const immediately = { configuration: { returnImmediately: true } };
-/** No lease expires in these tests, so resumed work did not wait for one. */
+/** No lease expires in these tests, so if work resumes, it has not waited for a lease. */
 const lease = { ttl: 3_600_000 };
 
-/** A store that can be unavailable. `tried`: the number of appends in that time. */
+/** Creates a store that can be unavailable. `tried`: the number of appends while the store was unavailable. */
 function failing(check = true) {
   const shared = memoryStore();
   const state = { isAway: false, tried: 0, checks: 0 };
@@ -34,7 +34,7 @@ function failing(check = true) {
 const severe = (log: readonly Line[]): readonly Line[] =>
   log.filter(({ level }) => level === "warn" || level === "error");
 
-/** Works until it is told to finish, and counts parallel turns. */
+/** Creates an agent that works until the test tells it to finish, and counts parallel turns. */
 function worker() {
   const finish = gate();
   const write = new Set<() => void>();
@@ -61,7 +61,7 @@ function worker() {
     seen,
     finish: () => finish.open(),
     waiting: () => write.size,
-    /** Makes each run store something. */
+    /** Makes each run store an event. */
     write: () => write.forEach((resolve) => resolve()),
     active: () => [...active.values()].reduce((sum, each) => sum + each, 0),
   };
@@ -101,7 +101,7 @@ describe("an unavailable database", () => {
         cause: { message: "The database is away" },
       },
     ]);
-    // The engine polls at most every five seconds, and does not try to take over tasks in the meantime.
+    // The engine polls at most every five seconds, and does not try to take over tasks between two polls.
     expect(state.tried).toBe(tried);
     expect(state.checks).toBeGreaterThan(10);
     expect(state.checks).toBeLessThan(25);

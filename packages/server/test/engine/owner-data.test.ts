@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../src/store/index.ts";
 import { gate, harness } from "./support.ts";
 
-/** Deletion of all data of an owner (docs/retention.md). */
+/** Tests deletion of all data of an owner (docs/retention.md). */
 
 const ada = { subject: "ada" } as const;
 const hers = JSON.stringify([null, "ada"]);

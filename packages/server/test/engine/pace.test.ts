@@ -20,7 +20,7 @@ describe("the time slice of agents", () => {
     for (let microtask = 0; microtask < 100; microtask += 1) await Promise.resolve();
     expect(over).toBe(0);
     await Promise.all(rests);
-    // The next millisecond starts when they continue.
+    // The next millisecond starts when the callers continue.
     expect(pace.rest()).toBeUndefined();
     clock.advance(1);
     expect(pace.rest()).toBeInstanceOf(Promise);

@@ -3,11 +3,11 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { memoryStore, queueFeature, type Store } from "../../src/store/index.ts";
 import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/* A turn is not lost if its start is stored but its agent cannot be called. */
+/* A turn is not lost if its start is stored but the engine cannot call the agent. */
 
 const immediately = { configuration: { returnImmediately: true } };
 
-/** A store that is slow, or fails once, after a process has taken the lease for a turn that it starts. */
+/** Returns a store that is slow, or fails once, after a process has taken the lease for a turn that it starts. */
 function troubled(shared: Store) {
   const { opened, open } = gate();
   const trouble = { of: "none" as "none" | "slow" | "away", met: false };
@@ -40,7 +40,7 @@ function troubled(shared: Store) {
   return { store, trouble, open };
 }
 
-/** Asks on "ask", then waits. Completes any other turn when `ends` resolves. */
+/** Returns an agent that asks on "ask" and then waits, and completes any other turn when `ends` resolves. */
 function agent(ends: Promise<unknown>): OnMessage {
   return async function* (turn) {
     if (turn.text.startsWith("ask")) yield turn.inputRequired("What?");
@@ -136,7 +136,7 @@ it("a task that returns to the queue stays in it, even if another process has ju
   trouble.of = "slow";
   first.open();
   await eventually(() => trouble.met);
-  // The other process has already read the queue, and removes the row after the first process has put it back.
+  // The other process has already read the queue. It removes the row after the first process has put the row back.
   const late = gate();
   let reads = 0;
   let isLate = false;

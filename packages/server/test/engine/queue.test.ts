@@ -4,17 +4,17 @@ import { memoryStore, queueFeature, type Store, type TaskAppend } from "../../sr
 import { agentOf, asked, posted, rest, serving } from "../intask/support.ts";
 import { bound, eventually, gate, gist, harness, messageOf, type OnMessage } from "./support.ts";
 
-/* A process runs up to `limits.runs` tasks. The others wait in the store as `TASK_STATE_SUBMITTED` (A2A 1.0 §4.1.3). */
+/* A process runs up to `limits.runs` tasks. The other tasks wait in the store as `TASK_STATE_SUBMITTED` (A2A 1.0 §4.1.3). */
 
 const immediately = { configuration: { returnImmediately: true } };
 
-/** An agent whose turns continue until they are released, one at a time. It records their order. */
+/** Creates an agent whose turns continue until the test releases them, one at a time. The agent records their order. */
 function holding() {
   const begun: string[] = [];
   const open: (() => void)[] = [];
   return {
     begun,
-    /** Ends the turn that began first. */
+    /** Ends the turn that began earliest. */
     async next() {
       await eventually(() => open.length > 0);
       open.shift()?.();
@@ -76,7 +76,7 @@ describe("tasks beyond limits.runs", () => {
     expect(order.indexOf("b0")).toBeLessThanOrEqual(1);
     expect(order.indexOf("c0")).toBeLessThanOrEqual(2);
     expect(order.filter((text) => text.startsWith("b"))).toEqual(["b0", "b1", "b2"]);
-    // The tasks of one owner stay in order, and none is skipped.
+    // The tasks of one owner stay in order, and the engine skips none of them.
     expect(order.filter((text) => text.startsWith("a"))).toEqual(["a1", "a2", "a3", "a4"]);
   });
 });
@@ -197,14 +197,14 @@ describe("limits.runs", () => {
     const { task } = await two;
     expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
     expect(task?.status.message?.parts[0]?.text).toBe("re: two");
-    // There is capacity again, so the next one is answered directly.
+    // There is capacity again, so the next message is answered directly.
     await eventually(async () => (await ask("three")).message !== undefined);
   });
 
   it("applies to each process: another process takes the next task, and both complete all of them", async () => {
     const store = memoryStore();
     const listeners = new Set<(taskId?: string) => void>();
-    /** Processes on one store, which notify each other of changes. */
+    /** Creates processes on one store, which notify each other of changes. */
     const processOn = (held: ReturnType<typeof holding>) => {
       let own = (_taskId?: string): void => {};
       const shared: Store = {
@@ -230,7 +230,7 @@ describe("limits.runs", () => {
     const second = processOn(b);
     await eventually(() => b.running() === 2);
     expect(b.begun).toEqual(["3", "4"]);
-    // The first process has capacity first. The next poll is a minute away.
+    // The first process has capacity before the second process. The next poll is a minute away.
     await a.next();
     await eventually(() => a.begun.length + b.begun.length === 5);
     expect(a.begun).toEqual(["1", "2", "5"]);
@@ -282,7 +282,7 @@ describe("a queue of 2,000 tasks of one owner", () => {
   it("delays another owner's first task by one place, and a starting process reads no other tasks", async () => {
     const store = memoryStore();
     const time = Date.now();
-    // Like `queueMessage`, a thousand in each transaction.
+    // Queues messages like `queueMessage`, but a thousand in each transaction.
     for (let from = 0; from < 2_000; from += 1_000) {
       await store.append(
         Array.from({ length: 1_000 }, (_, at) => queued("ada", `a${from + at + 1}`, from + at + 1, time)),
@@ -307,7 +307,7 @@ describe("a queue of 2,000 tasks of one owner", () => {
   });
 });
 
-/** A queued task. */
+/** Returns a queued task. */
 function queued(owner: string, text: string, due: number, time: number): TaskAppend {
   const task = { agent: "agent", owner, taskId: text };
   const state = "TASK_STATE_SUBMITTED";
@@ -341,7 +341,7 @@ describe("a caller with many submitted tasks", () => {
     const waiting = await one.send("waiting", immediately);
     const placeOf = async (id: string) => (await store.features({ agent: "agent" }, id, queueFeature))[0]?.due ?? NaN;
     const first = await placeOf(waiting.id);
-    // Another process has capacity and does not see the queue, but its tasks are submitted, too.
+    // Another process has capacity and does not see the queue, but the tasks that it gets are queued too.
     const unaware: Store = { ...bound(store), dueFeatures: async () => [] };
     const two = harness(silent, { store: unaware, limits: { runs: 6 } });
     for (let at = 0; at < 6; at += 1) await two.send(`silent ${at}`, immediately);

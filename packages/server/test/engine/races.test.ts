@@ -24,14 +24,14 @@ describe("a change by another process between a read and an append", () => {
     );
     const { id } = await send("Go");
     expect(stale?.run).toBeDefined();
-    // The engine has read the task while the lease was expired, but appends only now.
+    // The engine read the task while the lease was expired, but appends only now.
     const late: Store = {
       ...bound(store),
       claimable: async () => ({ heads: (asked += 1) === 1 ? [stale as TaskHead] : [] }),
     };
     clock.advance(60_000);
     harness(async function* () {}, { store: late, clock });
-    // The start of a second scan shows that the first one has ended.
+    // If a second scan starts, the first scan has ended.
     await eventually(() => {
       clock.advance(10_000);
       return asked > 1;

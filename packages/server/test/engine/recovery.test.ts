@@ -7,7 +7,7 @@ import { memoryStore, type Store, type TaskHead } from "../../src/store/index.ts
 import { bound, eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
 
 /**
- * Two engines on one store. To "kill" the first one, a test disconnects it from the store, so it cannot store anything else. The
+ * Creates two engines on one store. To "kill" the first engine, a test disconnects it from the store, so that it cannot store anything. The
  * tests in test/crash kill real processes.
  */
 function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?: boolean } = {}) {
@@ -70,7 +70,7 @@ describe("a task that was read as lost", () => {
     onTestFinished(() => void first.engine.close());
     const { id } = await begin({ first });
 
-    // The second node considers the first one dead, and is slow after it has read the lost runs.
+    // The second node considers the first node dead, and is slow after it has read the lost runs.
     let reads = 0;
     const slow: Store = {
       ...bound(shared),
@@ -121,7 +121,7 @@ describe("a lost run", () => {
     const bytes = Uint8Array.from({ length: 10_000 }, (_, at) => at % 251);
     const { opened } = gate();
     async function* source(attempt: number): AsyncGenerator<Uint8Array> {
-      // The pieces of the source differ, but the chunks are the same.
+      // The source has different pieces in each attempt, but the chunks are the same.
       const size = attempt === 1 ? 700 : 1_700;
       for (let at = 0; at < bytes.length; at += size) {
         if (attempt === 1 && at > 6_500) await opened;
@@ -156,7 +156,7 @@ describe("a lost run", () => {
         for (let n = from + 1; n <= 9; n += 1) {
           yield turn.working(`step ${n}`, { keep: true });
           const chunk = turn.append("a", [{ text: String(n) }], { last: n === 9 });
-          // Every third step saves a checkpoint, in the same commit as the chunk.
+          // Every third step saves a checkpoint in the same commit as its chunk.
           yield n % 3 === 0 ? [chunk, turn.saveCheckpoint(n)] : chunk;
           if (n === stopAt && turn.attempt === 1) await opened;
         }
@@ -280,7 +280,7 @@ describe("a lost run", () => {
       mirrorArtifactText: true,
       extensions: [stamp],
       async *onMessage(turn) {
-        // The third attempt repeats the first one, and finds the chunk of the second one.
+        // The third attempt repeats the texts of the first attempt, and finds the chunk of the second one.
         for (const [at, text] of (turn.attempt === 2 ? ["other"] : many).entries()) {
           yield {
             kind: "artifact",
@@ -349,7 +349,7 @@ describe("a lost run", () => {
     expect(artifacts).toMatchObject([{ artifactId: "a", name: "answer" }]);
     expect(artifacts[0]?.parts.map(({ text }) => text).join("")).toBe(words.join(""));
     expect(history).toHaveLength(2);
-    // A reader of the events gets the same artifacts.
+    // If a reader folds the events, the result has the same artifacts.
     const { batches } = await service.stream("SubscribeToTask", { id }, callContext({ after: 1 }));
     const working = { id, contextId: "", status: { state: "TASK_STATE_WORKING" } } as const;
     const fold = new TaskFold(working, { mergeTextParts: true });
@@ -436,7 +436,7 @@ describe("a lost run", () => {
     });
     const id = (await reply).payload.value.task?.id ?? "";
     nodes.kill();
-    // As if its successors had crashed as well.
+    // Simulates that the successors have crashed as well.
     for (let attempt = 2; attempt <= 3; attempt += 1) {
       const head = await lostRun();
       const run = { turn: 1, attempt, input: 1, deaths: attempt };
@@ -467,7 +467,7 @@ describe("a lost run", () => {
       { resumable: true },
     );
     const { id, reading } = await begin(nodes);
-    // The old node continues without renewing its lease, as if its process had paused for long.
+    // The old node continues without renewing its lease, as if its process had been paused for a long time.
     const { clock, shared } = nodes;
     const second = nodes.successor();
     const head = await shared.head({ agent: "agent" }, id);
@@ -658,7 +658,7 @@ describe("a closed engine", () => {
       const task = await after.get(id);
       expect(task.status.state).toBe(resumable ? "TASK_STATE_COMPLETED" : "TASK_STATE_FAILED");
       expect(attempts).toBe(resumable ? 2 : 1);
-      // The stream of a task that is resumed elsewhere ends with an error, so its client reconnects.
+      // If a task is resumed elsewhere, its stream ends with an error, so that the client reconnects.
       if (resumable) expect(await rest).toMatchObject({ code: "Unavailable" });
       else expect(((await rest) as { event: object }[]).length).toBeGreaterThan(0);
     }
@@ -685,7 +685,7 @@ describe("a closed engine", () => {
   });
 });
 
-/** Generates the same ids in each engine. */
+/** Returns an id generator that produces the same ids in each engine. */
 function counted(): { next(): string } {
   let n = 0;
   return { next: () => `id-${(n += 1)}` };

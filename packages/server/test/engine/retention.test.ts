@@ -4,7 +4,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, harness, type Harness } from "./support.ts";
 
-/** Retention of tasks: docs/retention.md. */
+/** Tests the retention of tasks (docs/retention.md). */
 
 const day = 86_400_000;
 

@@ -3,11 +3,11 @@ import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/* An engine reserves capacity before it takes the lease of a task, so that concurrent checks never exceed `limits.runs`. */
+/* An engine reserves capacity before it takes the lease of a task, so that concurrent takeovers never exceed `limits.runs`. */
 
 const immediately = { configuration: { returnImmediately: true } };
 
-/** An agent that first asks, and counts its concurrent later turns. */
+/** Creates an agent that asks in its first turn, and counts its concurrent later turns. */
 function counting() {
   let now = 0;
   const seen = { most: 0, ended: 0 };

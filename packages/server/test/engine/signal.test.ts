@@ -4,7 +4,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, eventually, harness, type OnMessage } from "./support.ts";
 
-/** An agent that works until its signal is aborted, and the reason of the abort. */
+/** Creates an agent that works until its signal is aborted, and records the reason of the abort. */
 function worker() {
   const told: unknown[] = [];
   const onMessage: OnMessage = async function* (turn) {
@@ -79,7 +79,7 @@ describe("turn.signal fires with the reason", () => {
     const { told, onMessage } = worker();
     const store = memoryStore();
     let cut = false;
-    // A process that cannot reach its store cannot renew its lease.
+    // If a process cannot reach its store, it cannot renew its lease.
     const flaky = {
       ...bound(store),
       append: (items: Parameters<typeof store.append>[0]) =>

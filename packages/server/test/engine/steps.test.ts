@@ -6,9 +6,9 @@ import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock, testAgent, type TestAgent, type TestAgentOptions } from "@parley/testing";
 import { eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/** `turn.step()` (docs/decisions/waiting.md). test/crash/steps.test.ts kills a real process. */
+/** Tests `turn.step()` (docs/decisions/waiting.md). test/crash/steps.test.ts kills a real process. */
 
-/** An agent that can crash, and that is resumable. */
+/** Creates a resumable agent in a process that can crash. */
 async function resumable(onMessage: OnMessage, options: TestAgentOptions = {}): Promise<TestAgent> {
   const base = { name: "test", description: "a test", version: "1", skills: [] };
   const agent = await testAgent(defineAgent({ ...base, resumable: true, onMessage }), options);
@@ -105,7 +105,7 @@ describe("turn.step()", () => {
     });
     const { id } = await on.send("Go");
     expect(keys.size).toBe(4);
-    // The steps of the task are remembered.
+    // The steps of the task are remembered in its next turn.
     await on.send("Go", { message: { taskId: id } });
     expect(keys.size).toBe(6);
     await on.send("Go");
@@ -126,7 +126,7 @@ describe("turn.step()", () => {
     const second = await on.send("two", { message: { taskId: first.id } });
     expect(second.status.message?.parts[0]?.text).toBe("two one");
     expect(called).toEqual(["own one", "shared one", "own two"]);
-    // The results of an earlier turn no longer take space.
+    // The results of an earlier turn no longer take space in the store.
     const rows = await on.store.features({ agent: "agent" }, first.id, "step");
     expect(rows.map(({ key }) => key).toSorted()).toEqual(["2.0", "task.0"]);
   });
@@ -352,7 +352,7 @@ describe("turn.step()", () => {
     let calls = 0;
     const on = harness(async function* (turn) {
       async function* part(name: string) {
-        // Their order does not matter.
+        // The order of these steps does not matter.
         const got = await turn.step(`book ${name}`, () => ((calls += 1), name));
         yield turn.artifact({ parts: [text(got)] });
         return got;
@@ -386,7 +386,7 @@ describe("turn.step()", () => {
       await on.cancel(id);
       await aborted.opened;
       await on.engine.close();
-      // Node reports rejections after the microtasks.
+      // Node reports unhandled rejections after the microtasks.
       await new Promise((resolve) => setImmediate(resolve));
       expect(unhandled).toEqual([]);
     } finally {
@@ -443,7 +443,7 @@ describe("turn.step()", () => {
     const first = harness(run("first"), { store, behaviour, lease: { holder: "first" } });
     const { id } = await first.send("Go", { configuration: { returnImmediately: true } });
     await eventually(() => called.length === 1);
-    // The other process considers the first one dead.
+    // The other process considers the first process dead.
     const lease = { holder: "second", isGone: (other: string) => other === "first" };
     const second = harness(run("second"), { store, behaviour, lease });
     await eventually(async () => (await second.get(id)).status.state === "TASK_STATE_COMPLETED");

@@ -100,7 +100,7 @@ describe("streams", () => {
       .filter(({ payload }) => gist(payload.value) !== "artifact 0")
       .map(({ payload }) => payload.json);
     expect(expected).toHaveLength(600);
-    // Reads the streams in sequence: the last ones are far behind the records in memory, so they read the store.
+    // Reads the streams in sequence, so that the last streams are far behind the records in memory and must read the store.
     for (const reader of readers) {
       const got = (await reader.all()).filter(({ payload }) => gist(payload.value) !== "artifact 0");
       expect(got.map(({ payload }) => payload.json)).toEqual(expected);

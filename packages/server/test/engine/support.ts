@@ -17,7 +17,7 @@ export interface Line extends LogFields {
 export interface Harness extends InProcess {
   readonly log: readonly Line[];
   send(text: string, init?: SendInit): Promise<Task>;
-  /** Like `send`, but for either kind of answer. */
+  /** Does the same as `send`, but accepts either kind of answer. */
   ask(text: string, init?: SendInit): Promise<{ task?: Task; message?: Message }>;
   stream(text: string, init?: SendInit): Promise<Reading>;
   subscribe(taskId: string, init?: CallInit): Promise<Reading>;
@@ -36,7 +36,7 @@ export function messageOf(text: string, init: Partial<Message> = {}): Message {
   return { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }], ...init };
 }
 
-/** An engine with an agent that has this function. Closed when the test is over. */
+/** Creates an engine with an agent that has this function. Closes the engine when the test is over. */
 export function harness(
   onMessage: OnMessage,
   options: InProcessOptions & { behaviour?: Partial<AgentDefinition> } = {},
@@ -91,7 +91,7 @@ export class Reading {
     this.#iterator = batches[Symbol.asyncIterator]();
   }
 
-  /** The next event, or `undefined` at the end. */
+  /** Returns the next event, or `undefined` at the end. */
   async next(): Promise<StreamItem | undefined> {
     if (this.#gathered.length === 0) {
       const step = await this.#iterator.next();
@@ -107,7 +107,7 @@ export class Reading {
     return items;
   }
 
-  /** Reads to the end. Returns the batches. */
+  /** Reads the stream until it ends. Returns the batches. */
   async batches(): Promise<StreamItem[][]> {
     const batches: StreamItem[][] = [];
     for (;;) {
@@ -128,7 +128,7 @@ export class Reading {
   }
 }
 
-/** An event in short form: its state, or the text of its artifact or message. */
+/** Returns an event in short form: its state, or the text of its artifact or message. */
 export function gist(event: StreamResponse): string {
   if (event.task !== undefined) return `task ${short(event.task.status.state)}`;
   if (event.statusUpdate !== undefined) return short(event.statusUpdate.status.state);
@@ -140,14 +140,14 @@ export function short(state: string): string {
   return state.replace("TASK_STATE_", "").toLowerCase();
 }
 
-/** A promise that a test resolves, so that agents need no timer. */
+/** Creates a promise that a test resolves, so that agents need no timer. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
   return { opened, open };
 }
 
-/** Polls until a condition holds. */
+/** Polls until the condition holds. */
 export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 2_000; tries += 1) {
     if (await check()) return;
@@ -156,7 +156,7 @@ export async function eventually(check: () => boolean | Promise<boolean>): Promi
   throw new Error("The condition was not met");
 }
 
-/** The methods of a store as values, for a store that replaces some of them. */
+/** Binds the methods of a store, for a store that replaces some of these methods. */
 export function bound(store: Store): Store {
   return {
     durable: store.durable,

@@ -5,16 +5,16 @@ import type { StoredRun, TaskHead } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 
 /*
- * Tasks of a process that crashed, some of which crash every process that starts them. Simulates consecutive processes with the engine's
+ * Tests tasks of a process that crashed. Some of them crash every process that starts them. Simulates consecutive processes with the engine's
  * trials and the stored counts. The rest of the engine is in suspended.test.ts, and real processes are in test/cluster.
  */
 
-/** The default of `LeaseOptions`. */
+/** The default of this option in `LeaseOptions`. */
 const maxDeaths = 2;
 
 const self = { holder: "self", wasKilled: (holder: string) => holder === "killed" };
 
-/** Pseudo-random numbers, determined by the seed. */
+/** Returns a generator of pseudo-random numbers, determined by the seed. */
 function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -31,9 +31,9 @@ interface Tried {
   readonly largest: number;
 }
 
-/** Lets processes try tasks until each task is done or has failed. */
+/** Simulates processes that try the tasks until each task is done or has failed. */
 async function tryAll(count: number, poison: ReadonlySet<number>, random: () => number): Promise<Tried> {
-  // The previous process took all of them over together, and crashed.
+  // The previous process took over all tasks together, and crashed.
   const runs = new Map(Array.from({ length: count }, (_, id) => [id, { turn: 1, attempt: 2, input: 1, deaths: 1 }]));
   const left = new Map<number, StoredRun>(runs);
   const failed = new Set<number>();
@@ -122,7 +122,7 @@ describe("a kill from outside", () => {
       run = nextAttempt(run, crashes, true);
     }
     expect(run).toMatchObject({ deaths: 9, outlived: 8 });
-    // The next one is a crash. Of the nine, only this one counts.
+    // The next end is a crash. Of the nine ends, only the crash counts.
     expect(crashesOf({ run, holder: "gone" }, self)).toMatchObject({ all: 9, count: 1 });
   });
 

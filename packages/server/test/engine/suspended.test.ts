@@ -8,7 +8,7 @@ import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, messageOf, Reading, type Line, type OnMessage } from "./support.ts";
 
 /**
- * Consecutive processes on one store. A process that dies is disconnected from the store, and its successor knows that it has
+ * Runs consecutive processes on one store. If a process dies, it is disconnected from the store, and its successor knows that the process has
  * ended.
  */
 function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) => ReturnType<OnMessage>) {
@@ -87,7 +87,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       starts += 1;
       await eventually(async () => last.isDead() || (await runOf(killer))?.suspended === true);
     }
-    // The task crashes three processes: next to all others, next to some, and alone. The last process does not crash.
+    // The task crashes three processes: together with all others, together with some, and alone. The last process does not crash.
     expect(starts).toBeGreaterThanOrEqual(3);
     expect(starts).toBeLessThanOrEqual(4);
     for (const id of [one, two, three, four])
@@ -123,7 +123,7 @@ describe("a task that makes its process crash when it is resumed", () => {
         { effect: "lease", op: "revoke" },
         { effect: "run", run: { ...head.run, suspended: true } },
       ] as const;
-      // Stored, but not logged.
+      // The suspension is stored, but not logged.
       await shared.append([{ task: head.task, fence: head.fence, records: [], effects }]);
     }
     first.die();
@@ -182,7 +182,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     const request = { message: messageOf("queued"), configuration: { returnImmediately: true } };
     await first.service.call("SendMessage", request, callContext());
     first.die();
-    // The task is lost again, but did not cause the crash.
+    // The task is lost again when this process dies, but it did not cause the crash.
     const second = start({ limits: { runs: 1 } });
     await eventually(() => begun.length === 2);
     second.die();
@@ -197,7 +197,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       return third.isDead();
     });
     expect(begun.slice(3)).toEqual(["queued 1"]);
-    // The other task also crashes each process that takes it over.
+    // The other task also crashes each process that takes that task over.
     const stateOf = async () => (await shared.head({ agent: "agent" }, id))?.state;
     for (let last = third; last.isDead();) {
       last = start({ limits: { runs: 10 } });
@@ -215,7 +215,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     const id = await first.send("Go");
     const runOf = async () => (await shared.head({ agent: "agent" }, id))?.run;
     first.die();
-    // Simulates deployments: each process is told to stop, and killed within its grace period.
+    // Simulates deployments, in which each process is told to stop, and is killed within its grace period.
     for (let attempt = 2; attempt <= 8; attempt += 1) {
       const next = start();
       await eventually(async () => (await runOf())?.attempt === attempt);
@@ -225,7 +225,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       next.die();
       expect((await runOf())?.deaths).toBeUndefined();
     }
-    // Kills without a warning.
+    // Kills each process without a warning.
     for (let attempt = 9; attempt <= 11; attempt += 1) {
       const next = start();
       await eventually(async () => (await runOf())?.attempt === attempt || (await runOf())?.suspended === true);
@@ -233,7 +233,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     }
     start();
     await eventually(async () => (await runOf())?.suspended === true);
-    // `parley ops why` says since when.
+    // `parley ops why` shows when the task was suspended.
     const [row] = await shared.features({ agent: "agent" }, id, "suspended");
     expect(row?.value).toBe(`${clock.now()}`);
     expect(await resumeTask(shared, "agent", id)).toBe(true);
@@ -250,7 +250,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       }
       yield turn.working();
       if (turn.text !== "steps") await never;
-      // Each attempt starts one more step, and dies in it.
+      // Each attempt starts one more step, and dies in that step.
       for (let step = 1; step < turn.attempt; step += 1)
         await turn.step(`${step}`, () => (step + 1 < turn.attempt ? undefined : never));
       await never;
@@ -263,7 +263,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       const next = start();
       const deaths = (await runOf(quiet))?.deaths ?? 0;
       await eventually(async () => ((await runOf(quiet))?.deaths ?? 0) > deaths);
-      // A message that crashes the process arrives during the task's trial, repeatedly.
+      // During the task's trial, a message arrives repeatedly that crashes the process.
       next.send("crash").catch(() => {});
       await eventually(() => next.isDead());
       expect((await runOf(quiet))?.alone).toBeUndefined();
@@ -321,17 +321,17 @@ describe("a task that makes its process crash when it is resumed", () => {
       return run?.attempt === 2 && run.deaths === undefined;
     });
     second.die();
-    // The third process stores nothing new and crashes.
+    // The third process stores no new data and crashes.
     const third = start();
     await eventually(() => third.isDead());
     expect(await runOf()).toMatchObject({ attempt: 3, deaths: 1 });
-    // The fourth process starts the task alone, stores nothing new, and releases it.
+    // The fourth process starts the task alone, stores no new data, and releases the task.
     const fourth = start();
     await eventually(async () => (await runOf())?.attempt === 4);
     expect(await runOf()).toMatchObject({ deaths: 2, alone: true });
     await fourth.engine.close();
     expect(await runOf()).toEqual({ turn: 1, attempt: 4, input: 1, deaths: 1 });
-    // The fifth process runs for some seconds. A later crash does not count for this task alone.
+    // The fifth process runs for some seconds. If it crashes later, the crash does not count for this task alone.
     start();
     await eventually(async () => {
       clock.advance(1_000);
@@ -352,7 +352,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     for (let lost = 1; lost <= 10; lost += 1) {
       last.die();
       last = start();
-      // No time passes before all of them are taken over.
+      // No time passes before all tasks are taken over.
       await eventually(async () => (await runs()).every((run) => run?.deaths === lost && run.alone === undefined));
       await eventually(async () => {
         clock.advance(1_000);
@@ -406,7 +406,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       for (let turns = 0; turns < 4; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
     }
     expect(tries).toBeGreaterThan(1);
-    // If an item fails together with others, it is appended once more, alone.
+    // If an item fails together with others, the engine appends it once more, alone.
     expect(tries).toBeLessThan(10);
     const lines = log.filter(({ message }) => message.startsWith("Failed to take over a lost task"));
     expect(lines).toMatchObject([{ level: "error", taskId: broken }]);
@@ -492,7 +492,7 @@ describe("limits.totalBytes", () => {
     const ids: string[] = [];
     for (let n = 0; n < 10; n += 1) ids.push(await first.send("x".repeat(large)));
     first.die();
-    // One owner gets half of the memory, which suffices for three messages.
+    // One owner gets half of the memory, which is enough for three messages.
     const second = start({ limits: { totalBytes: 7 * large } });
     await eventually(async () => {
       clock.advance(1_000);
@@ -522,7 +522,7 @@ describe("limits.totalBytes", () => {
     expect((await send("small", "ada")).payload.value.task?.status.state).toBe("TASK_STATE_COMPLETED");
     const other = send(long, "bob");
     await eventually(() => done.length === 4);
-    // One ends, so the first waiting message is accepted.
+    // One turn ends, so the server accepts the first waiting message.
     done.shift()?.();
     await served[0];
     await eventually(() => done.length === 4);

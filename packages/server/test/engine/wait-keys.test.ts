@@ -4,12 +4,12 @@ import { fakeClock } from "@parley/testing";
 import { eventually, gate, harness } from "./support.ts";
 import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.ts";
 
-/** How the engine recognizes waits in each attempt of a turn (docs/decisions/waiting.md). */
+/** Tests how the engine recognizes waits in each attempt of a turn (docs/decisions/waiting.md). */
 
 const week = 7 * 24 * 60 * minute;
 
 describe("waits in turn.all() in another order after a restart", () => {
-  /** One generator's step takes longer in the first attempt. In later attempts all steps are remembered. */
+  /** Runs two generators. The step of one generator takes longer in the first attempt, and later attempts remember all steps. */
   function racing(other: (turn: Turn) => AsyncGenerator<AgentYield, void, void>) {
     const slow = gate();
     const clock = fakeClock();
@@ -229,7 +229,7 @@ describe("a wait that the function no longer reaches", () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
-        // A nondeterministic function: each attempt waits for a different event.
+        // The function is nondeterministic, because each attempt waits for a different event.
         if (turn.attempt < 70) yield* turn.waitFor(`word ${turn.attempt}`, { timeout: minute });
         yield turn.completed(`attempt ${turn.attempt}`);
       },

@@ -6,14 +6,14 @@ import { fakeClock } from "@parley/testing";
 import { bound, eventually, gate, harness } from "./support.ts";
 import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.ts";
 
-/** Steps and waits during stops, crashes and failures of the store (docs/decisions/waiting.md). */
+/** Tests steps and waits during stops, crashes and failures of the store (docs/decisions/waiting.md). */
 
-/** The texts of the history. */
+/** Returns the texts of the history. */
 async function said(on: Pick<ReturnType<typeof harness>, "get">, id: string): Promise<readonly unknown[]> {
   return (await on.get(id)).history?.map(({ parts }) => parts[0]?.text) ?? [];
 }
 
-/** Consecutive processes, each of which knows that the previous ones have ended. */
+/** Runs consecutive processes, each of which knows that the previous ones have ended. */
 function lives(onMessage: Parameters<typeof harness>[0], behaviour: { resumable?: boolean } = {}) {
   const clock = fakeClock();
   const store = memoryStore();
@@ -57,7 +57,7 @@ describe("a step in progress", () => {
     await eventually(
       async () => (await on.store.head({ agent: "agent" }, id))?.checkpoint?.includes("waiting") === true,
     );
-    // The sleep ends before the step does.
+    // The sleep ends earlier than the step.
     clock.advance(2 * minute);
     await on.engine.round();
     expect(calls).toEqual([false]);
@@ -220,7 +220,7 @@ describe("a store that cannot be read for a moment", () => {
             await turn.context.history().catch((cause: unknown) => {
               throw new Error("No history", { cause });
             });
-          // A retry does not get the old error.
+          // The retry must not get the old error.
           yield* turn.sleep(minute);
           yield turn.completed(`attempt ${turn.attempt}`);
         },
@@ -306,7 +306,7 @@ describe("a crash", () => {
     const { clock, start, gone } = lives(async function* (turn) {
       calls += 1;
       if (turn.number === 1) {
-        // This wait never ends: the turn asks a question instead.
+        // This wait never ends, because the turn asks a question instead.
         const wait = turn.waitFor("never");
         await wait.next();
         return yield turn.inputRequired("Which city?");
@@ -403,7 +403,7 @@ describe("a long loop of waits with checkpoints", () => {
     );
     const { id } = await on.send("Go", immediately);
     await waits(on, id);
-    // The waiting task holds no memory.
+    // The waiting task holds no memory of the message budget.
     const large = await on.send("x".repeat(40 << 10), immediately);
     await waits(on, large.id);
     await on.engine.signal(id, "go");

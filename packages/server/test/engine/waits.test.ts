@@ -8,7 +8,7 @@ import { fakeClock, testAgent, type TestAgent } from "@parley/testing";
 import { eventually, gate, harness, type Harness } from "./support.ts";
 import { immediately, minute, over, waits } from "./waiting.ts";
 
-/** `turn.sleep()` and `turn.waitFor()` (docs/decisions/waiting.md). */
+/** Tests `turn.sleep()` and `turn.waitFor()` (docs/decisions/waiting.md). */
 
 describe("a woken task", () => {
   it("does not run in the async context of the sender of the event", async () => {
@@ -213,7 +213,7 @@ describe("turn.waitFor()", () => {
     expect((await on.get(id)).status.state).toBe("TASK_STATE_WORKING");
     await on.engine.signal(id, "paid", 2, { id: "event-2" });
     expect(await over(on, id)).toBe("COMPLETED [1,2]");
-    // Repeated events are ignored even if the task has ended.
+    // The engine ignores repeated events even if the task has ended.
     await on.engine.signal(id, "paid", 2, { id: "event-2" });
     await expect(on.engine.signal(id, "paid", 3, { id: "event-3" })).rejects.toMatchObject({
       code: "UnsupportedOperation",
@@ -263,7 +263,7 @@ describe("a waiting task", () => {
       yield turn.completed("Done");
     });
     const states = [];
-    // Repeated, because loading code delays the first wait.
+    // Repeats each message, because loading code delays the first wait.
     for (const words of ["say", "say", "sleep", "sleep"]) states.push((await on.send(words)).status.state);
     expect(states).toEqual(Array(4).fill("TASK_STATE_COMPLETED"));
   });
@@ -372,7 +372,7 @@ describe("a waiting task", () => {
 });
 
 describe("a waiting task, and processes that die", () => {
-  /** An agent in a process that can crash. */
+  /** Creates an agent in a process that can crash. */
   async function crashing(isResumable: boolean, onMessage: Parameters<typeof harness>[0]): Promise<TestAgent> {
     const base = { name: "test", description: "a test", version: "1", skills: [] };
     const agent = await testAgent(defineAgent({ ...base, resumable: isResumable, onMessage }));

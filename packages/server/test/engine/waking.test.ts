@@ -7,7 +7,7 @@ import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, gate, harness, messageOf, type OnMessage } from "./support.ts";
 import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.ts";
 
-/** Waking tasks under adverse conditions: docs/decisions/waiting.md. */
+/** Tests waking tasks under adverse conditions (docs/decisions/waiting.md). */
 
 async function* sleeps(turn: Turn) {
   yield* turn.sleep(minute);
@@ -32,9 +32,9 @@ describe("tasks whose time has come", () => {
     };
     const second = harness(sleeps, { clock, store: counted });
     for (const id of ids) expect(await over(second, id)).toBe("COMPLETED attempt 2");
-    // One append for the leases and one for the ends, of 32 tasks at a time.
+    // The engine appends the leases in one call and the ends in another, for 32 tasks at a time.
     expect(asked.append).toBeLessThanOrEqual(16);
-    // One read for the message, and one for the output of the lost run.
+    // The engine reads once for the message, and once for the output of the lost run.
     expect(asked.read).toBeLessThanOrEqual(2 * ids.length);
   });
 
@@ -95,7 +95,7 @@ describe("tasks whose time has come", () => {
       async function* (turn) {
         yield* turn.sleep(turn.text === "late" ? 2 * minute : minute);
         if (turn.text !== "late") {
-          // Like turn.delegate() while the other agent works.
+          // Behaves like turn.delegate() while the other agent works.
           const rows = await turn.delegations();
           const end = rows.wait();
           await new Promise<void>((resolve) => turn.signal.addEventListener("abort", () => resolve()));
@@ -150,7 +150,7 @@ describe("tasks whose time has come", () => {
   });
 });
 
-/** The store after the agent was renamed, with data of a now unknown agent. */
+/** Returns the store after the agent was renamed, with data of an agent that is now unknown. */
 function renamedScope(store: Store): Store {
   return {
     ...bound(store),
@@ -250,7 +250,7 @@ describe("tasks that crash the process that wakes them", () => {
         return;
       }
       yield turn.working();
-      // The innocent task takes long, and stores nothing in the meantime.
+      // The innocent task takes a long time, and stores no data in the meantime.
       working.open();
       await healed.opened;
       yield turn.completed(`attempt ${turn.attempt}`);
@@ -268,7 +268,7 @@ describe("tasks that crash the process that wakes them", () => {
     const stateOf = async (id: string) => (await shared.head({ agent: "agent" }, id))?.state;
     const isSuspended = async (id: string) => (await shared.head({ agent: "agent" }, id))?.run?.suspended === true;
     for (let life = 0; life < 30; life += 1) {
-      // Each time, another sleeper is due.
+      // Makes another sleeper due each time.
       clock.advance(minute);
       const next = start(function_);
       // The innocent task is alone at first, even if sleepers are due.

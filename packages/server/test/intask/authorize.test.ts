@@ -9,7 +9,7 @@ const secret = "MARK-secret-4711";
 
 const begin = (client: Client) => client.sendStreamingMessage("Buy bread")[Symbol.asyncIterator]();
 
-/** An agent that asks, and reports the answer. */
+/** Asks for an authorization, and reports the answer. */
 async function* asking(turn: Turn, init: Parameters<Turn["authorize"]>[0] = { form: "approval", reason: "Pay?" }) {
   yield turn.working("Looking");
   const given = yield* turn.authorize(init);
@@ -172,7 +172,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     const { status, artifacts } = await client.getTask(first.taskId);
     expect(status.state).toBe("TASK_STATE_AUTH_REQUIRED");
     expect(artifacts).toHaveLength(1);
-    // A late answer to the first request does not count for the second one.
+    // If an answer to the first request is late, it does not count for the second request.
     expect((await posted(served, first.request, { decision: "approve" })).status).toBe(410);
     expect((await client.getTask(first.taskId)).artifacts).toHaveLength(1);
   });

@@ -29,7 +29,7 @@ const withToken = (request: AuthorizationRequest, token: string): AuthorizationR
 };
 const approve = { decision: "approve" };
 
-/** The status and body of a response. */
+/** Returns the status and body of a response. */
 async function answerOf(
   served: Served,
   request: AuthorizationRequest,
@@ -233,7 +233,7 @@ test("the callback shares the memory for bodies that are being received, because
     const init = { method: "POST", body, duplex: "half" as const };
     return (await served.fetch("https://agents.example.com/.well-known/parley/authorization", init)).status;
   });
-  // A quarter of the memory is for small bodies. While these are incomplete, the server rejects further ones.
+  // A quarter of the memory is for small bodies. While these bodies are incomplete, the server rejects further ones.
   expect(await Promise.race(statuses)).toBe(503);
   for (const end of open) end();
   const refused = (await Promise.all(statuses)).filter((status) => status === 503).length;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { text } from "@parley/a2a/internal/model/index";
 import { agentOf, asked, posted, rest, serving } from "./support.ts";
 
-/* Any input to the callback gets a response, without an exception, and the task keeps waiting. */
+/* Whatever the input to the callback, it gets a response, no exception is thrown, and the task keeps waiting. */
 
 const runs = 300;
 

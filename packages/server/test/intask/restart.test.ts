@@ -6,11 +6,11 @@ import type { Turn } from "@parley/a2a/internal/protocol/index";
 import { fakeClock } from "@parley/testing";
 import { agentOf, asked, posted, rest, serving, type Served } from "./support.ts";
 
-/* A turn that waits for an authorization, with processes that stop, die, and share a store. */
+/* Tests a turn that waits for an authorization, with processes that stop, die, and share a store. */
 
 const secret = "MARK-restart-4711";
 
-/** An agent that asks. `got`: the answers, in any process. */
+/** Creates an agent that asks. `got`: the answers, in any process. */
 function shop(resumable = false) {
   const got: string[] = [];
   const attempts: number[] = [];

@@ -9,7 +9,7 @@ import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import { collect } from "../../../../test/secrets.ts";
 
-/** An agent on a server without a socket: requests to its URL go to its handler. */
+/** An agent on a server without a socket. Requests to the agent's URL go directly to its handler. */
 export interface Served {
   readonly handler: Handler;
   readonly store: HandlerOptions["store"];
@@ -63,7 +63,7 @@ export function serving(agent: Agent, options: Partial<HandlerOptions> = {}): Se
   };
 }
 
-/** The authorization request of a task, once it has one. */
+/** Returns the authorization request of a task, once the task has one. */
 export async function asked(
   events: AsyncIterator<StreamResponse>,
 ): Promise<{ request: AuthorizationRequest; taskId: string }> {
@@ -79,7 +79,7 @@ export async function asked(
   }
 }
 
-/** The rest of a stream, as states and artifact texts. */
+/** Returns the rest of a stream, as states and artifact texts. */
 export async function rest(events: AsyncIterator<StreamResponse>): Promise<readonly string[]> {
   const seen: string[] = [];
   for (;;) {

@@ -44,7 +44,7 @@ describe("memoryRateLimiter()", () => {
     const known = (at: number): boolean => !limiter.take(`address ${at}`, 0.5).ok;
     expect(known(count - 1)).toBe(true);
     expect(known(count - 1_000)).toBe(true);
-    // A megabyte, with entries of more than 200 bytes each.
+    // The limit is a megabyte, and each entry has more than 200 bytes.
     expect(known(count - 1 - (1 << 20) / 200)).toBe(false);
   });
 });
@@ -79,6 +79,6 @@ test("a caller counts by organization and subject, and without a name by its add
   expect(callerKey({ subject: "ada" }, "192.0.2.1")).toBe('principal [null,"ada"]');
   expect(callerKey({ subject: "anonymous" }, "2001:db8::1")).toBe("address 2001:db8:0:0::/64");
   expect(callerKey({ subject: "anonymous" }, undefined)).toBe('principal [null,"anonymous"]');
-  // An organization's member with this name is not an anonymous caller.
+  // If an organization has a member with this name, that member is not an anonymous caller.
   expect(callerKey({ subject: "anonymous", organization: "acme" }, "192.0.2.1")).toBe('principal ["acme","anonymous"]');
 });

@@ -17,7 +17,7 @@ const agent = defineAgent({
   onMessage: (turn) => turn.reply(turn.text),
 });
 
-/** A header names the caller. `later`: delays the authentication until the test resolves it. */
+/** Creates an authenticator that takes the caller's name from a header. `later`: delays the authentication until the test resolves it. */
 function names(later?: Promise<void>): Authenticator & { asked: number } {
   const authenticator: Authenticator & { asked: number } = {
     asked: 0,
@@ -37,7 +37,7 @@ function names(later?: Promise<void>): Authenticator & { asked: number } {
   return authenticator;
 }
 
-/** A server, and a function that lists tasks under a name and from an address. */
+/** Starts a server. Returns a function that lists tasks under a name and from an address. */
 function serving(options: Partial<HandlerOptions>) {
   const handler = createHandler(agent, {
     publicUrl: "https://agents.example.com",
@@ -212,14 +212,14 @@ describe("limits.rate.failures", () => {
     const calls = Array.from({ length: 2_000 }, () => list("ada"));
     later.resolve();
     const statuses = await Promise.all(calls);
-    // 3 requests are being checked, and 1,000 wait.
+    // The server checks 3 requests, and 1,000 wait.
     expect(statuses.filter((status) => status === 200)).toHaveLength(1_003);
     expect(statuses.filter((status) => status === 429)).toHaveLength(997);
   });
 });
 
 describe("a custom limiter", () => {
-  /** A limiter that records the keys of the budgets, and always gives this answer. */
+  /** Creates a limiter that records the keys of the budgets, and always gives this answer. */
   function spent(answer: Awaited<ReturnType<RateLimiter["take"]>>): RateLimiter & { readonly keys: string[] } {
     const keys: string[] = [];
     return {

@@ -10,7 +10,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock } from "../../../testing/src/fake-clock.ts";
 import { testRates } from "./store-rates.ts";
 
-/* Limits of several servers on one store (docs/decisions/rate-limits.md). */
+/* Tests limits of several servers on one store (docs/decisions/rate-limits.md). */
 
 const agent = defineAgent({
   name: "Echo",
@@ -23,7 +23,7 @@ const agent = defineAgent({
 const minute = 60_000;
 const hundred = { requests: 100, per: minute };
 
-/** Servers on one store, and functions that list tasks through one of them. `checked`: a promise that each credential check awaits. */
+/** Creates servers on one store, and functions that list tasks through one server. `checked`: a promise that each credential check awaits. */
 function cluster(rate: RateLimits, servers = 2) {
   const clock = fakeClock();
   const rates = testRates(clock);
@@ -54,7 +54,7 @@ function cluster(rate: RateLimits, servers = 2) {
     onTestFinished(() => handler.close());
     return handler;
   });
-  /** The statuses of concurrent requests, which go to the servers in turn. */
+  /** Sends concurrent requests to the servers in turn. Returns the statuses. */
   const list = (count: number, name = "ada"): Promise<number[]> =>
     Promise.all(
       Array.from({ length: count }, async (_, at) => {
@@ -68,7 +68,7 @@ function cluster(rate: RateLimits, servers = 2) {
 const count = (statuses: readonly number[], status: number): number =>
   statuses.filter((each) => each === status).length;
 
-/** Waits until the event loop has finished its pending work. The clock is stopped. */
+/** Waits until the event loop has finished its pending work, because the clock is stopped. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
 }
@@ -109,7 +109,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls.map((uses) => uses.map(({ used, wanted }) => [used, wanted]))).toEqual([[[12, 0]]]);
     gate.resolve();
     await settled();
-    // Ten callers send ten requests per second each, for two seconds: all requests within 100 ms share a call.
+    // Ten callers send ten requests per second each, for two seconds. All requests within 100 ms share a call.
     rates.calls.length = 0;
     for (let at = 0; at < 20; at += 1) {
       for (let caller = 0; caller < 10; caller += 1) expect(await list(1, `caller ${caller}`)).toEqual([200]);
@@ -134,7 +134,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(log).toHaveLength(2);
     rates.before = () => Promise.resolve();
     clock.advance(1_500);
-    // Each server uses the refilled part locally, and reports it with the rest.
+    // Each server uses its part of the refill locally, and reports it with the rest.
     expect(count(await list(20), 200)).toBeLessThanOrEqual(4);
     await settled();
     clock.advance(30_000);
@@ -157,12 +157,12 @@ describe("limits.rate.principal over several servers", () => {
     clock.advance(1_000);
     await waiting;
     expect(answered).toBe(50);
-    // The call is still pending, but no request waits for it.
+    // The call is still pending, but no request waits for the call.
     expect(count(await list(100), 200)).toBe(51);
     gate.resolve();
     await settled();
     expect(count(await list(10), 200)).toBe(0);
-    // The call took longer than a second. The requests allowed in that time are reported, each once: 101 in all.
+    // The call took longer than a second. The servers report each request that they allowed in that time once, 101 in all.
     clock.advance(100);
     await settled();
     const key = rates.calls[0]?.[0]?.key ?? "";
@@ -185,13 +185,13 @@ describe("limits.rate.failures over several servers", () => {
     expect(count(statuses, 401)).toBeLessThanOrEqual(120);
     expect(shared.checks).toBe(count(statuses, 401));
     expect(count(statuses, 401) + count(statuses, 429)).toBe(400);
-    // Valid credentials from that address are not checked, either.
+    // The server does not check valid credentials from that address, either.
     expect(await shared.list(2)).toEqual([429, 429]);
   });
 
   test("a failure at one server counts at the other before the other has checked a tenth of the limit", async () => {
     const { list } = cluster({ failures: { requests: 10, per: minute } });
-    // One request at a time, to both servers in turn.
+    // Sends one request at a time, to both servers in turn.
     let failed = 0;
     for (let at = 0; at < 20; at += 1) failed += count(await list(2, "wrong"), 401);
     expect(failed).toBeGreaterThanOrEqual(10);
@@ -209,7 +209,7 @@ describe("limits.rate.failures over several servers", () => {
     };
     expect(count(await shared.list(100), 200)).toBe(100);
     expect(shared.rates.calls).toEqual([]);
-    // A tenth of the limit on each server.
+    // Each server checks a tenth of the limit at a time.
     expect(most).toBe(4);
   });
 
@@ -229,7 +229,7 @@ describe("limits.rate.failures over several servers", () => {
     await settled();
     expect(shared.checks).toBe(10);
     shared.clock.advance(1_000);
-    // One attempt was refilled in this second.
+    // In this second, the budget refilled by one attempt.
     expect(count(await waiting, 401)).toBe(101);
     gate.resolve();
   });
@@ -259,7 +259,7 @@ test("with more callers than can be reported, each is limited locally, and none 
 });
 
 describe("a request that waits for a shared limit", () => {
-  /** Limiters on a store with this latency in milliseconds. */
+  /** Creates limiters on a store with this latency in milliseconds. */
   function slow(ms: number) {
     const clock = fakeClock();
     const rates = testRates(clock);
@@ -308,7 +308,7 @@ describe("a request that waits for a shared limit", () => {
     expect(answered).toEqual(["first continues"]);
     await advance(200);
     expect(answered).toEqual(["first continues", "second continues"]);
-    // The request that was counted late is not reported a second time.
+    // The request that was counted late is not reported again.
     await advance(2_000);
     const counted = rates.calls.flat().reduce((sum, { used, wanted }) => sum + used + wanted, 0);
     expect(counted).toBe(2);

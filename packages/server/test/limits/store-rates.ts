@@ -1,11 +1,11 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 import type { RateTaken, RateUse, StoreRates } from "../../src/store/index.ts";
 
-/** Budgets in memory. A test can count their calls, delay them, and make them fail. */
+/** Budgets in memory. A test can count the calls, delay them, and make them fail. */
 export interface TestRates extends StoreRates {
-  /** All calls. */
+  /** The uses that each call reported. */
   readonly calls: (readonly RateUse[])[];
-  /** Awaited by each call. If it rejects, the call fails without effect. */
+  /** Awaited by each call. If the promise rejects, the call fails without effect. */
   before: () => Promise<void>;
 }
 

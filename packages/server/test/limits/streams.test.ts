@@ -4,7 +4,7 @@ import { createHandler } from "../../src/handler.ts";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { memoryStore } from "../../src/store/index.ts";
 
-/** A server whose streams stay open until their readers leave. */
+/** Starts a server whose streams stay open until their readers disconnect. */
 function serving() {
   const handler = createHandler(
     defineAgent({

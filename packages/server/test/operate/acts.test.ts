@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Act, OperatedTask } from "../../src/operate/port.ts";
 import { gate, serve, until, type Served } from "./support.ts";
 
-/** Operators' acts over the REST API (docs/decisions/operators.md). */
+/** Tests operators' acts over the REST API (docs/decisions/operators.md). */
 
 const agent = "/";
 
@@ -18,7 +18,7 @@ async function actsOf({ ops }: Served): Promise<readonly Act[]> {
   return (await ops<{ readonly acts: readonly Act[] }>("/v1/acts")).body.acts;
 }
 
-/** Resolves once the task waits for something of this kind. */
+/** Resolves once the API reports that the task waits for this kind of reason. */
 const waitsFor = (on: Served, taskId: string, kind: string): Promise<void> =>
   until(async () => (await on.why(taskId)).kind === kind);
 

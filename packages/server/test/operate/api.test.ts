@@ -12,7 +12,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { bound } from "../engine/support.ts";
 import { document, serve, until } from "./support.ts";
 
-/** The operators' REST API: its callers, its rejections and its OpenAPI document. */
+/** Tests the operators' REST API: its callers, its rejections and its OpenAPI document. */
 
 const done: Parameters<typeof serve>[0] = async function* (turn) {
   yield turn.completed("Done");

@@ -4,11 +4,11 @@ import { schemaOf, operatorRoutes, type OperatorRoute } from "../../src/operate/
 import { times } from "../../../../test/counts.ts";
 import { document, gate, serve, unlike, unlikeSchema, until, type Served } from "./support.ts";
 
-/* Requests of every kind, generated from the OpenAPI document, get documented responses, and no server errors. */
+/* Generates requests of every kind from the OpenAPI document. The responses must be documented, and must not be server errors. */
 
 const url = "http://127.0.0.1:4000/ops";
 
-/** A server with tasks that run, that wait for an event or for their user, that have failed, and that are done. */
+/** Starts a server with tasks that run, that wait for an event or for their user, that have failed, and that are done. */
 async function busy(): Promise<{ readonly on: Served; readonly ids: readonly string[] }> {
   const hold = gate();
   const on = serve(async function* (turn) {
@@ -36,7 +36,7 @@ interface Sent {
   readonly inputs: Readonly<Record<string, unknown>>;
 }
 
-/** Valid, nearly valid and invalid values for a route's input. */
+/** Generates valid, nearly valid and invalid values for a route's input. */
 function valueOf(name: string, route: OperatorRoute, ids: readonly string[]): fc.Arbitrary<unknown> {
   const schema = schemaOf(route.inputs[name] ?? { type: "string", description: "" });
   const isText = schema["type"] === "string";
@@ -84,7 +84,7 @@ function requests(ids: readonly string[]): fc.Arbitrary<Sent> {
   );
 }
 
-/** Why a body does not match the document. `undefined` if it matches. */
+/** Returns the reason why a body does not match the document, or `undefined` if it matches. */
 function unlikeBody({ path }: OperatorRoute, body: unknown): string | undefined {
   const schema = document.paths[path]?.["post"]?.requestBody?.content["application/json"].schema;
   return unlikeSchema(schema ?? false, body);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { OperatedTask, ShownTask, TaskLog } from "../../src/operate/port.ts";
 import { gate, serve, until, type Served } from "./support.ts";
 
-/** A task's history for operators: its log, takeovers, steps, waits and delegations. */
+/** Tests a task's history for operators: its log, takeovers, steps, waits and delegations. */
 
 const agent = "/";
 

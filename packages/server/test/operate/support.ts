@@ -18,7 +18,7 @@ interface Answer<Body> {
   readonly body: Body;
 }
 
-/** The API document. These tests check every response against it. */
+/** The API document. These tests check every response against this document. */
 export const document = openApi(`${url}/ops`) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: object;
@@ -36,13 +36,13 @@ type Responses = Readonly<Record<string, ApiResponse>>;
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 
-/** Why a value does not match a schema of the document. `undefined` if it matches. */
+/** Returns the reason why a value does not match a schema of the document, or `undefined` if it matches. */
 export function unlikeSchema(schema: object | false, value: unknown): string | undefined {
   const whole = schema && { ...schema, components: document.components };
   return ajv.validate(whole, value) ? undefined : ajv.errorsText();
 }
 
-/** Why a response does not match the document. `undefined` if it matches. */
+/** Returns the reason why a response does not match the document, or `undefined` if it matches. */
 export function unlike(method: string, path: string, status: number, body: unknown): string | undefined {
   const schema = document.paths[path]?.[method.toLowerCase()]?.responses[status]?.content["application/json"].schema;
   return schema === undefined ? `${method} ${path} has no answer ${status}` : unlikeSchema(schema, body);
@@ -63,7 +63,7 @@ export interface Served {
   why(taskId: string): Promise<ShownTask["why"]>;
 }
 
-/** A server with its operators' API. */
+/** Starts a server with its operators' API. */
 export function serve(onMessage: OnMessage, options: Partial<HandlerOptions> = {}): Served {
   const { store = memoryStore() } = options;
   const agent = defineAgent({
@@ -131,7 +131,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   }
 }
 
-/** A gate, closed until `open()`. */
+/** Creates a gate, which is closed until `open()`. */
 export function gate(): { readonly open: () => void; readonly passed: Promise<void> } {
   let open = (): void => {};
   const passed = new Promise<void>((resolve) => (open = resolve));

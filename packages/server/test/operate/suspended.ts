@@ -8,12 +8,12 @@ function operating(store: Store): Operator {
   return createOperator({ store, clock: systemClock, host: directHost(store, systemClock) });
 }
 
-/** Resumes a suspended task as `parley ops resume` does. Returns whether it was suspended. */
+/** Resumes a suspended task like `parley ops resume`. Returns whether the task was suspended. */
 export async function resumeTask(store: Store, agent: string, taskId: string): Promise<boolean> {
   return (await operating(store).resume({ agent, taskId }, {})).ok;
 }
 
-/** The ids of the suspended tasks, of all pages. */
+/** Returns the ids of the suspended tasks, on all pages. */
 export async function suspendedTasks(store: Store): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let cursor: string | undefined; ;) {

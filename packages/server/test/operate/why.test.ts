@@ -5,7 +5,7 @@ import { ageOf, type OperatedTask, type ShownTask, type TaskList } from "../../s
 import { memoryStore, type Store, type TaskAppend } from "../../src/store/index.ts";
 import { gate, serve, until, type Served } from "./support.ts";
 
-/** Why a task waits or ended, since when, and what lists say of it. */
+/** Tests why and since when a task waits or has ended, according to the API, and what lists show of the task. */
 
 const agent = "/";
 
@@ -15,7 +15,7 @@ const whyOf = (on: Served, taskId: string, kind: string): Promise<void> =>
 const listed = async ({ ops }: Served, query: string): Promise<readonly OperatedTask[]> =>
   (await ops<TaskList>(`/v1/tasks?${query}`)).body.tasks;
 
-/** A stored task of an agent, with effects. */
+/** Returns a stored task of an agent, with effects. */
 function stored(taskId: string, more: Partial<TaskAppend> = {}, of: string = agent): TaskAppend {
   const state = "TASK_STATE_WORKING";
   const status = { state, timestamp: new Date(1_000).toISOString() };
@@ -24,7 +24,7 @@ function stored(taskId: string, more: Partial<TaskAppend> = {}, of: string = age
   return { task: { agent: of, owner: "o", taskId }, create: { contextId: "c" }, records: [record], ...more };
 }
 
-/** An agent that does what the message says. */
+/** Starts a server with an agent that obeys the message. */
 function busy(hold: Promise<void> = Promise.resolve(), store: Store = memoryStore()): Served {
   const onMessage: Parameters<typeof serve>[0] = async function* (turn) {
     yield turn.working("On it");
@@ -204,7 +204,7 @@ describe("the list", () => {
     const queued = await on.send("end");
     const before = asked.length;
     const page = await listed(on, "limit=50");
-    // Reads of each task would be here; the page itself is `store.operators.tasks`.
+    // This list would contain reads of each task. The page itself is `store.operators.tasks`.
     expect(asked.slice(before).filter((name) => name === "features" || name === "head")).toEqual([]);
     const found = new Map(page.map(({ taskId, waits: word }) => [taskId, word]));
     const expected: readonly (readonly [string, OperatedTask["waits"]])[] = [

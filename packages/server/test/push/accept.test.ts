@@ -9,7 +9,7 @@ import { callContext, fakeClock } from "@parley/testing";
 import { harness, type Harness } from "../engine/support.ts";
 import { dialerTo, settingsOf, testKey } from "./config-support.ts";
 
-/* The server checks configs, both on their own and in a message. The error names each invalid member. */
+/* Tests how the server checks configs, both on their own and in a message. The error must name each invalid member. */
 
 const url = "https://hooks.example.org/parley";
 const ada = callContext({ subject: "ada" });
@@ -163,7 +163,7 @@ describe("the address of a config (§13.2)", () => {
       const { create } = await tries(setup({ dialer: dialerTo(address) }), {});
       const error: unknown = await create().catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: "InvalidParams", fields: [{ field: "url" }] });
-      // The caller must not learn about the network.
+      // The caller must not learn about the server's network.
       expect(String(error)).not.toContain(address);
     },
   );

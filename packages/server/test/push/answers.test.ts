@@ -11,7 +11,7 @@ import { gists, harness, receiver, until, type Answers } from "./support.ts";
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** A task with two events, for a receiver with these answers. */
+/** Creates a task with two events, for a receiver with these answers. */
 async function delivering(answers: Answers, options: Parameters<typeof harness>[0] = {}) {
   const clock = fakeClock();
   const hook = await receiver(answers);
@@ -19,7 +19,7 @@ async function delivering(answers: Answers, options: Parameters<typeof harness>[
   await made.task("t", { c: `${hook.url}/hook` });
   await made.append("t", working("t"), completed("t"));
   made.outbox.start();
-  /** Advances the clock until the row is due. Resolves to the required time. */
+  /** Advances the clock until the row is due. Resolves to the time that this took. */
   const untilDue = async (): Promise<number> => {
     const { due = 0, config } = (await made.row("t")) ?? { config: undefined };
     const wait = due - clock.now();
@@ -43,7 +43,7 @@ async function delivering(answers: Answers, options: Parameters<typeof harness>[
 async function arrived({ row, received, clock }: Awaited<ReturnType<typeof delivering>>): Promise<void> {
   await until(async () => {
     const { due, config } = (await row("t")) ?? {};
-    // The clock does not advance during a request.
+    // While a request is open, the clock must not advance.
     if (due !== undefined && config?.claim === undefined) clock.advance(Math.max(20, due - clock.now()));
     expect(config).toMatchObject({ cursor: 3, delivered: 2, sequence: 2 });
   });
@@ -105,7 +105,7 @@ describe("a failed attempt is repeated", () => {
     await given.failed(1);
     expect((await given.row("t"))?.config.problem?.reason).toMatch(/^The connection failed/);
     await arrived(given);
-    // The receiver gets it twice, with the same id.
+    // The receiver gets the first delivery twice, with the same id.
     expect(given.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_1_2", "n-c_1_2", "n-c_2_3"]);
   });
 

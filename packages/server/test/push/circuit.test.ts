@@ -4,7 +4,7 @@ import { Origin, type Known } from "../../src/push/circuit.ts";
 const most = 16;
 const random = 0.5;
 
-/** An origin that has answered many requests in 20 ms each. */
+/** Returns an origin that has answered many requests in 20 ms each. */
 function answering(): Origin<string> {
   const origin = new Origin<string>("https://receiver.example.com");
   for (let at = 0; at < 20; at += 1)
@@ -55,14 +55,14 @@ describe("another process's report on an origin", () => {
     origin.ended({ health: "dead", took: 5 }, { since: elapsed - 5, most, elapsed, wall: elapsed, random });
   const repeat = 60_000;
 
-  /** An origin that gets no requests for 10 s, starting at second 5. */
+  /** Returns an origin that gets no requests for 10 s, starting at second 5. */
   function failing(): Origin<string> {
     const origin = new Origin<string>("https://receiver.example.com");
     for (let at = 1; at <= 5; at += 1) fail(origin, at * 1_000);
     return origin;
   }
 
-  /** A process's report about an origin. */
+  /** Returns a process's report about an origin. */
   function told(origin: Origin<string>, at: number): Known {
     const known = origin.news({ wall: at, elapsed: at }, repeat);
     if (known === undefined) throw new Error("nothing is told");

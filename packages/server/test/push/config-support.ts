@@ -9,14 +9,14 @@ import type { FeatureRow, Store, TaskKey } from "../../src/store/index.ts";
 /** 32 bytes in base64. */
 export const testKey = btoa("k".repeat(32));
 
-/** Settings of a server on the internet, where names resolve to a public address. */
+/** Returns the settings of a server on the internet, where names resolve to a public address. */
 export function settingsOf(options: PushOptions = {}): PushSettings {
   const publicUrl = "https://agents.example.com";
   const all = { keys: [testKey], dialer: dialerTo("93.184.215.14"), ...options };
   return pushSettingsOf(all, publicUrl, silentLogger) as PushSettings;
 }
 
-/** A dialer that resolves all names to one address, and answers requests with `answer`. */
+/** Creates a dialer that resolves all names to one address, and answers requests with `answer`. */
 export function dialerTo(address: string, answer: (url: URL, body: string) => Response = () => new Response()): Dialer {
   return {
     resolve: () => Promise.resolve([{ address, family: 4 }]),
@@ -24,7 +24,7 @@ export function dialerTo(address: string, answer: (url: URL, body: string) => Re
   };
 }
 
-/** A task's webhook rows. */
+/** Returns a task's webhook rows. */
 export async function rowsOf(store: Store, task: TaskKey, feature = pushFeature): Promise<readonly FeatureRow[]> {
   return store.features(task, task.taskId, feature);
 }
@@ -38,7 +38,7 @@ export function opened(sealed: string, task: TaskKey, id: string, { keys }: Push
   return createSealer(pushKeyring(keys)).open(sealed, task, id);
 }
 
-/** Parks a config, like the outbox. */
+/** Parks a config, like the outbox does. */
 export async function park(store: Store, task: TaskKey, id: string): Promise<void> {
   const row = (await rowsOf(store, task)).find(({ key }) => key === id);
   const effect = { effect: "feature", key: id } as const;

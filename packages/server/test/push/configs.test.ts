@@ -18,7 +18,7 @@ interface Setup extends Harness {
   key(taskId: string): TaskKey;
 }
 
-/** An agent that asks a question, so that its task stays open. */
+/** Asks a question, so that the task stays open. */
 async function* asks(turn: Turn): AsyncGenerator<AgentYield> {
   yield turn.inputRequired("Which city?");
 }
@@ -116,7 +116,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a", ...secrets });
     const [before] = await storedOf(store, key(taskId));
-    // The next message adds waiting events. The config's receiver got two earlier ones, and rejected one of them.
+    // The next message adds waiting events. Before that, the config's receiver got two events, and rejected one event.
     await send("Oslo", { subject: "ada", message: { taskId } });
     const refused = [{ seq: 2, sequence: 2, at: 1, reason: "No", status: 400 }];
     const waiting = { ...before, sequence: 2, delivered: 1, refused, attempts: 3, problem: { at: 1, reason: "Down" } };
@@ -127,7 +127,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     await create({ taskId, id: "a" });
     const { sealed: _, scheme: _s, attempts: _a, problem: _p, ...expected } = waiting;
     expect(await storedOf(store, key(taskId))).toEqual([expected]);
-    // A new address has received nothing yet, and gets its own deliveries.
+    // A new address has not received any event yet, so it gets its own deliveries.
     await create({ taskId, id: "a", url: "https://hooks.example.org/other" });
     const [other] = await storedOf(store, key(taskId));
     expect(other).toMatchObject({ cursor: before?.cursor, sequence: 0, delivered: 0 });

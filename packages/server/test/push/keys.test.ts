@@ -10,7 +10,7 @@ const signed = { id: "stream_1", timestamp: 1_790_000_000, body: '{"task":{"id":
 const now = signed.timestamp * 1000;
 const issuer = "https://agents.example.com";
 
-/** The public key that node:crypto derives from the same bytes. */
+/** Returns the public key that node:crypto derives from the same bytes. */
 function expectedKey(bytes: Uint8Array): string {
   const seed = Buffer.from(hkdfSync("sha256", bytes, new Uint8Array(), "parley push sign 1", 32));
   const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
@@ -85,7 +85,7 @@ describe("the signer of a server", () => {
   });
 
   test("signs a JWT with its first key; the key set verifies it before and after a rotation", async () => {
-    // The query may hold a secret.
+    // The URL's query may contain a secret.
     const claims = { audience: "https://client.example/hook?secret=s", taskId: "t" };
     const before = await createSigner(pushKeyring([one]), issuer).jwt(signed, claims);
     const after = await createSigner(pushKeyring([two, one]), issuer).jwt(signed, claims);

@@ -4,7 +4,7 @@ import { fakeClock } from "@parley/testing";
 import { making, working } from "../../../testing/src/store/given.ts";
 import { configRow, harness, receiver, until } from "./support.ts";
 
-/* Rows claimed by a process that has died. The clock does not advance unless a test advances it. */
+/* Tests rows that were claimed by a process that has died. The clock only advances if a test advances it. */
 
 const claimed = { claim: "of another", holder: "other" };
 
@@ -25,7 +25,7 @@ describe("a claim of a process", () => {
   it("that is dead when the server starts is released, however many rows it has claimed", async () => {
     const { url } = await receiver();
     const { clock, store, outbox } = withHolders((holder) => holder === "other");
-    // More rows than fit on a page, two of them due at each time.
+    // Stores more rows than fit on a page, two of them due at each time.
     for (let at = 0; at < 300; at += 1) await claim(store, clock.now() + ((at + 1) >> 1), `t${at}`, url);
     outbox.start();
     const claims = async (): Promise<number> => {
@@ -70,7 +70,7 @@ describe("a claim of a process", () => {
     await until(() => expect(outbox.isBusy).toBe(false));
     expect(received).toEqual([]);
     lost.add("other");
-    // No row is released, because no dead process was reported.
+    // No dead process was reported, so no row is released.
     outbox.poll();
     await until(() => expect(outbox.isBusy).toBe(false));
     expect(received).toEqual([]);
@@ -94,7 +94,7 @@ describe("a claim of a process", () => {
     store.append = (items) => {
       const [claim] = /"claim":"[^"]*","holder":"me"/.exec(JSON.stringify(items).replaceAll("\\", "")) ?? [];
       if (claim !== undefined) held.push(claim);
-      // The process is paused after its first claim.
+      // Pauses the process after its first claim.
       if (held.length === 1) clock.advance(501);
       return stored.call(store, items);
     };

@@ -64,7 +64,7 @@ describe("deliveries of a config", () => {
     const { url, received } = await receiver();
     const clock = fakeClock();
     const { task, append, store } = harness({ clock });
-    // The time that passes until the poll must not end a request or a claim.
+    // No request or claim may end while the time passes until the poll.
     const timeout = 365 * 24 * 60 * 60_000;
     const patient = { timeout, net: { allowPrivate: true, timeout } };
     const other = harness({ clock, store, pollInterval: 60_000, settings: patient });
@@ -180,7 +180,7 @@ describe("which events are delivered", () => {
     await until(() => expect(gists(received)).toEqual(["working", "b: x", "input_required", "input_required"]));
     await append("t", chunk("t", "a", "2", { append: true }), chunk("t", "c", "y", { append: false }));
     await until(async () => expect((await row("t"))?.config.cursor).toBe(10));
-    // The cursor is already past the first chunks of the artifact.
+    // The cursor has already passed the first chunks of the artifact.
     await append("t", chunk("t", "a", "3", { append: true, lastChunk: true }), completed("t"));
     await until(() => expect(gists(received).slice(4)).toEqual(["a: 123", "completed"]));
     expect(received[4]?.body).toEqual({

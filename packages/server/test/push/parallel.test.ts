@@ -13,7 +13,7 @@ import { configRow, gists, harness, plainSigner, receiver, until } from "./suppo
 
 const hour = 3_600_000;
 
-/** A receiver that answers when the test tells it to. */
+/** Starts a receiver that answers only on the test's command. */
 async function holding() {
   const held: ServerResponse[] = [];
   const made = await receiver((_request, _count, response) => {
@@ -23,7 +23,7 @@ async function holding() {
   return { ...made, held, answer: (status = 204) => held.splice(0).forEach((each) => each.writeHead(status).end()) };
 }
 
-/** Stores this many tasks, each with a due event for an address. */
+/** Stores this many tasks, each with an event that is due for an address. */
 async function fill(store: Store, count: number, urlOf: (at: number) => string): Promise<void> {
   for (let from = 0; from < count; from += 500) {
     const items = Array.from({ length: Math.min(500, count - from) }, (_, at) => from + at).map((at) => {
@@ -45,7 +45,7 @@ describe("a receiver that does not answer delays no other", () => {
     await task("t", { c: alive.url });
     await append("t", working("t"), completed("t"));
     outbox.start();
-    // The clock does not advance, so no request to the dead one has ended.
+    // The clock does not advance, so no request to the dead receiver has ended.
     await until(async () => expect(await row("t")).not.toHaveProperty("due"));
     expect(gists(alive.received)).toEqual(["working", "completed"]);
     expect(dead.received).toHaveLength(1);
@@ -65,10 +65,10 @@ describe("a receiver that does not answer delays no other", () => {
       expect(await store.dueFeatures({ feature: "push", now: clock.now(), limit: 1 })).toEqual([]),
     );
     expect(attempts()).toBe(5);
-    // Its other rows were deferred without an attempt.
+    // The other rows of the dead receiver were deferred without an attempt.
     const rows = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1_000 });
     expect(rows.filter(({ value }) => value.includes("problem"))).toHaveLength(5);
-    // After the pause, it is tried once more.
+    // After the pause, the outbox tries the receiver once more.
     clock.advance(25_000);
     await until(() => {
       clock.advance(20);
@@ -95,7 +95,7 @@ describe("a receiver that does not answer delays no other", () => {
     expect(dead.flatMap(({ received }) => received)).toHaveLength(4);
   });
 
-  /** A dialer whose hosts hang, except `alive`. */
+  /** Creates a dialer all of whose hosts hang, except `alive`. */
   function manyHosts() {
     const asked: string[] = [];
     const dialer: Dialer = {
@@ -138,11 +138,11 @@ describe("a receiver that does not answer delays no other", () => {
       },
     ]);
     outbox.start();
-    // Rows without capacity are deferred. Two of the first owner's 256 rows are claimed; the other owner's row is read last.
+    // Rows without capacity are deferred. Two of the first owner's 256 rows are claimed. The other owner's row is read last.
     const due = () => store.dueFeatures({ feature: "push", now: clock.now(), limit: 2_001 });
     await until(async () => expect((await due()).length).toBe(255));
     expect(asked.length).toBe(2);
-    // Both requests end.
+    // Advances the clock until both requests end.
     clock.advance(10_000);
     const delivered = async () => JSON.parse((await store.features(bob, "b", "push"))[0]?.value ?? "{}");
     await until(async () => expect(await delivered()).toMatchObject({ delivered: 2 }));
@@ -396,7 +396,7 @@ describe("a store", () => {
     const failing: Store = {
       ...store,
       append: (items) => {
-        // Only the worker's own items have no records.
+        // Only the worker's own items contain no records.
         const own = items.some((item) => "records" in item && item.records.length === 0);
         if (own && (fails += 1) % 5 < 2) return Promise.reject(new Error("The disk is full"));
         return store.append(items);
@@ -406,7 +406,7 @@ describe("a store", () => {
     const { outbox, task, append, row } = harness({
       store: failing,
       clock,
-      // If the clock advances during a request, the request fails and is repeated.
+      // If the clock advances during a request, the request fails, and the outbox repeats it.
       settings: { retryAfter: Array.from({ length: 1_000 }, () => 0) },
     });
     outbox.start();

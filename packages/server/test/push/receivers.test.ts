@@ -7,11 +7,11 @@ import { making, working } from "../../../testing/src/store/given.ts";
 import { bound } from "../engine/support.ts";
 import { configRow, harness, until, type Harness } from "./support.ts";
 
-/* Processes share their knowledge of receivers, so that a new process does not start without any (docs/decisions/webhooks.md). */
+/* Tests that processes share their knowledge of receivers, so that a new process does not start without it (docs/decisions/webhooks.md). */
 
 const host = "receiver.example.com";
 
-/** A receiver that many processes call. `answer` handles a process's request; the process is named when its dialer is created. */
+/** Creates a receiver that many processes call. `answer` handles a process's request; the process is named when its dialer is created. */
 function receiving(answer: (process: string) => number | Promise<number>) {
   const asked: string[] = [];
   const open = { now: 0, most: 0 };
@@ -29,7 +29,7 @@ function receiving(answer: (process: string) => number | Promise<number>) {
   return { asked, open, dialerOf };
 }
 
-/** Stores this many tasks, each with a due event for the receiver. */
+/** Stores this many tasks, each with an event that is due for the receiver. */
 async function fill(store: Store, clock: FakeClock, name: string, count: number): Promise<void> {
   const items = Array.from({ length: count }, (_, at) => {
     const made = making(`${name}${at}`);
@@ -39,7 +39,7 @@ async function fill(store: Store, clock: FakeClock, name: string, count: number)
   await store.append(items);
 }
 
-/** A process that starts to deliver. */
+/** Creates a process that starts to deliver. */
 function starting(store: Store, clock: FakeClock, dialer: Dialer): Harness {
   const made = harness({ store, clock, settings: { dialer } });
   made.outbox.start();
@@ -49,7 +49,7 @@ function starting(store: Store, clock: FakeClock, dialer: Dialer): Harness {
 const dueNow = (store: Store, clock: FakeClock) =>
   store.dueFeatures({ feature: "push", now: clock.now(), limit: 1_000 });
 
-/** Rows that are due, or that would be due again if the process that claimed them ended. */
+/** Returns rows that are due, or that would be due again if the process that claimed them ended. */
 async function unsettled(store: Store, clock: FakeClock): Promise<readonly string[]> {
   const rows = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1_000 });
   return rows.filter(({ due, value }) => due <= clock.now() || value.includes('"claim"')).map(({ value }) => value);
@@ -62,13 +62,13 @@ const soon = (clock: FakeClock, check: () => unknown): Promise<void> =>
     await check();
   });
 
-/** Makes a process fail until it pauses its requests, and publishes this. */
+/** Makes a process fail until it pauses its requests and publishes the pause. */
 async function giveUp(made: Harness, clock: FakeClock, asked: readonly string[]): Promise<void> {
   await fill(made.store, clock, "given-up", 50);
   made.outbox.poll();
   await until(() => expect(asked).toHaveLength(5));
   await until(async () => expect(await unsettled(made.store, clock)).toEqual([]));
-  // It publishes this soon, not only when it stops.
+  // The process publishes the pause soon, not only when it stops.
   clock.advance(250);
 }
 
@@ -81,7 +81,7 @@ describe("a fresh process", () => {
     await old.outbox.stop(60_000);
     await fill(store, clock, "new", 200);
     const fresh = starting(store, clock, dialerOf("fresh"));
-    // They are deferred without an attempt.
+    // The rows are deferred without an attempt.
     await until(async () => expect(await dueNow(store, clock)).toEqual([]));
     const rows = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1_000 });
     expect(rows.filter(({ value }) => value.includes("problem"))).toHaveLength(5);
@@ -104,7 +104,7 @@ describe("a fresh process", () => {
     open.most = 0;
     await fill(store, clock, "second", 20);
     starting(store, clock, dialerOf("fresh"));
-    // The clock does not advance, and no request is answered.
+    // The clock does not advance, and the receiver answers no request.
     await until(() => expect(open.now).toBe(8));
     expect(asked).toHaveLength(28);
     gate.resolve(204);

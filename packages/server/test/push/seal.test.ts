@@ -5,7 +5,7 @@ import { createSealer, pushKeyring, rememberLast, type Sealer } from "../../src/
 
 const task: TaskKey = { agent: "weather", owner: '[null,"ada"]', taskId: "t-1" };
 const secrets = { token: "the token", credentials: "the credentials" };
-/** Each byte makes a key, and the first key seals. */
+/** Creates a sealer with one key for each byte. The first key seals. */
 const sealerOf = (first: number, ...others: readonly number[]): Sealer =>
   createSealer(pushKeyring([key(first), ...others.map(key)]));
 const key = (byte: number): Uint8Array<ArrayBuffer> => new Uint8Array(32).fill(byte);

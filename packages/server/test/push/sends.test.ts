@@ -5,7 +5,7 @@ import { callContext } from "@parley/testing";
 import { harness, type Harness, type OnMessage } from "../engine/support.ts";
 import { opened, rowsOf, settingsOf, storedOf } from "./config-support.ts";
 
-/* Webhooks in a message (A2A 1.0 §3.2.2): `configuration.taskPushNotificationConfig`. */
+/* Tests webhooks in a message (A2A 1.0 §3.2.2): `configuration.taskPushNotificationConfig`. */
 
 const url = "https://hooks.example.org/parley";
 const ada = callContext({ subject: "ada" });

@@ -19,7 +19,7 @@ import { codecV1 } from "@parley/a2a/internal/wire/v1/index";
 import { codecV11 } from "@parley/a2a/internal/wires";
 import { collect } from "../../../../test/secrets.ts";
 
-/** Receivers over real HTTP, and outboxes on a store whose records the test writes. */
+/** Starts receivers over real HTTP, and outboxes on a store whose records the test writes. */
 
 /** A request that a receiver got. */
 export interface Received {
@@ -36,11 +36,11 @@ export type Answers = (request: Received, count: number, response: ServerRespons
 export interface Receiver {
   readonly url: string;
   readonly received: readonly Received[];
-  /** Requests of one path. */
+  /** Returns the requests to one path. */
   at(path: string): readonly Received[];
 }
 
-/** A receiver that accepts everything unless `answers` says otherwise. */
+/** Starts a receiver that accepts all requests unless `answers` says otherwise. */
 export async function receiver(answers: Answers = () => 204): Promise<Receiver> {
   const received: Received[] = [];
   const listener: RequestListener = (request, response) => {
@@ -101,14 +101,14 @@ export interface Line extends LogFields {
   readonly message: string;
 }
 
-/** An outbox, and the log that the test writes for it. */
+/** An outbox, and the log that the test writes for the outbox. */
 export interface Harness {
   readonly outbox: Outbox;
   readonly store: Store;
   readonly log: readonly Line[];
-  /** Stores records of a task like the engine, and wakes the rows of its configs. */
+  /** Stores records of a task, and wakes the rows of its configs, like the engine. */
   append(taskId: string, ...records: readonly NewRecord[]): Promise<void>;
-  /** Creates a task with configs. A value is the URL, or members of the config. */
+  /** Creates a task with configs. Each value is the URL, or members of the config. */
   task(taskId: string, configs: Readonly<Record<string, string | Partial<StoredConfig>>>): Promise<void>;
   row(taskId: string, configId?: string): Promise<(FeatureRow & { readonly config: StoredConfig }) | undefined>;
   parked(taskId: string, configId?: string): Promise<StoredConfig | undefined>;
@@ -184,7 +184,7 @@ export function harness({ settings: more, signer = plainSigner, ...host }: Harne
   };
 }
 
-/** The row of a config without deliveries. */
+/** Returns the row of a config without deliveries. */
 export function configRow(id: string, given: string | Partial<StoredConfig>, due?: number): TaskEffect {
   const config: StoredConfig = {
     url: "",
@@ -200,7 +200,7 @@ export function configRow(id: string, given: string | Partial<StoredConfig>, due
   return due === undefined ? set : { ...set, due };
 }
 
-/** The states and artifacts that a receiver got, in short form. */
+/** Returns the states and artifacts that a receiver got, in short form. */
 export function gists(received: readonly Received[]): readonly string[] {
   return received.map(({ body: { statusUpdate, artifactUpdate, task, ...other } }) => {
     if (statusUpdate) return stateOf(statusUpdate.status.state);

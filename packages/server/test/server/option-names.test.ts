@@ -5,7 +5,7 @@ import { defineAgent } from "../../src/agent/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
 import { cardOf, jsonRpcAt } from "../../../a2a/test/client/support.ts";
 
-/* Unknown options (in untyped JavaScript) are errors. Otherwise they would be ignored silently. */
+/* Unknown options, which untyped JavaScript can pass, are errors. Otherwise the server would ignore them silently. */
 
 const definition = {
   name: "Echo",

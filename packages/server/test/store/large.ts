@@ -46,7 +46,7 @@ function folded(id: string, records: readonly NewRecord[]): unknown {
   return JSON.parse(JSON.stringify(fold.snapshot())) as unknown;
 }
 
-/** Tasks that exceed the size of a store's responses. The limit is small here, for speed. */
+/** Tests tasks that exceed the size limit of a store's responses. The limit is small here, for speed. */
 export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): void {
   const text = "x".repeat(10_000);
 
@@ -61,7 +61,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     };
     await expect(store.load(owner, "big", all)).rejects.toMatchObject(refusal);
     await expect(store.list(owner, { limit: 9, ...all })).rejects.toMatchObject(refusal);
-    // Smaller parts of the task, and all other tasks, can still be read.
+    // Smaller parts of the task can still be read, and so can all other tasks.
     const bare = await store.load(owner, "big", { artifacts: false });
     expect(bare?.task.history?.map(({ parts }) => parts[0]?.text)).toEqual(["continue", "!"]);
     const listed = await store.list(owner, { limit: 9, artifacts: false });
@@ -128,7 +128,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
       }
     };
     await check();
-    // A single record now has the whole artifact, as a separate piece.
+    // A single record now contains the whole artifact, as a separate piece.
     await store.sweep({ now: 0, compactBefore: 5000, limit: 9 });
     const compacted = await store.load(owner, "t", all);
     expect(compacted?.task).toEqual(folded("t", records));

@@ -1,4 +1,4 @@
-// Searches 4 MB of text in memory. Prints the number of found tasks.
+// Searches 4 MB of text in memory. Prints the number of tasks that match.
 import { memoryStore } from "@parley/server";
 import { searchTerms } from "@parley/server/store";
 import { append, making } from "../../../testing/src/store/given.ts";

@@ -45,7 +45,7 @@ describe("a search in memory", () => {
     for (let at = 0; at < 30; at += 1) await append(store, making(`t${at}`, { text: words(at * 9000 + 50_000, 9000) }));
     const query = { terms: searchTerms("zero* 1jbk c d e f g h"), limit: 5 };
     const find = () => store.search?.find(alice, query);
-    // Splits 1.1 MB into words, and compares them with eight terms.
+    // The first search splits 1.1 MB into words, and compares them with eight terms.
     const first = await turnsOf(Promise.resolve(find()));
     expect(first.value?.total).toBe(0);
     expect(first.turns).toBeGreaterThan(8);
@@ -87,7 +87,7 @@ describe("a search in memory", () => {
       expect(search.bytes).toBeLessThanOrEqual(100_000);
     }
     for (const at of [0, 9, 19]) expect((await find(`number${at}`)).hits).toMatchObject([{ taskId: `t${at}` }]);
-    // Letters beyond Latin take two bytes.
+    // Characters beyond Latin take two bytes.
     stored(tables, "wide", "ж ".repeat(30_000));
     expect((await find("ж")).total).toBe(1);
     expect(search.bytes).toBeLessThanOrEqual(100_000);

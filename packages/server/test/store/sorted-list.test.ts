@@ -7,7 +7,7 @@ describe("SortedList", () => {
     const operation = fc.tuple(fc.constantFrom("add", "add", "add", "delete"), fc.integer({ min: 0, max: 5000 }));
     fc.assert(
       fc.property(
-        // Long enough for several chunks.
+        // These sequences are long enough for several chunks.
         fc.array(operation, { minLength: 1000, maxLength: 4000, size: "max" }),
         fc.array(fc.integer({ min: -1, max: 5001 }), { minLength: 20, maxLength: 20 }),
         (operations, probes) => {

@@ -3,7 +3,7 @@ import { WakeupBatch, type Wakeup, type WakeupListener } from "@parley/server/st
 import { systemClock } from "@parley/server";
 import { describe, expect, test as it } from "vitest";
 
-/** A cluster in one process. */
+/** Simulates a cluster in one process. */
 function hub(): { open(): Promise<Wakeup>; disconnect(): Promise<void> } {
   const nodes = new Set<{ receive(message: string): void; lose(): void }>();
   return {
@@ -99,7 +99,7 @@ describe("the contract of wake-ups fails", () => {
 });
 
 describe("a batch of wake-ups", () => {
-  /** A batch, with the ids of each call. A call stays pending until the test ends it. */
+  /** Creates a batch that records the ids of each call. A call stays pending until the test ends it. */
   function batchOf(clock: FakeClock, options: { pendingBytes?: number; messageBytes?: number } = {}) {
     const calls: string[][] = [];
     const errors: unknown[] = [];
@@ -191,7 +191,7 @@ describe("a batch of wake-ups", () => {
     expect(errors).toHaveLength(1);
     clock.advance(1000);
     await flush();
-    // A failed call is not retried automatically.
+    // The batch does not retry a failed call automatically.
     expect(ids()).toEqual([["lost"]]);
     batch.add(["next"]);
     await flush();

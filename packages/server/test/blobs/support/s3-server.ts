@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 
 /*
- * The part of the S3 protocol that the tests need, in memory: path style, signature version 4 in headers and in URLs, multipart uploads,
- * ranges, ListObjectsV2. It is a test double. The same tests pass on a real server: see `openBucket`.
+ * A test double with the part of the S3 protocol that the tests need, in memory: path style, signature version 4 in headers and in URLs, multipart
+ * uploads, ranges, and ListObjectsV2. The same tests also pass with a real server (see `openBucket`).
  */
 
 export const credentials = { accessKey: "TESTKEY", secretKey: "secret-of-the-bucket-0123456789" } as const;
@@ -18,9 +18,9 @@ interface Stored {
 export interface S3Server {
   readonly url: string;
   readonly objects: Map<string, Stored>;
-  /** Uploads that are neither complete nor aborted. */
+  /** The uploads that are neither complete nor aborted. */
   readonly uploads: Map<string, Map<number, Buffer>>;
-  /** Answers every request with this status, if set. */
+  /** If set, the server answers every request with this status. */
   failing: number | undefined;
   close(): Promise<void>;
 }
@@ -147,7 +147,7 @@ function etagOf(bytes: Buffer): string {
   return `"${createHash("md5").update(bytes).digest("hex")}"`;
 }
 
-/** Signature version 4, in the header or in the query, and the hash of the body. */
+/** Checks signature version 4, in the header or in the query, and the hash of the body. */
 function checkSignature(request: IncomingMessage, url: URL, body: Buffer): void {
   const query = url.searchParams;
   const inQuery = query.get("X-Amz-Signature");

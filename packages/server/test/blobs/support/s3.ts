@@ -1,16 +1,16 @@
 import { S3Client } from "@bradenmacdonald/s3-lite-client";
 import { credentials, startS3, type S3Server } from "./s3-server.ts";
 
-/** A bucket, with the client for it. */
+/** A bucket, with its client. */
 export interface Bucket {
   readonly client: S3Client;
-  /** The test double. `undefined` for a real server. */
+  /** The test double, or `undefined` for a real server. */
   readonly server: S3Server | undefined;
   close(): Promise<void>;
 }
 
 /**
- * A bucket on the server that `S3_TEST_URL` names (`http://KEY:SECRET@127.0.0.1:7070/bucket`), such as versitygw or MinIO. By default, a
+ * Opens a bucket on the server in `S3_TEST_URL` (`http://KEY:SECRET@127.0.0.1:7070/bucket`), such as versitygw or MinIO. By default, opens a
  * bucket of a test double in this process.
  */
 export async function openBucket(): Promise<Bucket> {
