@@ -35,7 +35,7 @@ export function upkeepOf(calls: Calls, write: Write, retention: Retention): Upke
     remove: (selection, limit) =>
       calls.run(async (): Promise<RemovedTasks> => {
         const tasks = await write((sql) => removeTasks(sql, selection, limit));
-        // A separate transaction, because it locks conversations, and appends wait for transactions that change counts.
+        // A separate transaction, because this step locks conversations, and appends wait for transactions that change counts.
         const { deleted: conversations, more } = await write((sql) => removeIdle(sql, selection, limit));
         return { deleted: tasks.deleted, conversations, more: tasks.more || more };
       }),

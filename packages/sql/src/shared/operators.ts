@@ -32,7 +32,7 @@ import {
 
 type Position = Required<OperatorQuery>["after"];
 
-/** Call it in a transaction. Merges the lists of each agent, or owner, and state, each in the order of its index. */
+/** Call this in a transaction. Each agent (or owner) and state has a list in the order of an index. Merges these lists. */
 export function* readOperatorTasks(dialect: Dialect, asked: OperatorQuery): Steps<OperatorPage> {
   const { owner, states: wanted = states, order, limit } = asked;
   const level = owner === undefined ? "agent" : "owner";
@@ -65,7 +65,7 @@ function scopesOf({ name, ownerTables }: Dialect, { agent, owner }: OperatorQuer
   return query(`SELECT o.id FROM ${ownerTables} WHERE a.parent = 0 ${named} AND o.name = $${values.length}`, ...values);
 }
 
-/** Two seeks in an index find the page, at any depth: one for tasks at the time of the position, one for tasks beyond it. */
+/** Two index seeks find the page, at any depth: one for tasks at the time of the position, one for tasks beyond that time. */
 function listOf(
   { tasksBy }: Dialect,
   level: "agent" | "owner",
@@ -104,7 +104,7 @@ export function* readOrders(): Steps<readonly StandingOrder[]> {
   return rows.map((row) => ({ name: decodeName(text(row, 0)), value: text(row, 1) }));
 }
 
-/** Call it in a transaction that excludes other changes of orders. */
+/** Call this in a transaction that excludes other changes of orders. */
 export function* changeOrders(dialect: Dialect, asked: OperatorChange): Steps<boolean> {
   const { order, act } = readChange(asked);
   if (order !== undefined && !(yield* setOrder(dialect, order))) return false;

@@ -2,10 +2,10 @@
  * The rule for table versions, so that nodes of two releases can run side by side:
  *
  * - A release adds at most one version, and never changes a published one.
- * - Programs of the previous version keep working: a version only adds tables, indexes, and columns that are null or have a default, and
- * no program depends yet on data that only newer programs write.
+ * - Programs of the previous version keep working, because a version only adds tables, indexes, and columns that are null or have a default,
+ * and no program depends yet on data that only newer programs write.
  * - A program upgrades older tables, or rejects them if upgrades are off. It uses tables that are one version newer without changing them,
- * and rejects tables that are newer than that.
+ * and rejects even newer tables.
  */
 
 /** Maximum number of versions by which the tables may be newer than the program. */
@@ -31,7 +31,7 @@ export function refuseOthers(found: number, own: number, cure: string): void {
   throw new UnknownVersion(`${tooOld(found, own)}: ${cure}`);
 }
 
-/** Why a running program cannot use tables of version `found`, or `undefined`. Those of the next version work. */
+/** Why a running program cannot use tables of version `found`, or `undefined`. Tables of the next version work. */
 export function conditionOf(found: number, own: number): string | undefined {
   if (isTooNew(found, own)) return tooNew(found, own);
   return found < own ? tooOld(found, own) : undefined;

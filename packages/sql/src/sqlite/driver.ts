@@ -62,7 +62,7 @@ export interface Library {
   close(): void;
 }
 
-/** `values`: checked, one for each parameter. */
+/** `values` were checked, and there is one value per parameter. */
 export interface LibraryStatement {
   run(values: readonly Value[]): { readonly changes: number; readonly lastId: number };
   get(values: readonly Value[]): Row | undefined;

@@ -12,7 +12,7 @@ export interface SqliteWebhookMemoryOptions {
    * `:memory:` keeps everything in memory.
    */
   readonly path: string;
-  /** Milliseconds to remember a delivery. Default 7 days: senders give up earlier. */
+  /** Milliseconds to remember a delivery. Default 7 days, because senders give up earlier. */
   readonly keep?: number;
   /** Maximum bytes of data. Above it, the oldest deliveries are forgotten. Default 256 MiB. */
   readonly bytes?: number;
@@ -97,7 +97,7 @@ function memoryIn(
     for (let changes = 1; changes > 0 && size() > bytes;) {
       changes = 0;
       for (const table of ["handled", "streams"]) {
-        // Keeps the newest row. Deletes rows with the same time together.
+        // Keeps the newest row. Rows with the same time are deleted together.
         const before = driver.prepare(`SELECT at FROM ${table} ORDER BY at LIMIT 1 OFFSET ${forgotten}`).get()?.[0];
         if (before !== undefined) changes += driver.prepare(`DELETE FROM ${table} WHERE at <= ?`).run(before).changes;
       }
