@@ -36,20 +36,20 @@ export interface AISDKResult {
 /** Makes the calls of a turn durable. An agent factory gets one for each turn. */
 export interface Durable {
   /**
-   * A model whose answers are steps of the turn. A complete answer is stored before the agent sees its tool calls; a resumed turn reads it instead
-   * of calling the model.
+   * A model whose answers are steps of the turn. A complete answer is stored before the agent sees its tool calls. A resumed turn reads the
+   * stored answer instead of calling the model.
    *
-   * @param model - A model of specification V2, V3 or V4, or the id of one at the default provider, such as `openai/gpt-5`.
+   * @param model - A model of specification V2, V3 or V4, or a model id of the default provider, such as `openai/gpt-5`.
    */
   model(model: LanguageModel): DurableModel;
-  /** Tools whose results are steps of the turn: a call with a stored result or error does not run again. Returns tools without `execute` unchanged. */
+  /** Tools whose results are steps of the turn. A call with a stored result or error does not run again. Tools without `execute` stay unchanged. */
   tools<Tools extends object>(tools: Tools): Tools;
 }
 
 /** A model that `Durable.model()` makes. */
 export type DurableModel = Exclude<LanguageModel, string>;
 
-/** Creates the agent for a turn. Pass `turn` to tools that are already steps, such as those of `mcpTools()`. */
+/** Creates the agent for a turn. Pass `turn` to tools that are already steps, such as the tools of `mcpTools()`. */
 export type AISDKAgentFactory = (durable: Durable, turn: Turn) => AISDKAgent | Promise<AISDKAgent>;
 
 /** Description and behaviour of the agent, as for `defineAgent()`, and options of the adapter. `resumable` is true by default. */

@@ -35,7 +35,7 @@ export function toSend(
     throw new A2AError("InvalidParams", "The last message of the chat has no text, file, data or approval to send");
   }
   const continues = taskId !== undefined && state !== undefined && isInterrupted(state) && !isAgain;
-  // A repeated message with the same id would join the task of the first one.
+  // A repeated message with the same id would join the task of the first message.
   const isNew = isAgain || last.role === "assistant";
   return {
     messageId: isNew ? crypto.randomUUID() : last.id,

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
 import { isList, isObject } from "../shared/json.ts";
 
-/* JSON with equal parts deduplicated: a Mastra snapshot has each message up to a dozen times. */
+/* JSON with equal parts deduplicated, because a Mastra snapshot has each message up to a dozen times. */
 
 /** The member of a reference: the index of the part. */
 const refKey = "$part";

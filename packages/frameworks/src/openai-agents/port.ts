@@ -26,7 +26,7 @@ interface BaseDefinition extends Omit<AgentDefinition, "onMessage" | "extensions
   readonly maxTurns?: number;
   /**
    * Configuration of the `Runner`, such as a `modelProvider`. Tracing is off unless `tracingDisabled` is false, because the SDK sends traces to
-   * OpenAI. By default a call to an unknown tool returns an error to the model; `toolNotFoundBehavior` changes that.
+   * OpenAI. By default a call to an unknown tool returns an error to the model; `toolNotFoundBehavior` changes this default.
    */
   readonly runConfig?: Partial<RunConfig>;
 }

@@ -53,7 +53,7 @@ export class AnswerParts {
   text = "";
   /** For each artifact: its text, and the number of files shown. */
   readonly #shown = new Map<string, { readonly text: string; readonly files: number }>();
-  /** Ids of seen messages, because a client that reconnects gets the latest one again. */
+  /** Ids of seen messages, because a client that reconnects gets the latest message again. */
   readonly #heard = new Set<string>();
   #count = 0;
   /** The text of the last message: the question, or why the agent failed. */
@@ -120,7 +120,7 @@ export class AnswerParts {
     }
   }
 
-  /** An endless answer must not exhaust the memory. */
+  /** Throws if the answer is too large, because an endless answer must not exhaust the memory. */
   #add(text: string): void {
     this.#bytes += utf8Length(text);
     if (this.#bytes > maxBytes) throw new Error(`The remote agent's answer exceeds ${maxBytes} bytes`);
