@@ -8,7 +8,7 @@ export type CallerCredentials = Pick<ConnectOptions, "credentials" | "credential
 
 /** Options of `mcpServer()`. */
 export interface McpServerOptions {
-  /** Ids of the skills that become tools. Default: all skills on the card, at most 100. If the card has no skills, the only tool is `send_message`. */
+  /** Ids of the skills that become tools. Default: all skills on the card, at most 100. If the card has none, the only tool is `send_message`. */
   readonly skills?: readonly string[];
   /**
    * Maximum time that a call blocks, in milliseconds. After this time, the result has a handle for `get_task`, `answer_task` and
@@ -25,9 +25,9 @@ export interface McpServerOptions {
    */
   readonly key?: string;
   /**
-   * Returns the credentials for a caller's calls, such as from a token exchange (RFC 8693). The bridge caches them for one minute. Functions in
-   * `headers` are called for each request. The caller's own `Authorization` is never forwarded. Default: all callers share the credentials of the client or
-   * of `connect`.
+   * Returns the credentials for a caller's calls, such as from a token exchange (RFC 8693). The bridge caches them for one minute.
+   * Functions in `headers` are called for each request. The caller's own `Authorization` is never forwarded. Default: all callers share the
+   * credentials of the client or of `connect`.
    */
   readonly credentialsFor?: (caller: Principal) => CallerCredentials | Promise<CallerCredentials>;
   /** Options of the connection, if the agent is a URL. Default: none. */
