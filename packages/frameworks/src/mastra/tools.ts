@@ -44,7 +44,7 @@ export function idempotencyOf(context: { readonly abortSignal?: AbortSignal | un
 /**
  * Makes the durable tools of one turn.
  *
- * @param resumed - Ids of calls that the user answered. Mastra also takes `resumeData` from the arguments, so without this set the model could answer.
+ * @param resumed - Ids of calls that the user answered. Mastra also reads `resumeData` from the arguments, so otherwise the model could answer.
  */
 export function durableTools(turn: Turn, budget: Budget, resumed: Set<string>): (tool: LoopTool) => LoopTool {
   const results = new Results(turn, budget);
