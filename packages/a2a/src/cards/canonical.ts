@@ -5,8 +5,8 @@ import { canonicalJson } from "../jws/jcs.ts";
 import type { CardReading } from "./port.ts";
 
 /*
- * The forms of a card that a signature can cover. A form keeps every member of the card, including unknown ones. It omits a member only if
- * its absence means the same, so a verified card contains nothing that the signer did not sign.
+ * The forms of a card that a signature can cover. A form keeps every member of the card, including unknown ones. A form omits a member only
+ * if its absence means the same, so a verified card contains nothing that the signer did not sign.
  */
 
 type Json = Readonly<Record<string, unknown>>;

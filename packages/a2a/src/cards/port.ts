@@ -6,7 +6,7 @@ import type { Dialer, NetPolicy } from "../net/port.ts";
  * Interfaces for signing cards, and for trusting signed cards (A2A 1.0 §8.4).
  */
 
-/** A public key as a JWK (RFC 7517). It may have further members. */
+/** A public key as a JWK (RFC 7517), which may have further members. */
 export interface PublicCardKey extends PublicJwk {}
 
 /** A private key as a JWK, created by `makeCardKey()`. Keep it secret. */

@@ -12,7 +12,7 @@ import { readHeader } from "./sign.ts";
 export interface VerifyCardOptions {
   /** The URL of the card, for `TrustedKeys.origins`. If absent, the origins of all interfaces of the card must be trusted. */
   readonly address?: string;
-  /** Clock. Default: the runtime's. */
+  /** The clock. Default: the clock of the runtime. */
   readonly clock?: Clock;
 }
 

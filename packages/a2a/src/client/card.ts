@@ -160,7 +160,7 @@ export function checkDeclared(card: AgentCard, operation: OperationName): void {
  */
 
 interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
-  /** The card as received, as JSON. Each client decodes it with the versions that it supports, and checks its signatures. */
+  /** The card as received, as JSON. Each client decodes this card with the versions that the client supports, and checks the signatures. */
   readonly json: string;
   readonly staleAt: number;
 }

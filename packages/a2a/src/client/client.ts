@@ -56,7 +56,7 @@ export class Client<E extends AnyExtension = never> {
   /** Makes the ids of messages. */
   readonly ids: Ids;
   /**
-   * One of the client's extensions, with this agent: its `params`, its methods, and its values in stored messages, tasks and events.
+   * One of the client's extensions, bound to this agent. Has its `params`, its methods, and its values in stored messages, tasks and events.
    *
    * @example
    * ```ts

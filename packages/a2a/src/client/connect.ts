@@ -55,8 +55,8 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
   /**
-   * Extensions that every call requests (A2A 1.0 §4.6). A value from `defineExtension()` is requested if the card declares it and all extensions that
-   * it requires. Its hooks then run, its data is checked, and `event.ext(extension)` returns its values. A URI is always requested. Default: none.
+   * Extensions that every call requests (A2A 1.0 §4.6). A value from `defineExtension()` is requested if the card declares it and all extensions it
+   * requires. Then its hooks run, its data is checked, and `event.ext(extension)` returns its values. A URI is always requested. Default: none.
    */
   readonly extensions?: readonly E[];
   /** Interceptors that wrap every request, including retries and reconnections. The first interceptor is the outermost. Default: none. */
@@ -72,7 +72,7 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
    * reports single requests. Default: none.
    */
   readonly observer?: Observer;
-  /** Aborts `connect()` itself. It has no effect on calls. Default: none. */
+  /** Aborts `connect()` itself, but has no effect on calls. Default: none. */
   readonly signal?: AbortSignal;
   /** Maximum wait for the headers of a response, in milliseconds. Does not apply to a send that waits for its task. Default 60 s. */
   readonly connectTimeout?: number | false;
@@ -94,7 +94,7 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   readonly reconnect?: Partial<RetryPolicy> | false;
   /** Logs retries, reconnections, and interfaces that do not answer. Default: no log. */
   readonly logger?: Logger;
-  /** The clock. Default: the runtime's. */
+  /** The clock. Default: the clock of the runtime. */
   readonly clock?: Clock;
   /** Makes the ids of messages. Default: random UUIDs. */
   readonly ids?: Ids;

@@ -141,7 +141,7 @@ class DownloadedFile extends ReadableFile {
     if (rest.byteLength > 0) yield this.#count(rest);
   }
 
-  /** The next part of the file; `undefined` after the last one. */
+  /** The next part of the file; `undefined` after the last part. */
   async #step(): Promise<Part | undefined> {
     if (this.#over) return undefined;
     const next = await nextOf(this.#steps);

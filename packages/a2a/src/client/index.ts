@@ -47,7 +47,7 @@ export async function connect<E extends string | AnyExtension = string>(
 }
 
 /**
- * `connect()` for JSON-RPC of version 1.0 only. Its bundle has half the size, for pages where each kilobyte counts. It lacks
+ * `connect()` for JSON-RPC of version 1.0 only. Its bundle has half the size, for pages where each kilobyte counts. The client lacks
  * five features: `credentials`, `trust`, a faster way to decode chunks, a check of the results of interceptors, and a guard
  * around `observer`, so an error that the observer throws fails the call.
  */

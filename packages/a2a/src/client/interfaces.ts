@@ -49,7 +49,7 @@ function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice)
 }
 
 /**
- * The usable interfaces of a card: the newest version first, and within a version in the order of the card (A2A 1.0 §8.3.2).
+ * The usable interfaces of a card, newest version first, and within a version in the order of the card (A2A 1.0 §8.3.2).
  * Throws `InvalidResponse` if no interface is usable. `trusted` are the origins that get credentials; `undefined` means all origins.
  */
 export function candidatesOf(

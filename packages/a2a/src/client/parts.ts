@@ -22,7 +22,7 @@ export interface ClientParts {
   readonly clock: Clock;
   /** Makes the ids of messages. */
   readonly ids: Ids;
-  /** Maximum duration of a call in milliseconds. `false`: no limit. */
+  /** Maximum duration of a call in milliseconds. `false` means no limit. */
   readonly timeout: number | false;
   /** URIs of extensions that every call requests. */
   readonly extensions: readonly string[];
@@ -69,7 +69,7 @@ export const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOpt
   webhook: 1,
 };
 
-/** The result of `client.ext()`: an extension, bound to the agent of this client. */
+/** The result of `client.ext()`, which is an extension bound to the agent of this client. */
 export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<ExtensionWrites<Types>, "subState"> {
   /** The extension's entry on the card. `undefined` if the card does not declare the extension. */
   readonly declared: AgentExtension | undefined;

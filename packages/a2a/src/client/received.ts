@@ -20,10 +20,10 @@ import type { ExtensionReader } from "../extensions/index.ts";
 
 /* The types that a client with extensions receives: events, answers, tasks and messages with a method `ext()`, which reads extension values. */
 
-/** The method that a client with extensions adds to events, answers, tasks, messages and artifacts. It is not enumerable. */
+/** The method that a client with extensions adds to events, answers, tasks, messages and artifacts. This member is not enumerable. */
 export interface WithExtensions<E extends AnyExtension> {
   /**
-   * The extension's values in this object, or the result of the extension's `onEvent` if it has one.
+   * The extension's values in this object, or the result of the extension's `onEvent` hook, if any.
    *
    * @returns `undefined` if the server did not activate the extension in this call. If the server does not report activated
    * extensions, the requested extensions of kind `data` count as active.

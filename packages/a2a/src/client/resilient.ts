@@ -223,7 +223,7 @@ class ResilientStream<Name extends StreamName> {
     const { clock, streams, canResend } = this.#options;
     const since = this.#openSince;
     if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#backoff.reset();
-    // Without an event it is unknown whether the message arrived.
+    // If no event has arrived, it is unknown whether the message arrived.
     if (this.#taskId === undefined && !canResend) throw error;
     // The message may have arrived, although a later connection failed.
     this.#error = (neverProcessed(error) && this.#error) || error;

@@ -14,7 +14,7 @@ import { pause } from "../transport/client/signals.ts";
 
 /** Decides when a client retries, how long it waits, and which error it throws when it gives up. */
 
-/** How long and how often a client retries. The delay doubles with each attempt; half of it is random. */
+/** How long and how often a client retries. The delay doubles with each attempt; half of the delay is random. */
 export interface RetryPolicy {
   /**
    * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt starts after this time.
@@ -148,7 +148,7 @@ export function neverProcessed(error: A2AError): boolean {
   return error.code === "ConnectionFailed" && wasNeverSent(error.cause);
 }
 
-/** Whether the error may mean that the task is finished. A2A 1.0 §3.1.6 demands the first code; some SDKs use the others. */
+/** Whether the error may mean that the task is finished. A2A 1.0 §3.1.6 demands the first code; some SDKs use the other codes. */
 export function refusesFinished(error: unknown): error is A2AError {
   return hasCode(error, "UnsupportedOperation", "InvalidParams", "TaskNotFound", "InvalidRequest");
 }

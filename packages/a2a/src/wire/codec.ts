@@ -30,7 +30,7 @@ export interface Codec {
   readonly shapes: OwnShapes;
   /** Binding-specific parts of the version, by the binding's name on a card. Each binding defines the type of its member. */
   readonly bindings: Readonly<Record<string, unknown>>;
-  /** Whether the tenant is part of the URL, because requests have no field for it. */
+  /** Whether the tenant is part of the URL, because requests have no tenant field. */
   readonly tenantInPath?: boolean;
   /** Further paths of the card, below a base, that clients of this version try. */
   readonly cardPaths?: readonly string[];
@@ -194,7 +194,7 @@ export interface RestRoute {
   readonly path: string;
   /** Whether the fields that are not in the path are sent as the body. A POST without a body is an empty request. */
   readonly body: boolean;
-  /** Parameters of the query and their types (§11.5). Other parameters are ignored. `texts` means that all values are kept, as lists of texts. */
+  /** Parameters of the query and their types (§11.5). Other parameters are ignored. `texts` keeps all parameters, as texts. */
   readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">> | "texts";
 }
 
@@ -254,7 +254,7 @@ export interface RestWire extends OwnShapes {
   readonly elsewhere?: readonly RestRoute[];
   /** Media type of a successful response. */
   readonly mediaType: string;
-  /** For versions with two JSON formats: shapes that replace the general ones for a request and its answer. */
+  /** Shapes that replace the general shapes for a request and its answer, in versions with two JSON formats. */
   readonly otherShapes?: (operation: OperationName, request: unknown) => Partial<Shapes> | undefined;
   /** Whether a list of tasks is an array, with next page and length in headers. Default: an object that contains all three. */
   readonly listsAreArrays?: boolean;

@@ -18,7 +18,7 @@ import { answerId, isRunning } from "../shared/turns.ts";
 import { isDismissed, lastSaid, messagesOf, toSend, type Thread } from "./messages.ts";
 import { Run } from "./run.ts";
 
-/** Options of an `A2AAgent`, in addition to those of every AG-UI agent. */
+/** Options of an `A2AAgent`, in addition to the options of every AG-UI agent. */
 export interface A2AAgentConfig extends AgentConfig {
   /** The agent: its URL, or a client. The first run connects to the URL. */
   readonly agent: string | Client;

@@ -133,7 +133,7 @@ export class RunEvents {
     if (this.#open.delete(id)) this.#emit({ type: EventType.TEXT_MESSAGE_END, messageId: id });
   }
 
-  /** The agent starts over: the following chunks of the same event contain the whole answer. */
+  /** Called when the agent starts over. The following chunks of the same event contain the whole answer. */
   #empty(): void {
     this.#isReplaced = true;
     for (const id of this.#begun) {

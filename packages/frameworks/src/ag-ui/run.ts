@@ -121,7 +121,7 @@ export class Run {
     if (!this.#isCanceling) this.#reading.abort();
   }
 
-  /** Ignores errors, because the page no longer waits: the task may have ended, or the connection may have failed. */
+  /** Ignores errors, such as an ended task or a failed connection, because the page no longer waits. */
   async #cancel(): Promise<void> {
     const { taskId } = this.#events?.metadata ?? {};
     if (taskId === undefined) return;

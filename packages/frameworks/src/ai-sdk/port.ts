@@ -17,7 +17,7 @@ export interface AISDKAgent {
 export interface AISDKCall {
   /** `ModelMessage[]` of the installed version. */
   readonly messages: never[];
-  /** Aborted when the turn is no longer wanted: a cancel, a timeout, a lost lease. */
+  /** Aborted when the turn is no longer wanted, such as after a cancel, a timeout or a lost lease. */
   readonly abortSignal: AbortSignal;
 }
 
@@ -54,7 +54,7 @@ export type AISDKAgentFactory = (durable: Durable, turn: Turn) => AISDKAgent | P
 
 /** Description and behaviour of the agent, as for `defineAgent()`, and options of the adapter. `resumable` is true by default. */
 export interface AISDKDefinition extends Omit<AgentDefinition, "onMessage" | "extensions"> {
-  /** Whether the model's reasoning is shown as progress. It is never kept in the history. Default false. */
+  /** Whether the model's reasoning is shown as progress. Reasoning is never kept in the history. Default false. */
   readonly reasoning?: boolean;
   /** How much of the conversation the model reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };

@@ -136,7 +136,7 @@ class RemoteModel {
 export interface RemoteToolInput {
   /** The message for the agent. */
   readonly message: string;
-  /** The task that asked a question, if the message answers one. */
+  /** The task whose question the message answers. */
   readonly taskId?: string;
 }
 

@@ -6,7 +6,7 @@ import type { A2AMetadata, A2AUIMessage } from "../shared/types.ts";
 
 /* Converts chat messages to A2A messages. */
 
-/** The task metadata of a message. It may be malformed, because pages may store messages themselves. */
+/** The task metadata of a message. Metadata may be malformed, because pages may store messages themselves. */
 function metadataOf(message: A2AUIMessage | undefined): A2AMetadata["a2a"] {
   const { a2a } = (message?.metadata ?? {}) as Partial<A2AMetadata>;
   return a2a ?? {};

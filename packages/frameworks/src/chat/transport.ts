@@ -70,7 +70,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   readonly #connection: Connection;
   /** For each chat, the task whose answer the page has not read to the end. */
   readonly #unread = new Map<string, string>();
-  /** For each chat, the answer that ended with a question. Without that answer, the next one would repeat the whole task. */
+  /** For each chat, the answer that ended with a question. Without that answer, the next answer would repeat the whole task. */
   readonly #asking = new Map<string, AnswerChunks>();
 
   /** Does not connect before the first message. */
@@ -186,7 +186,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     return (await untilAborted(answer.begin(), signal)).stream();
   }
 
-  /** Ignores errors, because the page no longer waits: the task may have ended, or the connection may have failed. */
+  /** Ignores errors, such as an ended task or a failed connection, because the page no longer waits. */
   async #stop(answer: Answer): Promise<void> {
     const cancels = this.#options.onStop !== "leave" && !answer.ended;
     try {

@@ -19,7 +19,7 @@ export type CanUseTool = (
 
 /** The permissions of one run. */
 export class Permissions {
-  /** Calls that wait for the user's approval. They end the run. */
+  /** Calls that wait for the user's approval. Such calls end the run. */
   readonly approvals: Approval[] = [];
   /** Questions that wait for the user. */
   questions: readonly Question[] | undefined;

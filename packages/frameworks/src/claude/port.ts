@@ -85,6 +85,6 @@ export interface ClaudeDefinition<Query extends ClaudeQuery = ClaudeQuery> exten
    * turn, because a server of `createSdkMcpServer()` serves only one session.
    */
   readonly options?: ClaudeOptions<Query> | ((turn: Turn) => ClaudeOptions<Query>);
-  /** Whether the model's thinking is shown as progress. It is never stored in the history. Default: false. */
+  /** Whether the model's thinking is shown as progress. Thinking is never stored in the history. Default: false. */
   readonly reasoning?: boolean;
 }

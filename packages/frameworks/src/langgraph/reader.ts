@@ -160,7 +160,7 @@ export class Reader extends BaseCallbackHandler {
     this.progress(chunk);
   }
 
-  /** Shows progress: a text, or a value as data. */
+  /** Shows a text, or a value as data, as progress. */
   progress(value: unknown): void {
     const json = toPlainJson(value);
     const text = typeof json === "string" ? json : JSON.stringify(json);

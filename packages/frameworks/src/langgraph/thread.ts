@@ -48,7 +48,7 @@ export class Thread {
     this.#checkpoints = new Map(Object.entries(stored?.checkpoints ?? {}));
   }
 
-  /** A checkpoint of a graph (`""`) or subgraph. Default: the newest. */
+  /** A checkpoint of a graph (`""`) or subgraph. Default: the newest checkpoint. */
   find(namespace: string, id?: string): Checkpoint | undefined {
     const all = this.#checkpoints.get(namespace) ?? [];
     return id === undefined ? all.at(-1) : all.find((each) => each.id === id);

@@ -7,7 +7,7 @@ import type { Fork, LoopTool, MastraAgent } from "./port.ts";
 import { durableTools } from "./tools.ts";
 
 /*
- * The agent of one turn: a copy with durable models and tools. Imports are namespaces: with named imports, the module loader would reject a version
+ * The agent of one turn is a copy with durable models and tools. Imports are namespaces: with named imports, the module loader would reject a version
  * that lacks a name, without reporting the supported range.
  */
 

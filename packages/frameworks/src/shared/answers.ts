@@ -79,7 +79,7 @@ export class Pieces {
     this.#clock = clock;
   }
 
-  /** Returns the piece that is due, often an empty one. */
+  /** Returns the piece that is due. Often this is the empty text. */
   add(delta: string): string {
     this.#pending += delta;
     // The other half of the surrogate pair may follow.

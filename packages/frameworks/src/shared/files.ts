@@ -29,7 +29,7 @@ export class FileParts {
     this.#maxBytes = maxBytes;
   }
 
-  /** Adds a part with bytes. If it starts a new file, returns the previous one. */
+  /** Adds a part with bytes. If the part starts a new file, returns the previous file. */
   add(part: RawPart): OpenFile | undefined {
     const before = this.#open !== undefined && !continues(part, this.#open) ? this.end() : undefined;
     const { filename } = part;

@@ -172,7 +172,7 @@ function followingOf(request: ToolRequest, answered?: string): Following {
 /** Minimum wait after an answer, so that it reaches the agent. */
 const minWaitMs = 2000;
 
-/** In 2025-11-25 one request spans all its questions, and the client's timeout covers all of them. */
+/** Milliseconds left for a call. In 2025-11-25 one request spans all its questions, and the client's timeout covers all these questions. */
 function remainingMs({ deps: { clock, maxWaitMs }, begin }: ToolRequest): number {
   return maxWaitMs - (clock.elapsed() - begin);
 }

@@ -46,7 +46,7 @@ export interface McpServerOptions {
   readonly localOnly?: boolean;
   /** Log. Default: none. On stdio, write to standard error only. */
   readonly logger?: Logger;
-  /** Measures `maxWaitMs`. Default: the runtime's. */
+  /** Measures `maxWaitMs`. Default: the clock of the runtime. */
   readonly clock?: Clock;
 }
 

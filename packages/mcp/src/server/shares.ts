@@ -3,7 +3,7 @@ export class Shares {
   readonly #counts = new Map<string, number>();
   readonly #most: number;
 
-  /** @param owners - One entry per held thing: its owner. */
+  /** @param owners - The owner of each held thing, one entry per thing. */
   constructor(owners: Iterable<string>) {
     for (const owner of owners) this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1);
     this.#most = Math.max(...this.#counts.values());

@@ -354,7 +354,7 @@ class TurnTools implements McpTools {
   }
 }
 
-/** Needed because the types of answers differ between the two SDK packages. */
+/** Casts answers, because their types differ between the two SDK packages. */
 function neverOf(given: Record<string, ElicitAnswer>): Record<string, never> {
   return given as unknown as Record<string, never>;
 }

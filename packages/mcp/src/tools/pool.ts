@@ -71,7 +71,7 @@ export interface McpPoolOptions {
   readonly sampling?: (params: CreateMessageRequest["params"]) => Promise<CreateMessageResult>;
   /** Log. Default: none. */
   readonly logger?: Logger;
-  /** Measures `idleMs`. Default: the runtime's. */
+  /** Measures `idleMs`. Default: the clock of the runtime. */
   readonly clock?: Clock;
 }
 
@@ -292,7 +292,7 @@ class Pool implements McpPool {
     return client;
   }
 
-  /** Logs errors of a connection, at most one per second, because a server can cause any number of them. */
+  /** Logs errors of a connection, at most one per second, because a server can cause any number of errors. */
   #reporterFor(server: string): (error: Error) => void {
     const { logger, clock = runtimeClock } = this.#options;
     let next = 0;

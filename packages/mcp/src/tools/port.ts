@@ -8,7 +8,7 @@ export type ToolTurn = Pick<Turn, "step" | "working" | "message" | "number" | "s
 
 /** The members of an MCP client that the tools use. `Client` of `@modelcontextprotocol/client` and `McpPool.server()` fit. */
 export interface McpClient {
-  /** The local name of the server. A `Client` of the SDK has none. */
+  /** The local name of the server. A `Client` of the SDK has no local name. */
   readonly name?: string;
   /** Lists the tools of all pages. */
   listTools(params?: undefined, options?: McpCallOptions): Promise<{ readonly tools: readonly unknown[] }>;

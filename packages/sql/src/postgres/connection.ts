@@ -214,7 +214,7 @@ export class StatementNames {
     this.#isOn = true;
   }
 
-  /** The name of a statement to run, if it has one. */
+  /** The name of a statement to run, if the statement has a name. */
   of(text: string): string | undefined {
     if (!this.#isOn) return undefined;
     const known = this.#texts.get(text);
@@ -238,7 +238,7 @@ export class StatementNames {
   }
 }
 
-/** Whether a statement failed because of its name: the session does not know the name, uses it for another statement, or the table has changed. */
+/** Whether a statement failed because the session does not know its name or uses it for another statement, or because the table has changed. */
 export function isStale(thrown: unknown): boolean {
   const state = sqlState(thrown);
   return state === "26000" || state === "42P05" || isOldPlan(thrown);

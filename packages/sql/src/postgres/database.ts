@@ -51,11 +51,11 @@ export interface QueryOptions {
 }
 
 export interface TransactionOptions {
-  /** `write`: READ COMMITTED. `read`: the database at one moment (REPEATABLE READ, READ ONLY). */
+  /** `write` is READ COMMITTED. `read` sees one snapshot of the database (REPEATABLE READ, READ ONLY). */
   readonly mode: "read" | "write";
-  /** Milliseconds after which the server stops a statement. 0: never. Default: the database's setting. */
+  /** Milliseconds after which the server stops a statement. 0 means never. Default: the setting of the database. */
   readonly statementTimeout?: number;
-  /** Milliseconds that a statement waits for a lock. 0: no limit. Default: the database's setting. */
+  /** Milliseconds that a statement waits for a lock. 0 means no limit. Default: the setting of the database. */
   readonly lockTimeout?: number;
   /** The deadline of its retries during an outage: `deadline()` at the start of its call. Default: `deadline()` now. */
   readonly until?: number;
@@ -71,7 +71,7 @@ export interface DatabaseOptions {
 
 /** The oldest server that is supported. */
 const oldest = 15;
-/** Attempts of a transaction that conflicts with others. */
+/** Maximum attempts of a transaction that conflicts with other transactions. */
 const maxConflicts = 8;
 /** Milliseconds that a write transaction may be idle. Short, because a paused process must not keep rows locked that another node needs. */
 const idleTimeout = 2000;
@@ -161,7 +161,7 @@ class RetryingDatabase implements Database {
       try {
         return await attempt();
       } catch (thrown) {
-        // A statement that failed because of its name is retried without a name or with another one.
+        // A statement that failed because of its name is retried without a name or with another name.
         const mayRepeat =
           isConflict(thrown) || isStale(thrown)
             ? ++conflicts < maxConflicts

@@ -64,7 +64,7 @@ export function isSilence(thrown: unknown): boolean {
   return thrown instanceof Error && /^(?:Query read timeout|timeout expired)/.test(thrown.message);
 }
 
-/** Whether a retry within seconds may help: the connection was lost, or the server has too many connections. */
+/** Whether a retry within seconds may help, because the connection was lost or the server has too many connections. */
 export function isOutage(thrown: unknown): boolean {
   return isDisconnection(thrown) || sqlState(thrown) === "53300";
 }

@@ -278,7 +278,7 @@ const tableTimeout = 500;
 const lockClass = 0x70_61_72_6c;
 
 /**
- * Upgrades the tables in the transaction of `queries`. Nodes that start together wait for the first one. The lock belongs to the transaction,
+ * Upgrades the tables in the transaction of `queries`. Nodes that start together wait for the first node. The lock belongs to the transaction,
  * because a session lock would be lost behind a pooler. Rejects with `lockNotAvailable` if a table is in use for long.
  */
 export async function migrate(

@@ -51,7 +51,7 @@ export class Heartbeats {
     this.#listening = listening;
     const { driver } = database;
     if ((driver.connections ?? 0) >= minForOwn) this.#own = new OwnConnection(driver);
-    // No retries: the next heartbeat is the retry.
+    // Not retried, because the next heartbeat is the retry.
     this.#pool = {
       query: (statement, values) => database.query(statement, values, { until: 0, silence: quickSilence }),
     };

@@ -87,7 +87,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   return {
     hold,
     query: (text, values) => hold((connection) => connection.query(text, values)),
-    // A subscription keeps its connection, so statements need another one.
+    // A subscription keeps its connection, so statements need another connection.
     ...(pool.options?.max === 1 ? {} : { listen }),
     ...(pool.options?.max !== undefined && { connections: pool.options.max }),
     ...("totalCount" in pool && { use }),

@@ -32,8 +32,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Finds partitions that only have expired tasks. Their records are not deleted one by one: the partition is dropped once its tasks
- * are deleted. Each node checks separately.
+ * Finds partitions that only have expired tasks. Their records are not deleted one by one. Instead, the partition is dropped once
+ * its tasks are deleted. Each node checks separately.
  */
 export class Retention {
   readonly #database: Database;
@@ -254,7 +254,7 @@ export async function hasPartition(queries: Queries, schema: Schema): Promise<bo
 }
 
 /**
- * Creates missing partitions of this week and the next ones, in the transaction of `queries`. Unlike `CREATE TABLE … PARTITION OF`,
+ * Creates missing partitions of this week and the next weeks, in the transaction of `queries`. Unlike `CREATE TABLE … PARTITION OF`,
  * `ATTACH` does not wait for readers and writers.
  */
 export async function ensurePartitions(queries: Queries, schema: Schema): Promise<void> {

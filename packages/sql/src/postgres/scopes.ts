@@ -41,7 +41,7 @@ function newId(): number {
   return 2 ** 48 + randomInt(2 ** 48 - 1);
 }
 
-/** A cached scope no longer exists: the owner was deleted, the database was restored, or a replica took over without it. */
+/** A cached scope no longer exists, because the owner was deleted, the database was restored, or a replica without the scope took over. */
 export class ScopeGone extends Error {}
 
 interface WantedScope {

@@ -151,7 +151,7 @@ export async function deleteTasks(
   const numbers = tasks.map(({ number }) => number);
   const logs = numbers.filter((number) => !keepsLog(number));
   await together([
-    // In the lock order of appends: keys, then contexts.
+    // Appends lock keys, then contexts, so this uses the same order.
     sql(deleteKeys("task", "FOR UPDATE"), numbers),
     scopes.writeContexts(sql),
     // A context is as old as the newest status that any of its tasks ever had.
@@ -237,13 +237,13 @@ export type TaskList = readonly [scope: number, state: number, before: number];
 
 const listed = columns("scope bigint, state smallint, before bigint");
 
-/** The oldest tasks of each list. `and`: a condition, and row locks. */
+/** The oldest tasks of each list. `and` is SQL with a condition and row locks. */
 export function selectLists(level: "agent" | "owner", columns: string, and: string): string {
   return `SELECT t.* FROM ${rowsOf(listed)} CROSS JOIN LATERAL (SELECT ${columns} FROM parley.tasks t
     WHERE t.${level} = v.scope AND t.state = v.state AND t.status_time < v.before ${and}) t`;
 }
 
-/** Locks the oldest tasks of these lists, except those locked by others. */
+/** Locks the oldest tasks of these lists, except tasks that other transactions have locked. */
 export async function lockLists(
   sql: Sql,
   level: "agent" | "owner",

@@ -30,7 +30,7 @@ import {
 
 /** A locked task, with the state that the transaction knows. */
 export interface LockedTask extends KnownTask {
-  /** The time of its newest status, in milliseconds since the Unix epoch. A status can be older than the previous one. */
+  /** The time of its newest status, in milliseconds since the Unix epoch. A status can be older than the previous status. */
   touched: number;
   /** `hasFeatures` in the table. */
   readonly storedFeatures: boolean;

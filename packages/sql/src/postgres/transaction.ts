@@ -63,7 +63,7 @@ export async function settle<T>(
 export interface ServerFacts {
   /** `server_version_num`, such as 150018. */
   readonly version: number;
-  /** Whether a pooler is in between: each transaction may then use another session of the server. */
+  /** Whether a pooler is in between, so that each transaction may use a different session of the server. */
   readonly pooled: boolean;
   /** Whether the server is a read-only replica. */
   readonly readOnly: boolean;
@@ -113,7 +113,7 @@ export class Witnesses {
   readonly #table: string;
   #free: Witness[] = [];
 
-  /** `table`: its name, quoted for SQL. It has the columns `id`, `token` and `at`. */
+  /** `table` is the name of the table, quoted for SQL. The table has the columns `id`, `token` and `at`. */
   constructor(table: string) {
     this.#table = table;
   }
@@ -137,7 +137,7 @@ export class Witness {
     this.#table = table;
   }
 
-  /** The first statement of a transaction. It also assigns the transaction id, before any sequence value. */
+  /** The first statement of a transaction, which also assigns the transaction id, before any sequence value is taken. */
   begin(): string {
     this.#token += 1;
     return `INSERT INTO ${this.#table} AS w (id, token) VALUES ('${this.#id}', ${this.#token})

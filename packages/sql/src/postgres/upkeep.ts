@@ -166,7 +166,7 @@ async function clearOwner(sql: Sql, owner: Owner, limit: number): Promise<Remove
 }
 
 /**
- * Deletes an owner without data. Waits for transactions that create data for it, and blocks new ones, which then fail with `ScopeGone`.
+ * Deletes an owner without data. Waits for transactions that create data for the owner, and blocks new ones, which then fail with `ScopeGone`.
  * Other owners are not affected.
  */
 async function forgetOwner(sql: Sql, owner: Owner): Promise<Removed> {

@@ -33,7 +33,7 @@ export async function notifyWakeup(
   return wakeup;
 }
 
-/** No wake-ups: each node polls. */
+/** Sends no wake-ups, so each node polls. */
 export const noWakeup: Wakeup = {
   isConnected: false,
   publish() {},
@@ -148,7 +148,7 @@ export class NotifyWakeup implements Wakeup {
       if (early !== undefined) throw early.cause;
       // The connection is usually idle. Not set behind a pooler, which would lend the changed session to other clients.
       if (!this.#pooled) await listening.query("SET idle_session_timeout = 0");
-      // Sent on another connection, because a pooler could answer on the same one.
+      // The test is sent on another connection, because a pooler could answer on the same connection.
       const arrives = await this.#hearsItself();
       if (this.#listening !== listening) return;
       if (!arrives) return await this.#giveUp(listening);

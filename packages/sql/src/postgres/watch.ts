@@ -7,7 +7,7 @@ import { int, type Schema } from "./schema.ts";
 
 /** Factor of the poll interval while wake-ups arrive. */
 const calmer = 10;
-/** The maximum duration of another node's write in milliseconds: all its timeouts together. */
+/** The maximum duration of another node's write, in milliseconds, which is the sum of all its timeouts. */
 const longestWrite = 60_000;
 /** The maximum number of own places remembered between two polls. Further places count as places of other nodes. */
 const maxPlaces = 100_000;

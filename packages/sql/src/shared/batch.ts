@@ -55,7 +55,7 @@ function isPause(state: TaskState | undefined): boolean {
   return state !== undefined && stateKinds[state] !== "active";
 }
 
-/** Whether the search index needs an update after a record: it has texts, or completes artifacts. */
+/** Whether the search index needs an update after a record, because the record has texts or completes artifacts. */
 export function addsTexts({ inHistory, record }: ReadRecord): boolean {
   return inHistory || isPause(record.state);
 }
@@ -139,7 +139,7 @@ export interface Changes<Task extends KnownTask> {
     add(effect: OnceEffect, place: KeyPlace, at: Pick<OnceRecord, "seq" | "taskId">): void;
   };
   readonly features: {
-    /** `task`: absent if the item creates it. */
+    /** `task` is absent if the item creates it. */
     refusalOf(task: Task | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined;
     apply(task: Task, effect: FeatureEffect): void;
   };
@@ -157,14 +157,14 @@ export interface Changes<Task extends KnownTask> {
   /** A context, which is created if it is missing. */
   context(key: ContextKey): FoundContext;
   changed(task: Task, before: TaskHead | undefined): void;
-  /** Adds a record of a task. `base`: only for its first record. */
+  /** Adds a record of a task. Only the first record has a `base`. */
   addRecord(task: Task, seq: number, read: ReadRecord, base: string | undefined): void;
   addReply(context: number, effect: ContextMessageEffect): void;
   /** Notes when a conversation was last used. */
   touch(context: FoundContext, time: number): void;
 }
 
-/** Applies the items in order. Each sees the changes of earlier ones. */
+/** Applies the items in order. Each item sees the changes of earlier items. */
 export function applyAll<Task extends KnownTask>(
   changes: Changes<Task>,
   items: readonly ReadAppend[],

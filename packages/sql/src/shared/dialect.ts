@@ -22,13 +22,13 @@ export interface LogRange {
   readonly task: number;
   /** Excludes records up to this one. Default 0. */
   readonly after?: number;
-  /** The last record. Default: the last one of the log. */
+  /** The last record. Default: the last record of the log. */
   readonly upTo?: number;
   /** Selects only the records of an index, or only the records of the agent. Default: all records. */
   readonly part?: "history" | "artifacts" | "metadata" | "agent";
   /** A further condition. */
   readonly and?: string;
-  /** Default: the oldest first. */
+  /** Whether the newest record comes first. Default: the oldest comes first. */
   readonly newestFirst?: boolean;
   readonly limit?: number;
 }
@@ -40,7 +40,7 @@ export interface Dialect {
   /** The columns of `taskRow` with the names of agent and owner, and the tables to read them from. */
   readonly taskColumns: string;
   readonly taskTables: string;
-  /** Agents `a` with their owners `o`, and the names of both. */
+  /** Tables of agents `a` with their owners `o`, and the names of both. */
   readonly ownerTables: string;
   readonly ownerNames: string;
   /** The table of tasks, to be read by the index of the level. */
@@ -61,7 +61,7 @@ export interface Dialect {
   readonly recordColumns: string;
   /** Reads columns of the log, in its order. */
   log(columns: string, range: LogRange): Query;
-  /** Replaces the records of a task up to `seq` by its compacted ones: the first, and one for each artifact. */
+  /** Replaces the records of a task up to `seq` with compacted records: the first record, and one record per artifact. */
   compact(
     task: number,
     seq: number,

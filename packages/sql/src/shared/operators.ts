@@ -28,7 +28,7 @@ import {
   type Value,
 } from "./rows.ts";
 
-// For operators: reads tasks of all owners, and stores their orders and the audit of their acts.
+// Functions for operators, which read tasks of all owners, and store orders of operators and the audit of their acts.
 
 type Position = Required<OperatorQuery>["after"];
 

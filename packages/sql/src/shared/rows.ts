@@ -227,14 +227,14 @@ export function eventOf(kind: number, json: string): StoredEvent {
 
 // The rows of features and of idempotency keys.
 
-/** The columns: the key, the value, and when it is due. */
+/** Reads a feature row. The columns are the key, the value, and the time when the row is due. */
 export function featureRow(row: Row): FeatureRow {
   const due = optional(row, 2);
   const value = { key: decodeName(text(row, 0)), value: text(row, 1) };
   return typeof due === "number" ? { ...value, due } : value;
 }
 
-/** The columns: the hash, the number of the record, the id of the task, and the answer. */
+/** Reads the record of a key. The columns are the hash, the number of the record, the id of the task, and the answer. */
 export function onceRecord(key: string, row: Row): OnceRecord {
   const [taskId, answer] = [optional(row, 2), optional(row, 3)];
   return {

@@ -69,7 +69,7 @@ export interface SearchDialect {
 /** Maximum texts per term; the newest texts are used. Few owners have more texts. */
 export const maxTexts = 10_000;
 
-/** Separates an owner from a word. Words cannot contain it. */
+/** Separates an owner from a word. Words cannot contain this sign. */
 const sign = "\u00b7";
 
 /** A word in the index, prefixed with the owner so that a query only reads words of its owner. */
@@ -100,7 +100,7 @@ export function* findTasks(
 ): Steps<SearchPage> {
   const filters = [context ?? null, state === undefined ? null : stateNumber(state)] as const;
   const rows = yield* all(search.page(owner, terms, filters, { limit, skip }));
-  // A page beyond the last one has no total.
+  // A page beyond the last page has no total.
   const isBeyond = rows.length === 0 && skip > 0;
   const [any] = isBeyond ? yield* all(search.page(owner, terms, filters, { limit: 1, skip: 0 })) : rows;
   const numbers = rows.map((row) => int(row, 0));

@@ -82,7 +82,7 @@ export class KeptTasks {
 }
 
 /**
- * The key of a task in `KeptTasks`, which changes with each record. It includes the time of the status, because another process may delete
+ * The key of a task in `KeptTasks`, which changes with each record. The key includes the time of the status, because another process may delete
  * the task and create a newer one with the same id and number.
  */
 function keyOf(
@@ -254,7 +254,7 @@ export function* readPage(
 }
 
 /**
- * As many tasks as fit into the page. Most are unchanged and cached. Other tasks are read in groups, and large tasks one by one.
+ * As many tasks as fit into the page. Most tasks are unchanged and cached. Other tasks are read in groups, and large tasks one by one.
  */
 function* readListed(
   reads: Reads,

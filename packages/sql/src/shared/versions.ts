@@ -1,7 +1,7 @@
 /*
  * The rule for table versions, so that nodes of two releases can run side by side:
  *
- * - A release adds at most one version, and never changes a published one.
+ * - A release adds at most one version, and never changes a published version.
  * - Programs of the previous version keep working, because a version only adds tables, indexes, and columns that are null or have a default,
  * and no program depends yet on data that only newer programs write.
  * - A program upgrades older tables, or rejects them if upgrades are off. It uses tables that are one version newer without changing them,
@@ -24,7 +24,7 @@ export function refuseTooNew(found: number, own: number): void {
   if (isTooNew(found, own)) throw new UnknownVersion(tooNew(found, own));
 }
 
-/** Throws if tables of version `found` are not of version `own` or the next one. `cure`: how to upgrade them. */
+/** Throws if tables of version `found` are not of version `own` or the next version. `cure` tells how to upgrade the tables. */
 export function refuseOthers(found: number, own: number, cure: string): void {
   refuseTooNew(found, own);
   if (found >= own) return;

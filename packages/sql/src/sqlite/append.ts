@@ -51,7 +51,7 @@ const selectSite = `SELECT (SELECT id FROM scopes WHERE parent = ? AND name = ?)
 const insertRecords = insertInto("log", ["key", "context", "place", "base", ...recordValueColumns]);
 const insertReplies = insertInto("replies", ["context", "place", "time", "json"]);
 
-/** Applies the items of one transaction. Each task is read and written once. */
+/** Applies the items of one transaction. Reads and writes each task only once. */
 export function applyItems(
   driver: Driver,
   memory: WriterMemory,

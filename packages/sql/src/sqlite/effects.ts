@@ -57,7 +57,7 @@ export class Features {
   }
 }
 
-/** A new key replaces an expired one. */
+/** Inserts keys. A new key replaces an expired key. */
 const insertKeys = insertInto(
   "keys",
   ["owner", "name", "hash", "task", "context", "seq", "until", "answer"],
@@ -130,7 +130,7 @@ export class Values {
   }
 }
 
-/** The audit of operators. They act rarely, so each act is a statement. */
+/** The audit of operators. Operators act rarely, so each act is a separate statement. */
 export class Acts {
   readonly #driver: Driver;
 

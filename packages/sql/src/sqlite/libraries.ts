@@ -292,7 +292,7 @@ function openLibsql(module: LibsqlModule, path: string): Library {
           return { changes, lastId: Number(lastInsertRowid) };
         },
         get(values) {
-          // After `all`, the library's `get` ignores its values and uses those of `all`.
+          // After `all`, the library's `get` ignores its values and uses the values of `all`.
           if (hasReadAll) return (statement.all(values) as readonly Row[])[0];
           return statement.get(values) as Row | undefined;
         },

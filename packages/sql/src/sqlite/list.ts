@@ -88,7 +88,7 @@ interface PageQuery {
 }
 
 const placeColumns = ["status_time", "number", "seq", "bytes", "status_seq", "has_metadata", "id"];
-/** Columns as one text (`dialect.ts`). The id is last because it can contain spaces. It cannot contain a line break. */
+/** Columns as one text (`dialect.ts`). The id is last because it can contain spaces, but no line break. */
 const placeText = placeColumns.join(" || ' ' || ");
 
 /** The tasks of one state in one scope. Two seeks in the index find them, at any depth. */
@@ -141,7 +141,7 @@ interface Ladder {
 
 /** Lists with up to this many tasks are counted each time, at 20 ns per task. */
 const few = 1000;
-/** Both limit the memory to a few megabytes: a rung is two numbers. */
+/** Both constants limit the memory to a few megabytes. A rung is two numbers. */
 const maxRungs = 64;
 const maxLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;

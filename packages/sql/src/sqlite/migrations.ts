@@ -7,8 +7,8 @@ import { count } from "./rows.ts";
  *
  * - `scopes`: agents, owners and contexts, each with its number of tasks per state.
  * - `tasks`: the head of a task, a small row that each append rewrites. Large values are in other tables.
- * - `log`: one row per record, with the key `number << 24 | seq`: the records of a task are adjacent, and appends add to their end. A
- * partial index finds the history. Artifacts have no index: they are most of a long log, and each chunk would write one more page.
+ * - `log`: one row per record, with the key `number << 24 | seq`, so the records of a task are adjacent, and appends add to their end. A
+ * partial index finds the history. Artifacts have no index, because they are most of a long log, and each chunk would write one more page.
  * - `search_texts`: searched texts by the key of their record, with their number of words. `search_tasks`: how far a log is indexed.
  * `search_index`: words. A trigger deletes the texts with their task, and adds the task to `search_gone` until its words are deleted.
  * - `features`: rows that server features keep with tasks, with a partial index of due ones.

@@ -160,7 +160,7 @@ export class Calls extends OpenCalls {
     return this.#isFull ? fullDisk : undefined;
   }
 
-  /** For reads with one statement, which need no transaction, or reads that begin their own transactions. */
+  /** Runs a read with one statement, which needs no transaction, or a read that begins its own transactions. */
   read<T>(body: (most: number) => T, room?: Room): Promise<T> {
     return this.run((most) => {
       this.#files?.check();

@@ -30,7 +30,7 @@ export class WriterMemory {
   readonly tasks: BoundedMap<KnownTask>;
   readonly #driver: Driver;
   #version: number | undefined;
-  /** Whether texts are indexed. `undefined`: not read yet. */
+  /** Whether texts are indexed. `undefined` until read. */
   #indexes: boolean | undefined;
 
   constructor(driver: Driver) {

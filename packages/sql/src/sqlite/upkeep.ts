@@ -46,7 +46,7 @@ export function tidy(driver: Driver, what: Tidying): RemovedTasks {
   return "tasks" in what ? removeTasks(driver, what) : { ...forgetOwner(driver, what), conversations: 0 };
 }
 
-/** The lists of a selection: one per state of each agent or owner, in the order of an index. */
+/** The lists of a selection, one per state of each agent or owner, in the order of an index. */
 export function listsOf(
   driver: Driver,
   { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
@@ -153,7 +153,7 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
 }
 
 /**
- * Copies the database, because only a copy is free of deleted data: split pages keep some of it, even with `secure_delete`. The search
+ * Copies the database, because only a copy is free of deleted data. Split pages keep some deleted data, even with `secure_delete`. The search
  * index keeps words until it is merged.
  */
 export function scrub(driver: Driver): void {
@@ -162,7 +162,7 @@ export function scrub(driver: Driver): void {
   driver.exec("VACUUM");
 }
 
-/** Empties the write-ahead log, which still contains what `scrub` overwrote. Throws an SQLite error while a reader needs pages of it. */
+/** Empties the write-ahead log, which still contains what `scrub` overwrote. Throws an SQLite error while a reader needs pages of the log. */
 export function emptyLog(driver: Driver): void {
   // SQLite reports a busy reader in the row, not as an error.
   const [busy] = driver.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() ?? [];

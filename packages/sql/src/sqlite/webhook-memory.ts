@@ -8,7 +8,7 @@ import { defaultDriver, loadDriver, MissingDriver, openConnection, type DriverNa
 /** Options of `sqliteWebhookMemory()`. */
 export interface SqliteWebhookMemoryOptions {
   /**
-   * The file, created with its folder if it is missing. It must not be the file of a store. Several processes may share it.
+   * The file, created with its folder if missing. Do not use the file of a store. Several processes may share the file.
    * `:memory:` keeps everything in memory.
    */
   readonly path: string;

@@ -4,7 +4,7 @@ import type { AgentService, OperationName } from "../../protocol/index.ts";
 
 /** The interface of client bindings, and their dependencies. */
 
-/** A binding of a client. It opens interfaces that a card lists under the binding's name. */
+/** A binding of a client, which opens interfaces that a card lists under the binding's name. */
 export interface ClientBinding {
   /** The name on cards, `protocolBinding` (A2A 1.0 §4.4.6). */
   readonly name: string;

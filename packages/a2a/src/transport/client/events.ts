@@ -29,7 +29,7 @@ export class SseParser {
   #line: Pieces | undefined;
   #skipLineFeed = false;
   #data: string | undefined;
-  /** The lines of data after the first one. */
+  /** The lines of data after the first line. */
   #more: Pieces | undefined;
   #event: string | undefined;
   #id: string | undefined;
@@ -149,7 +149,7 @@ export function chunkDecoder(decode: (data: string) => StreamResponse): (data: s
 
 /** The event of a text that matches the template, in which only one string literal differs. */
 function fill({ before, after, update, part }: Template, data: string): StreamResponse | undefined {
-  // Slices are compared because `startsWith` is slower: it compares each character.
+  // Compares slices because `startsWith`, which compares each character, is slower.
   if (data.slice(0, before.length) !== before || data.slice(-after.length) !== after) return undefined;
   let text: unknown;
   try {

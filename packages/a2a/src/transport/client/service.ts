@@ -160,7 +160,7 @@ export async function* untilOver<Raw>(
 
 /** Functions for HTTP responses, for JSON-RPC and REST. */
 
-/** The header `A2A-Extensions`, before 1.0 `X-A2A-Extensions`: URIs that the server activated (A2A 1.0 §4.6.1). */
+/** The URIs that the server activated (A2A 1.0 §4.6.1), from the header `A2A-Extensions`, or before 1.0 `X-A2A-Extensions`. */
 export function activatedExtensions(response: ClientResponse): { extensions?: readonly string[] } {
   const uris = response.header("a2a-extensions") ?? response.header("x-a2a-extensions");
   return uris === undefined ? {} : { extensions: uris.match(/[^\s,]+/g) ?? [] };

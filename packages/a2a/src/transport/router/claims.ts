@@ -227,7 +227,7 @@ export function checkDocuments(
 /**
  * Rejects routes of the application at or above a path of an agent or the server, at each other's paths, and at `/.well-known`.
  *
- * @param routes - Paths of the routes on the host. Each has everything below it.
+ * @param routes - Paths of the routes on the host. Each route has everything below its path.
  * @param documents - Paths of the server's documents.
  * @throws A2AError `InvalidParams`, which names the option.
  */

@@ -39,7 +39,7 @@ export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOpt
   readonly bindings: readonly ServerBinding[];
   /** Further endpoints of the server itself. Default: none. */
   readonly endpoints?: readonly PublicEndpoint[];
-  /** Routes of the application, by path. Each has all paths below it. Default: none. */
+  /** Routes of the application, by path. Each route has all paths below its path. Default: none. */
   readonly routes?: ReadonlyMap<string, HttpEndpoint>;
   /** The pages for browsers. Default: none. */
   readonly pages?: Pages;
@@ -65,11 +65,11 @@ export interface Found {
   readonly target: Target;
 }
 
-/** Finds the endpoint of each request. URLs have the form of `UniversalRequest.url`: a path and a query. */
+/** Finds the endpoint of each request. URLs have the form of `UniversalRequest.url`, a path with a query. */
 export interface Router {
   /** Answers a request through its endpoint. */
   readonly handle: UniversalHandler;
-  /** The endpoint at a URL: a binding, or a card. */
+  /** The endpoint at a URL, which is a binding or a card. */
   find(url: string): Found | undefined;
   /** Whether the router serves a URL, with any HTTP method. If not, the URL may belong to another part of the application. */
   answers(url: string): boolean;

@@ -20,8 +20,7 @@ import type { ServerHost } from "./binding.ts";
 import { requestContext, type ServerContext } from "./context.ts";
 
 /**
- * A request of a binding on its way to the service. `answerCall` calls the functions in this order. `Body` is the type of the
- * undecoded content; `Answer` is the type of the binding's answers.
+ * A request of a binding on its way to the service. `answerCall` calls the functions in this order. `Body` is the undecoded content.
  */
 export interface ServerCall<Body, Answer> {
   /** The request, with headers, URL, and a signal that is aborted when the client disconnects. */
@@ -74,7 +73,7 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
   try {
     host.admit?.(call.request);
     call.accept?.();
-    // Only promises are awaited (docs/decisions/hot-path.md).
+    // Only promises are awaited, because `await` is slow here (docs/decisions/hot-path.md).
     const known = host.authenticate(call.request);
     const principal = known instanceof Promise ? await known : known;
     let body: Body | undefined = await call.body(principal);

@@ -78,7 +78,7 @@ export interface BaseAddress {
 
 /** Claimed paths below a base. `""` is the base itself. Other paths have a leading slash and no trailing slash. */
 export interface HttpClaim {
-  /** Single paths. Each is also claimed with a slash at its end. */
+  /** Single paths. Each path is also claimed with a trailing slash. */
   readonly paths?: readonly ClaimedPath[];
   /** Claims everything at and below this path, except for `paths` of other bindings. */
   readonly below?: string;
@@ -99,7 +99,7 @@ export interface ClaimedPath {
   readonly path: string;
   /** The only tenant at this path, for versions whose requests cannot name a tenant. */
   readonly tenant?: string;
-  /** Whether browsers get the page of the agent here: a GET or HEAD that accepts HTML. The binding gets all other requests. Default false. */
+  /** Whether a GET or HEAD that accepts HTML gets the page of the agent here. The binding gets all other requests. Default false. */
   readonly page?: boolean;
 }
 
@@ -156,7 +156,7 @@ export interface ServerHost {
   readonly admit?: Admission;
   /** Authenticates the caller of a request; throws `Unauthenticated`. */
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
-  /** Whether the server can take requests: the store can be read, and the server is not closing. Never rejects. */
+  /** Whether the server can take requests, because the store can be read and the server is not closing. Never rejects. */
   readiness?(): Promise<"ready" | "closing" | "unavailable">;
   /** The services by tenant. The service under `undefined` gets the requests that name no tenant. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;

@@ -38,7 +38,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     return this;
   }
 
-  /** The next piece; `undefined` after the last one. Rejects if the sender has disconnected or the body was rejected. */
+  /** The next piece; `undefined` after the last piece. Rejects if the sender has disconnected or the body was rejected. */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
@@ -117,7 +117,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     if (piece.length > 0) this.#back.unshift(piece);
   }
 
-  /** Sets how much memory the body holds now, in bytes. Resolves when there is room for it. */
+  /** Sets how much memory the body holds now, in bytes. Resolves when this memory is available. */
   async hold(bytes: number, most: number): Promise<void> {
     const begun = this.#begun?.length ?? 0;
     this.#most = most;

@@ -190,7 +190,7 @@ export function requestedExtensions(request: UniversalRequest): readonly string[
   return [...new Set(uris)].filter((uri) => uri !== "");
 }
 
-/** The name of the response header for activated extensions: the name that the request used. */
+/** The name of the response header for activated extensions, which is the name that the request used. */
 export function extensionsHeader(request: UniversalRequest): string {
   return !request.header(extensionsName) && request.header(formerExtensionsName)
     ? formerExtensionsName

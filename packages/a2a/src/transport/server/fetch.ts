@@ -253,7 +253,7 @@ export class BodySource implements BodyReader {
     this.#reader = body.getReader();
   }
 
-  /** The next piece, `undefined` after the last one. */
+  /** The next piece; `undefined` after the last piece. */
   async read(): Promise<Uint8Array | undefined> {
     const { done, value } = await this.#reader.read().catch((cause: unknown) => {
       throw new A2AError("InvalidRequest", "The request body broke off", { cause });

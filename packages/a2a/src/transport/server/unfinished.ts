@@ -6,7 +6,7 @@ import { cannotServe } from "./binding.ts";
 /** Time between two checks of the senders' progress while memory is scarce, in milliseconds. */
 const interval = 1_000;
 
-/** A body is slow if fewer bytes of it arrive in an interval. */
+/** A body is slow if fewer bytes than this arrive in an interval. */
 const slowBytes = 8 * 1024;
 
 /** A body that is slow for this many intervals in a row is rejected if other bodies need its room. */

@@ -87,7 +87,7 @@ function wrapped(result: unknown): unknown {
   return typeof kind === "string" ? { [memberOfKind[kind] ?? kind]: result } : result;
 }
 
-/** The codec of A2A 0.3. It reads 0.2.5 too, because its JSON-RPC is the same. */
+/** The codec of A2A 0.3. Also reads 0.2.5, whose JSON-RPC is the same. */
 export const codecV03: JsonRpcCodec & RestCodec & GrpcCodec = /* @__PURE__ */ makeCodec();
 
 function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {

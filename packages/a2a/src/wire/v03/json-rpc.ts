@@ -259,7 +259,7 @@ export const jsonRpcShapes: Shapes = shapesOf({
     CreateTaskPushNotificationConfig: asked(taskPushConfig),
     GetTaskPushNotificationConfig(value) {
       const params = asked(pushGetParams)(value);
-      // `adapt` finds a config if the request names none.
+      // If the request names no config, `adapt` finds one.
       return { taskId: params.id, id: params.pushNotificationConfigId ?? "" };
     },
     ListTaskPushNotificationConfigs: (value) => ({ taskId: asked(taskParams)(value).id }),

@@ -315,7 +315,7 @@ export function sendResultOf({ task, message }: StreamResponse): SendMessageResp
 }
 
 /**
- * Whether an update to this state is `final`: no events follow until the caller sends another message (0.3 §7.2.2). Auth-required is not
+ * Whether an update to this state is `final`, so that no events follow until the caller sends another message (0.3 §7.2.2). Auth-required is not
  * final, because the credential may arrive in another way.
  */
 export function isFinal(state: TaskState | undefined): boolean {

@@ -282,7 +282,7 @@ const readRequest: Form["readRequest"] = {
     return { taskId, ...(own !== undefined && { id: own }), ...given };
   },
   GetTaskPushNotificationConfig(value) {
-    // `adapt` finds a config if the request names none.
+    // If the request names no config, `adapt` finds one.
     const { taskId, id: own = "" } = configIn(value, "name");
     return { taskId, id: own };
   },
