@@ -13,9 +13,9 @@ import { isObject } from "../model/schema.ts";
 export interface CachedCard {
   /** The card. */
   readonly card: AgentCard;
-  /** Its `ETag` header. */
+  /** The `ETag` header. */
   readonly etag?: string | undefined;
-  /** Its `Last-Modified` header. */
+  /** The `Last-Modified` header. */
   readonly lastModified?: string | undefined;
   /** When the card becomes stale, in milliseconds since the Unix epoch. */
   readonly freshUntil: number;

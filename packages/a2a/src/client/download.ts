@@ -195,7 +195,7 @@ class Open {
 
   *take({ parts }: Artifact, append: boolean): Generator<Step, void, void> {
     // After a reconnection or a resumed run, an artifact is sent again from its start.
-    // Its texts may then be split into different parts, because servers merge parts when a task is read.
+    // Texts of the artifact may then be split into different parts, because servers merge parts when a task is read.
     const rest = append ? parts : contentAfter(parts, this.#length);
     if (!append && this.#length > 0 && markOfFirst(parts, this.#length) !== this.#mark) {
       const why = `The agent has replaced artifact ${JSON.stringify(this.artifactId)} while it was read`;

@@ -186,8 +186,7 @@ export class EventStream<E extends AnyExtension = never>
 const asRead = { mergeTextParts: true } as const;
 
 /**
- * The current task, built from the events of a stream. Adjacent text parts of an artifact are merged, as when Parley's servers read a
- * task.
+ * The current task, built from the events of a stream. Merges adjacent text parts of an artifact, as Parley servers do.
  *
  * @example
  * ```ts

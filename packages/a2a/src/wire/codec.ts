@@ -52,7 +52,7 @@ export interface Codec {
 
 /** The body of a webhook, which `Codec.shapes` writes. */
 export interface WebhookWire {
-  /** Its media type. */
+  /** Media type of the body. */
   readonly mediaType: string;
   /** The content: each event (A2A 1.0 §4.3.3), or the current task (0.3 §9.5). */
   readonly sends: "event" | "task";

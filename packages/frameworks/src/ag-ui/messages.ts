@@ -20,7 +20,7 @@ import { approvalsOf, RunEvents } from "./events.ts";
 /** The state of a thread at the agent. */
 export interface Thread {
   readonly contextId?: string;
-  /** Its newest task. */
+  /** The newest task of the thread. */
   readonly task?: Pick<Task, "id" | "status">;
   /** The id of the last user message that was sent. */
   readonly userMessageId?: string;

@@ -7,7 +7,7 @@ import type { AgentDefinition, Turn } from "@parley/server";
 export interface AISDKAgent {
   /** Version of the interface. */
   readonly version: "agent-v1";
-  /** Its tools, by name. */
+  /** The tools of the agent, by name. */
   readonly tools: object;
   /** Streams the answer to messages. */
   readonly stream: (options: AISDKCall) => PromiseLike<AISDKResult>;

@@ -13,13 +13,13 @@ export type ClaudeContent =
   | {
       /** An image. */
       type: "image";
-      /** Its bytes, in base64. */
+      /** The bytes of the image, in base64. */
       source: { type: "base64"; media_type: ClaudeImage; data: string };
     }
   | {
       /** A PDF. */
       type: "document";
-      /** Its bytes, in base64. */
+      /** The bytes of the PDF, in base64. */
       source: { type: "base64"; media_type: "application/pdf"; data: string };
       /** Name of the file. */
       title?: string;
@@ -32,7 +32,7 @@ export type ClaudeImage = "image/jpeg" | "image/png" | "image/gif" | "image/webp
 export interface ClaudePrompt {
   /** A message of the user. */
   type: "user";
-  /** Its content. */
+  /** The content of the message. */
   message: { role: "user"; content: ClaudeContent[] };
   /** Always null, because the message does not belong to a tool call. */
   parent_tool_use_id: null;

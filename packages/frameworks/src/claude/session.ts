@@ -29,7 +29,7 @@ interface Stored {
   readonly sessionId: string;
   /** Number of lines in the transcript. Later lines in the user's store belong to a lost run. */
   readonly count: number;
-  /** Line ranges of lost runs in the user's store: from, to. */
+  /** Line ranges of lost runs in the user's store, each as the first line and the line after the last. */
   readonly lost: readonly (readonly number[])[];
   /** The compressed transcripts. Absent if the user's store has them. */
   readonly files?: string;

@@ -8,7 +8,7 @@ export type LangGraph = CompiledGraph | GraphHolder;
 
 /** An agent that holds a graph, such as langchain's. */
 export interface GraphHolder {
-  /** Its graph. */
+  /** The graph of the agent. */
   readonly graph: CompiledGraph;
 }
 

@@ -17,7 +17,7 @@ import type { StoredThread } from "./thread.ts";
 
 /** An interrupt of a node, or a breakpoint of the graph. */
 export interface Interrupt {
-  /** Its id. For a breakpoint, the id of the checkpoint. */
+  /** The id of the interrupt. A breakpoint has the id of the checkpoint. */
   readonly id: string;
   readonly value: JsonValue;
   readonly schema?: JsonObject;

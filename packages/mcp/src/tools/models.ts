@@ -56,9 +56,9 @@ export function toAISDK(tools: McpTools): Record<string, AISDKTool> {
 
 /** The argument of `new DynamicStructuredTool()` of `@langchain/core`. */
 export interface LangChainTool {
-  /** Its name. */
+  /** Name of the tool. */
   readonly name: string;
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly schema: Record<string, unknown>;
@@ -90,9 +90,9 @@ export function toLangChain(tools: McpTools): LangChainTool[] {
 
 /** The argument of `tool()` of `@openai/agents`. */
 export interface OpenAIAgentsTool {
-  /** Its name. */
+  /** Name of the tool. */
   readonly name: string;
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly parameters: {

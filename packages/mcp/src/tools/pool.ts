@@ -30,11 +30,11 @@ import { McpToolError, type ElicitAnswer, type McpCall, type McpCallOptions, typ
 export interface StdioServer {
   /** The program. */
   readonly command: string;
-  /** Its arguments. Default: none. */
+  /** Arguments of the program. Default: none. */
   readonly args?: readonly string[];
-  /** Its environment variables. Default: none. */
+  /** Environment variables of the program. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Its working directory. Default: the current one. */
+  /** Working directory of the program. Default: the current directory. */
   readonly cwd?: string;
 }
 

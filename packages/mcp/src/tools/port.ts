@@ -103,9 +103,9 @@ export interface McpToolsOptions {
 
 /** A tool that an agent may use. Its texts come from the server, and are marked, truncated and sanitized. */
 export interface McpTool {
-  /** Its name. */
+  /** Name of the tool. */
   readonly name: string;
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
@@ -113,7 +113,7 @@ export interface McpTool {
 
 /** A tool that is withheld from the agent. */
 export interface HeldTool {
-  /** Its name. */
+  /** Name of the tool. */
   readonly name: string;
   /** Why it is withheld. */
   readonly reason: string;
@@ -135,7 +135,7 @@ export interface McpResult {
 
 /** A tool for the model of a framework, such as `tools` of the AI SDK with `jsonSchema(inputSchema)`. */
 export interface ModelTool {
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;

@@ -95,7 +95,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
       await Promise.allSettled(held);
-      // Its connections end a little later, and may emit errors until then.
+      // Connections of the pool end a little later, and may emit errors until then.
       if (owned) await pool.end();
       else pool.off("error", onError);
     },

@@ -16,7 +16,7 @@ export type Sql = (text: string, ...values: readonly Value[]) => Promise<readonl
 export class Schema {
   readonly name: string;
   readonly #prefix: string;
-  /** Texts can be cached because statements are constants, and few statements are derived from them. */
+  /** Statements by text. They can be cached because statements are constants, and few statements are derived from them. */
   readonly #texts = new Map<string, string>();
 
   /** @throws TypeError for a name that PostgreSQL would truncate or reject. */

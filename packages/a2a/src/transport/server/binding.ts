@@ -27,7 +27,7 @@ import type { WireError } from "./response.ts";
  * for streams of HTTP/2 and for upgraded connections.
  */
 export interface ServerBinding {
-  /** Its `protocolBinding` on cards: `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding (A2A 1.0 §5.8, §12). */
+  /** The `protocolBinding` on cards: `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding (A2A 1.0 §5.8, §12). */
   readonly name: string;
   /** The entries of an agent on its card for one version; empty if the binding does not support the version. Called while the server is created. */
   interfaces(agent: AgentAddress, codec: Codec): readonly InterfaceAddress[];

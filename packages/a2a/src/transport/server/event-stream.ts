@@ -119,7 +119,7 @@ async function close(source: AsyncIterator<unknown>): Promise<void> {
 /** A stream that gets keep-alive comments. */
 interface Beat {
   readonly sink: Sink;
-  /** Its slot on the wheel of `KeepAlive`. */
+  /** The slot of the stream on the wheel of `KeepAlive`. */
   readonly slot: number;
   /** Whether the client is too slow now, so that comments would only pile up. */
   behind: boolean;
