@@ -62,7 +62,7 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   /** Interceptors that wrap every request, including retries and reconnections. The first interceptor is the outermost. Default: none. */
   readonly interceptors?: readonly Interceptor[];
   /**
-   * Caches cards across clients. A `Map` suffices; `false` disables the cache. By default, clients with the same headers and `fetch` share a
+   * Caches cards across clients. A `Map` suffices; `false` disables the cache. Default: clients with the same headers and `fetch` share a
    * cache in memory, of at most 400 cards and 16 MiB, for as long as the server allows (A2A 1.0 §8.6.2).
    * On loopback, a card is revalidated on each use; elsewhere after at most a day.
    */
