@@ -5,8 +5,8 @@ import { canonicalJson } from "../jws/jcs.ts";
 import type { CardReading } from "./port.ts";
 
 /*
- * The forms of a card that a signature can cover. A form keeps every member of the card, including unknown ones. It omits a member only if
- * its absence means the same, so a verified card contains nothing that the signer did not sign.
+ * The forms of a card that a signature can cover. A form keeps every member of the card, including unknown ones. A form omits a member only
+ * if its absence means the same, so a verified card contains nothing that the signer did not sign.
  */
 
 type Json = Readonly<Record<string, unknown>>;
@@ -18,7 +18,7 @@ export interface CardForm {
   readonly text: string;
   /** Whether the text lacks content of the card, so that a signature over it proves nothing. */
   readonly lacking: boolean;
-  /** The members that a signature over the text covers. Readers use them instead of the document. */
+  /** The members that a signature over the text covers. Readers use these members instead of the document. */
   readonly covered: Json;
 }
 
@@ -41,7 +41,7 @@ export function versionsOf(card: Json): readonly CardForm["version"][] {
   ];
 }
 
-/** The forms of a card in one version. If the card has both versions, omits the members of the other version. */
+/** The forms of a card in one version. If the card has both versions, the forms omit the members of the other version. */
 export function signableForms({ signatures: _, ...card }: Json, version: CardForm["version"]): SignableForms {
   const [own, other] = version === "1.0" ? [cardV1, cardV03] : [cardV03, cardV1];
   const left = versionsOf(card).length > 1 ? other : undefined;
@@ -78,8 +78,8 @@ function withoutUndefined(card: Json): Json {
 }
 
 /**
- * An object in canonical form: its known members in that form, and unknown ones unchanged. Omits members of the `other` version. `short`:
- * omits empty texts and empty required members, too.
+ * An object in canonical form. Known members get the canonical form, and unknown members stay unchanged. Omits members of the `other`
+ * version. With `short`, also omits empty texts and empty required members.
  */
 function formOf(own: Members, other: Members | undefined, value: unknown, short: boolean): unknown {
   if (!isObject(value)) return value;
@@ -97,7 +97,7 @@ function formOf(own: Members, other: Members | undefined, value: unknown, short:
   return Object.fromEntries([...members, ...unknown]);
 }
 
-/** The value of an absent member in the canonical form; `undefined`: the form omits it. */
+/** The value of an absent member in the canonical form; `undefined` if the form omits the member. */
 function emptyOf(presence: Presence, shape: Shape): unknown {
   if (presence !== "required") return undefined;
   if (shape === "text") return "";
@@ -113,7 +113,7 @@ function shaped(shape: Shape, otherShape: Shape | undefined, value: unknown, sho
   return isObject(value) ? mapValues(value, canonical) : value;
 }
 
-/** The members of the objects in a shape: of the object itself, its elements, or its values. */
+/** The members of the objects in a shape, which are the object itself, its elements, or its values. */
 export function membersIn(shape: Shape | undefined): Members | undefined {
   if (shape === undefined || typeof shape === "string") return undefined;
   if ("object" in shape) return shape.object;
@@ -122,7 +122,7 @@ export function membersIn(shape: Shape | undefined): Members | undefined {
 }
 
 /**
- * Whether a value is the default of its type, such as an empty map. For objects with own members, callers check only required
+ * Whether a value is the default of its type, such as an empty map. For objects with their own members, callers check only required
  * members, because any other empty object was set on purpose.
  */
 function isEmpty(shape: Shape, value: unknown): boolean {
@@ -150,11 +150,11 @@ function reducedOf(value: unknown, depth = 0): unknown {
 }
 
 /*
- * The reduced form of a 0.3 card, as version 0.3 of the Python SDK signs it: without the default values of its types, without empty values, and
- * in ASCII.
+ * The reduced form of a 0.3 card, as version 0.3 of the Python SDK signs it. The form is in ASCII, without default values of the SDK's types and
+ * without empty values.
  */
 
-/** A card of 0.3 without the default values of the SDK's types. `drops`: whether to omit the `type` of a scheme, too. */
+/** A card of 0.3 without the default values of the SDK's types. `drops` tells whether to also omit the `type` of a scheme. */
 function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean): unknown {
   if (!isObject(card)) return card;
   const { protocolVersion, preferredTransport, securitySchemes, ...rest } = card;
@@ -204,9 +204,9 @@ function ascii(json: string): string {
 
 /** A member that the versions of a card do not define. */
 export interface StrayMember {
-  /** Its path. */
+  /** Path of the member. */
   readonly field: string;
-  /** The member that lenient readers, such as ProtoJSON, read instead: `security_schemes` becomes `securitySchemes`. */
+  /** The member that lenient readers, such as ProtoJSON, read instead. For `security_schemes`, this is `securitySchemes`. */
   readonly readAs?: string;
 }
 
@@ -249,7 +249,7 @@ function walk(value: unknown, path: string, { defined, readable }: Tables, found
         .map(membersIn)
         .filter((one) => one !== undefined);
     const inside = { defined: inner(defined), readable: inner(readable) };
-    // If a member is free-form JSON in one version, it is free-form in all.
+    // If a member is free-form JSON in one version, it is free-form in all versions.
     if (inside.defined.length === 0) continue;
     const isMap = shapes(defined).some((shape) => typeof shape === "object" && "map" in shape);
     if (Array.isArray(member)) member.forEach((item, at) => walk(item, `${field}[${at}]`, inside, found));

@@ -1,5 +1,5 @@
 /*
- * The members of a card as data, for the canonical form (A2A 1.0 §8.4.1, §5.7). They follow specification/a2a.proto for 1.0, and the
+ * The members of a card as data, for the canonical form (A2A 1.0 §8.4.1, §5.7). The members follow specification/a2a.proto for 1.0, and the
  * TypeScript types of the specification for 0.3.
  */
 
@@ -11,7 +11,7 @@
  */
 export type Presence = "required" | "optional" | "implicit";
 
-/** The type of a member. `any`: JSON that stays unchanged. */
+/** The type of a member. `any` is JSON that stays unchanged. */
 export type Shape =
   | "text"
   | "flag"
@@ -104,7 +104,7 @@ export const cardV1: Members = {
 const setList = (of: Members) => list(of, "optional");
 const flowV03 = one({ authorizationUrl: any, tokenUrl: any, refreshUrl: any, scopes: any });
 
-/** A card of 0.3. Members other than the required ones are optional. */
+/** A card of 0.3, whose members are either required or optional. */
 export const cardV03: Members = {
   protocolVersion: any,
   name: requiredText,

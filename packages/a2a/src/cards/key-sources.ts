@@ -6,7 +6,7 @@ import { readKeySet } from "../jws/keys.ts";
 import type { CardKeySet, CardTrust, PublicCardKey, TrustedKeys } from "./port.ts";
 import { isObject } from "../model/schema.ts";
 
-/* The keys that a client trusts: only keys that its user configured, never keys from a card. */
+/* The keys that a client trusts. These are only keys that its user configured, never keys from a card. */
 
 /** A trusted key for a signature. */
 export interface FoundKey {
@@ -49,8 +49,8 @@ export class KeySources {
   }
 
   /**
-   * The trusted keys that may have made a signature, for a card of these origins: first the cached keys. If none of them has
-   * the key name of the signature, the key set is fetched again.
+   * The trusted keys that may have made a signature, for a card of these origins. Yields the cached keys first. If no cached key has
+   * the key name of the signature, fetches the key set again.
    *
    * @throws A2AError `Unavailable` if a key set cannot be read, and no other key set has the key.
    */
@@ -83,7 +83,7 @@ export class KeySources {
     if (!this.#jku.has(url.origin) || !isSafe(url)) return [];
     url.hash = "";
     const known = this.#named.get(url.href) ?? this.#remote(url, this.#net);
-    // Move it to the end, so that the newest ones are kept.
+    // Move the key set to the end, so that the most recently used sets are kept.
     this.#named.delete(url.href);
     this.#named.set(url.href, known);
     const [oldest] = this.#named.keys();

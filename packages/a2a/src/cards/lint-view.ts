@@ -8,10 +8,10 @@ export interface Found<T> {
   readonly value: T;
 }
 
-/** One alternative of a list of requirements: scopes by the names of schemes. */
+/** One alternative of a list of requirements, as scopes by scheme name. */
 type Requirement = Readonly<Record<string, readonly unknown[]>>;
 
-/** The view of a card. Omits members of a wrong type, which the schema has reported. */
+/** The view of a card. Omits members of a wrong type, because the schema reports them. */
 export interface CardView {
   readonly interfaces: readonly Found<Interface>[];
   /** Texts for people. */
@@ -84,7 +84,7 @@ function interfacesOf(card: Json): readonly Found<Interface>[] {
   return [...listed, { field: "url", value: main }, ...others];
 }
 
-/** Requirements in either form: `{ schemes: { name: { list } } }` of 1.0, `{ name: [] }` of 0.3. */
+/** Requirements in either form, `{ schemes: { name: { list } } }` of 1.0 or `{ name: [] }` of 0.3. */
 function requirementsOf(holder: Json, field: string): readonly Found<Requirement>[] {
   const path = (name: string): string => (field === "" ? name : `${field}.${name}`);
   const listOfScopes = (value: unknown): readonly unknown[] => itemsOf(value);

@@ -13,11 +13,11 @@ import { strictCardV03 } from "./strict-v03.ts";
 const maxFindings = 100;
 
 /**
- * Finds problems of a card of 1.0, of 0.3, or of both: violations of the specification, and values that only some readers
- * accept, or that have a surprising effect.
+ * Finds problems of a card of 1.0, of 0.3, or of both. Problems are violations of the specification, and values that only some
+ * readers accept or that have a surprising effect.
  *
  * @param card - The card, parsed from JSON.
- * @returns Every finding, errors first. If there are more than 100, the last one has the number of omitted findings.
+ * @returns Every finding, errors first. If there are more than 100, the last finding has the number of omitted findings.
  *
  * @example
  * ```ts

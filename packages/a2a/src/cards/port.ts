@@ -6,7 +6,7 @@ import type { Dialer, NetPolicy } from "../net/port.ts";
  * Interfaces for signing cards, and for trusting signed cards (A2A 1.0 §8.4).
  */
 
-/** A public key as a JWK (RFC 7517). It may have further members. */
+/** A public key as a JWK (RFC 7517), which may have further members. */
 export interface PublicCardKey extends PublicJwk {}
 
 /** A private key as a JWK, created by `makeCardKey()`. Keep it secret. */
@@ -24,25 +24,25 @@ export type CardAlgorithm = SigningAlgorithm;
 /** Options of `signCard()`. */
 export interface SignCardOptions {
   /**
-   * URL of the key set with the public keys, for the header `jku`. For readers it is only a hint. Default: no such header.
+   * URL of the key set with the public keys, for the header `jku`. Readers treat the header only as a hint. Default: no `jku`.
    */
   readonly jku?: string;
   /**
-   * Whether to also sign the form that the SDKs of JavaScript and Python read, if it lacks content of the card: they drop every empty
-   * value, including a security requirement without scopes, such as for an API key. Without this signature, they reject such a card. With
-   * it, an attacker can remove these requirements from the card without invalidating the signature: those clients then send no credentials,
-   * and the server rejects them. Clients of this package ignore this signature. Default true.
+   * Whether to also sign the form that the SDKs of JavaScript and Python read, if that form lacks content of the card. These SDKs drop every
+   * empty value, including a security requirement without scopes, such as for an API key. Without this signature, the SDKs reject such a card.
+   * With this signature, an attacker can remove these requirements without invalidating the signature; SDK clients then send no credentials,
+   * and the server rejects their calls. Clients of this package ignore this signature. Default true.
    */
   readonly reduced?: boolean;
 }
 
 /** Keys whose signatures are trusted. */
 export interface TrustedKeys {
-  /** The keys themselves, or the URL of a key set, which is read again every ten minutes. */
+  /** The keys themselves, or the URL of a key set. The key set is read again every ten minutes. */
   readonly keySet: CardKeySet | string;
   /**
-   * The origins of the agents whose cards the keys may sign, such as `https://agents.example.com`. They must include the
-   * origin of the card's URL or, if you passed the card itself, the origins of all its interfaces. Default: any.
+   * The origins of the agents whose cards the keys may sign, such as `https://agents.example.com`. The list must
+   * include the origin of the card's URL or, if you passed the card itself, the origins of all its interfaces. Default: any.
    */
   readonly origins?: readonly string[];
 }
@@ -50,12 +50,12 @@ export interface TrustedKeys {
 /** Decides whether a client uses a card. Created by `trustCards()`. */
 export interface CardCheck {
   /**
-   * Returns the card to use: the content that trusted signatures cover, or the first document if the policy accepts it without them.
+   * Returns the card to use: the content that trusted signatures cover, or the first document if the policy accepts unsigned cards.
    *
    * @param documents - The card in each form that the signer may have signed.
-   * @param address - The URL of the card. `undefined`: the card itself was passed.
+   * @param address - The URL of the card. `undefined` if the card itself was passed.
    * @param logger - Logs a warning if a card is used without a valid signature.
-   * @throws A2AError `InvalidResponse` if the card is not trusted, `Unavailable` if the keys for it cannot be read now.
+   * @throws A2AError `InvalidResponse` if the card is not trusted, `Unavailable` if its keys cannot be read now.
    */
   check(
     documents: readonly [object, ...(readonly object[])],
@@ -74,23 +74,23 @@ export interface CardTrust {
    * Default `require`.
    */
   readonly policy?: "require" | "prefer" | "ignore";
-  /** The keys. A card cannot add to them. */
+  /** The trusted keys. A card cannot add keys. */
   readonly keys?: readonly (TrustedKeys | PublicCardKey)[];
   /**
-   * Origins whose key sets are trusted if the header `jku` of a signature names them: `https://keys.example.com`. The client does not call
-   * other URLs in `jku`.
+   * Origins whose key sets are trusted if the header `jku` of a signature names them, such as `https://keys.example.com`. The client does
+   * not call other URLs in `jku`.
    */
   readonly jku?: readonly string[];
   /** Which addresses of key sets may be called. Default: public addresses over HTTPS, and the URLs in `keys`. */
   readonly net?: NetPolicy;
-  /** Pins the addresses of key sets: `nodeDialer()` of `@parley/node`. Absent: the runtime resolves their names again. */
+  /** Pins the addresses of key sets, such as `nodeDialer()` of `@parley/node`. If absent, the runtime resolves their names again. */
   readonly dialer?: Dialer;
 }
 
 /**
  * Which bytes a signature covers.
  * - `exact`: the card as received, without its signatures.
- * - `specification`: the form of A2A 1.0 §8.4.1; for a card of 0.3 its known members.
+ * - `specification`: the form of A2A 1.0 §8.4.1; for a card of 0.3, the known members of the card.
  * - `reduced`: the form without empty values, as the SDKs of JavaScript and Python write it. Accepted only if the omitted values have no meaning.
  */
 export type CardReading = "exact" | "specification" | "reduced";
@@ -98,12 +98,12 @@ export type CardReading = "exact" | "specification" | "reduced";
 /** The verdict on one signature of a card. */
 export interface SignatureVerdict {
   /**
-   * - `valid`: a trusted key made it.
-   * - `invalid`: it names a trusted key, but is not valid.
-   * - `unknown-key`: its key is not trusted.
-   * - `outdated-key`: its key is expired, revoked or not valid yet.
-   * - `unreadable-keys`: its key set cannot be read now.
-   * - `unsupported`: it is malformed, or its algorithm is not accepted.
+   * - `valid`: a trusted key made the signature.
+   * - `invalid`: the signature names a trusted key, but is not valid.
+   * - `unknown-key`: the key is not trusted.
+   * - `outdated-key`: the key is expired, revoked or not valid yet.
+   * - `unreadable-keys`: the key set cannot be read now.
+   * - `unsupported`: the signature is malformed, or its algorithm is not accepted.
    */
   readonly outcome: "valid" | "invalid" | "unknown-key" | "outdated-key" | "unreadable-keys" | "unsupported";
   /** `kid` of its header. */
@@ -112,7 +112,7 @@ export interface SignatureVerdict {
   readonly alg?: string;
   /** `jku` of its header. */
   readonly jku?: string;
-  /** The bytes that the signature covers. Only if it is `valid`. */
+  /** The bytes that the signature covers. Present only if the signature is `valid`. */
   readonly reading?: CardReading;
   /** The problem, for humans. */
   readonly reason?: string;
@@ -122,17 +122,17 @@ export interface SignatureVerdict {
 export interface CardVerdict {
   /** Whether signatures of trusted keys cover the card. */
   readonly trusted: boolean;
-  /** The content that these signatures cover. Use it instead of the document. Only if the card is trusted. */
+  /** The content that these signatures cover. Use this card instead of the document. Present only if the card is trusted. */
   readonly card?: object;
-  /** One for each signature of the card, in its order. Only the first 16 are checked. */
+  /** One verdict per signature, in the order of the card. Only the first 16 signatures are checked. */
   readonly signatures: readonly SignatureVerdict[];
 }
 
 /** A problem of a card. */
 export interface CardFinding {
-  /** `error`: it violates the specification. `warning`: only some readers accept it, or it has a surprising effect. */
+  /** `error` for a violation of the specification. `warning` if only some readers accept the value, or it has a surprising effect. */
   readonly level: "error" | "warning";
-  /** Path of the member: `skills[0].id`. Empty: the whole card. */
+  /** Path of the member, such as `skills[0].id`. Empty for the whole card. */
   readonly field: string;
   /** The problem, and what to do. */
   readonly message: string;

@@ -11,14 +11,14 @@ interface Signable {
 }
 
 /**
- * Signs a card (A2A 1.0 §8.4): a JWS with detached payload, over the canonical form of the card. Each key signs each version of the card:
- * 1.0, 0.3, or both. Keeps signatures of other keys.
+ * Signs a card (A2A 1.0 §8.4) with a JWS with detached payload, over the canonical form of the card. Each key signs each version that the
+ * card has: 1.0, 0.3, or both. Keeps signatures of other keys.
  *
  * The specification keeps empty required members, but the SDKs of JavaScript and Python drop all empty values. If the two forms differ,
  * both are signed. See also `SignCardOptions.reduced`.
  *
  * @param card - The card, in the form that the server sends.
- * @throws A2AError `InvalidParams` if a key cannot sign cards, or if this is not a card.
+ * @throws A2AError `InvalidParams` if a key cannot sign cards, or if `card` is not a card.
  *
  * @example
  * ```ts
@@ -78,7 +78,7 @@ async function signaturesBy(key: PrivateCardKey, texts: readonly Signable[], jku
   );
 }
 
-/** The members of a signature's protected header that are read here (A2A 1.0 §8.4.2). */
+/** The relevant members of a signature's protected header (A2A 1.0 §8.4.2). */
 interface SignatureHeader {
   readonly alg: string;
   readonly kid?: string;
@@ -132,9 +132,9 @@ function checkSigningKey(value: unknown, field: string): PrivateCardKey {
 }
 
 /**
- * The key set to publish for keys that sign cards: only their public parts.
+ * The key set to publish for keys that sign cards. Contains only the public parts of the keys.
  *
- * @throws A2AError `InvalidParams` if one of them is not a private key for cards.
+ * @throws A2AError `InvalidParams` if a key is not a private key for cards.
  */
 export async function cardKeySet(keys: readonly PrivateCardKey[]): Promise<CardKeySet> {
   return { keys: await Promise.all(keys.map((key, at) => publicJwk(checkSigningKey(key, `keys[${at}]`)))) };

@@ -3,7 +3,7 @@ import * as s from "../model/schema.ts";
 
 /* The strict schema of a 0.3 card (0.3 §5.5). Clients read cards leniently. */
 
-/** An object with these members. It needs no TypeScript type, because only violations are read. */
+/** The schema of an object with these members. The object needs no TypeScript type, because only violations are read. */
 const members = (fields: Readonly<Record<string, Field<unknown>>>): Schema<unknown> =>
   // oxlint-disable-next-line no-unnecessary-type-assertion -- The compiler needs it.
   s.object(fields as s.Fields<unknown>);
@@ -45,7 +45,7 @@ const scheme: Schema<unknown> = (value, state) => {
   return (kind ?? typed)(value, state);
 };
 
-/** Checks a card of 0.3. `protocolVersion` may be absent, because cards of 0.2.5 lack it. */
+/** Checks a card of 0.3. `protocolVersion` may be absent, because cards of 0.2.5 lack this member. */
 export const strictCardV03: Schema<unknown> = members({
   protocolVersion: s.optional(s.filled),
   name: s.required(s.filled),

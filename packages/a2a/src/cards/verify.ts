@@ -10,9 +10,9 @@ import { readHeader } from "./sign.ts";
 
 /** Options of a verification. */
 export interface VerifyCardOptions {
-  /** The URL of the card, for `TrustedKeys.origins`. Absent: the origins of all its interfaces must be trusted. */
+  /** The URL of the card, for `TrustedKeys.origins`. If absent, the origins of all interfaces of the card must be trusted. */
   readonly address?: string;
-  /** Clock. Default: the runtime's. */
+  /** The clock. Default: the clock of the runtime. */
   readonly clock?: Clock;
 }
 
@@ -22,9 +22,9 @@ type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
 const maxSignatures = 16;
 
 /**
- * Verifies the signatures of one card (A2A 1.0 §8.4.3). The content of a card never makes it throw.
+ * Verifies the signatures of one card (A2A 1.0 §8.4.3). Never throws because of the content of a card.
  *
- * Use `card` of the verdict, which has only the content that the signatures cover, instead of the document.
+ * Instead of the document, use `card` of the verdict, which has only the content that the signatures cover.
  *
  * @param card - The card as received, parsed from JSON. Members that its version does not define must be signed too.
  * @throws A2AError `InvalidParams` if `trust` is not valid.
@@ -44,8 +44,8 @@ export async function verifyCard(
 }
 
 /**
- * Makes a function that verifies cards. It reads key sets on first use, again after ten minutes, and when a signature names a key that is
- * not in them.
+ * Makes a function that verifies cards. The function reads key sets on first use, again after ten minutes, and when a signature names a
+ * key that is not in the key sets.
  *
  * @throws A2AError `InvalidParams` if `trust` is not valid.
  */
@@ -100,7 +100,7 @@ function merged(one: unknown, other: unknown): unknown {
   return Object.fromEntries([...Object.entries(one), ...both]);
 }
 
-/** The versions of a card whose members are in a form. The card as received has them all. */
+/** The versions of a card whose members are in a form. The card as received has the members of all its versions. */
 function versionsIn({ reading, version }: CardForm, card: Json): readonly CardForm["version"][] {
   return reading === "exact" ? [...new Set([...versionsOf(card), version])] : [version];
 }
@@ -120,7 +120,7 @@ interface Forms {
   readonly note: string;
 }
 
-/** Names the members that the versions of a card do not define. They must be signed too, in the spelling of A2A. */
+/** Names the members that the versions of a card do not define. Such members must be signed too, in the spelling of A2A. */
 function noteOn(stray: readonly StrayMember[]): string {
   if (stray.length === 0) return "";
   const names = stray.slice(0, 5).map(({ field, readAs }) => {
@@ -151,7 +151,7 @@ function originOf(address: unknown): string {
   return /^[^/?#@]+$/.test(address) && URL.canParse(url) ? new URL(url).origin : "";
 }
 
-/** Why a signature that would also be valid without the empty values is rejected. */
+/** The reason for rejecting a signature that would also be valid without the empty values. */
 const partial = "it does not cover empty values, such as a security requirement without scopes";
 
 async function verdictOf(
@@ -224,7 +224,7 @@ async function formOf(
       if (verified !== undefined) return form;
     }
   } catch {
-    // A key that cannot be imported proves nothing.
+    // A key that cannot be imported proves nothing, so try the next.
   }
   return undefined;
 }

@@ -13,17 +13,17 @@ import { isObject } from "../model/schema.ts";
 export interface CachedCard {
   /** The card. */
   readonly card: AgentCard;
-  /** Its `ETag` header. */
+  /** The `ETag` header. */
   readonly etag?: string | undefined;
-  /** Its `Last-Modified` header. */
+  /** The `Last-Modified` header. */
   readonly lastModified?: string | undefined;
-  /** When it becomes stale, in milliseconds since the Unix epoch. */
+  /** When the card becomes stale, in milliseconds since the Unix epoch. */
   readonly freshUntil: number;
-  /** The card as received, which its signatures cover. A client with `trust` does not use an entry without it. */
+  /** The card as received, which its signatures cover. A client with `trust` ignores entries without a document. */
   readonly document?: object;
 }
 
-/** Caches cards by URL: a `Map` suffices. Share it only among clients with the same credentials. */
+/** Caches cards by URL. A `Map` suffices. Share a cache only among clients with the same credentials. */
 export interface CardCache {
   /** The cached card of a URL. */
   get(url: string): CachedCard | undefined;
@@ -31,7 +31,7 @@ export interface CardCache {
   set(url: string, entry: CachedCard): unknown;
 }
 
-/** Makes the cache key of a card. It covers the credentials and the redirect mode, so that only clients with equal ones share a card. */
+/** Makes the cache key of a card. The key covers credentials and redirect mode, so that only clients with the same values share a card. */
 export type CardKey = (
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -41,7 +41,7 @@ export type CardKey = (
 export interface CardSource {
   readonly host: ClientHost;
   cache: CardCache;
-  /** Makes the cache key from the card's URL, the request headers and the redirect mode. Absent: the key is the URL. */
+  /** Makes the cache key from the card's URL, the request headers and the redirect mode. If absent, the key is the URL. */
   readonly keyOf: CardKey | undefined;
   readonly version: string;
   /** Maximum size of a card in bytes. */
@@ -49,14 +49,14 @@ export interface CardSource {
   decode(value: unknown): AgentCard;
   /** Notified of each request for a card. */
   readonly observer: Observer | undefined;
-  /** The last requested URL. After the search it is the URL of the card. */
+  /** The last requested URL, which after the search is the URL of the card. */
   address: string;
 }
 
-/** Paths of the card. Servers of version 0.2 use the second one. */
+/** Paths of the card. Servers of version 0.2 use the second path. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Parses the URL of an agent. Throws `InvalidParams` unless it is an HTTP URL: `localhost:4000` would parse with the scheme `localhost:`. */
+/** Parses the URL of an agent. Throws `InvalidParams` unless it is an HTTP URL, because `localhost:4000` would parse as the scheme `localhost:`. */
 export function toUrl(given: string): URL {
   if (/^https?:/i.test(given) && URL.canParse(given)) return new URL(given);
   throw new A2AError("InvalidParams", `${JSON.stringify(given)} is not an HTTP URL, such as "http://localhost:4000"`);
@@ -81,7 +81,7 @@ export async function findCard(given: URL, source: CardSource, signal: AbortSign
     source.address = url;
     try {
       const card = await fetchCard(url, source, signal);
-      // The card at the root may belong to another agent. Accept it only if it lists the requested address.
+      // The card at the root may belong to another agent. Accept this card only if it lists the requested address.
       const named = (one: string): boolean => one === base || one.startsWith(`${base}/`);
       if (named(url) || card.supportedInterfaces.some((one) => named(one.url))) return card;
     } catch (thrown) {
@@ -97,7 +97,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   const { host, version } = source;
   const headers = await requestHeaders(host, { url, operation: "AgentCard" }, { version, extensions: [] });
   headers["accept"] = "application/json";
-  // Follow redirects only if the caller passed no headers: credentials are only for the origin that the caller named.
+  // Follow redirects only if the caller passed no headers, because credentials are only for the origin that the caller named.
   const redirect = host.headers === noHeaders ? "follow" : "manual";
   const key = (await source.keyOf?.(url, headers, redirect)) ?? url;
   const known = source.cache.get(key);
@@ -154,13 +154,13 @@ export function checkDeclared(card: AgentCard, operation: OperationName): void {
 /*
  * The card cache that clients share by default (A2A 1.0 §8.6.2).
  *
- * Its keys are the fetch function, the request headers and the redirect mode. So a client never gets a card that was served for other credentials, or
- * from a URL that it would not have followed. On loopback, a card is revalidated on each use, because ports are reused within seconds and developers
- * often change their agents.
+ * The keys contain the fetch function, the request headers and the redirect mode. So a client never gets a card that was served for other
+ * credentials, or after a redirect that this client would not have followed. On loopback, a card is revalidated on each use, because ports
+ * are reused within seconds and developers often change their agents.
  */
 
 interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
-  /** The card as received, as JSON. Each client decodes it with the versions that it supports, and checks its signatures. */
+  /** The card as received, as JSON. Each client decodes this card with the versions that the client supports, and checks the signatures. */
   readonly json: string;
   readonly staleAt: number;
 }
@@ -168,7 +168,7 @@ interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
 /** Maximum time for which a card is used without a request, even if its server allows more. */
 const maxFreshMs = 86_400_000;
 
-/** Keyed by fetch function, then by clock. Weak, so that user functions can be garbage-collected. */
+/** Caches by fetch function, then by clock. The maps are weak, so that user functions can be garbage-collected. */
 const caches = new WeakMap<object, WeakMap<Clock, BoundedMap<Kept>>>();
 
 /** The cache of all clients with the same fetch function. `decode` reads a card in the versions that one client supports. */

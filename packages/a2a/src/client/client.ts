@@ -44,9 +44,9 @@ import { leftOut, EventStream, waitForTask } from "./stream.ts";
 import type { WatchedTask } from "./watch.ts";
 
 /**
- * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. The client retries calls that
- * are safe to repeat if the network fails. It retries a send only if the card allows it, or the server certainly never
- * received it.
+ * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. If the network fails, the client retries
+ * calls that are safe to repeat. It retries a send only if the card allows repeated sends, or if the server certainly never received the
+ * message.
  */
 export class Client<E extends AnyExtension = never> {
   /** The agent's card. `getExtendedAgentCard()` replaces it with the extended card. */
@@ -56,7 +56,7 @@ export class Client<E extends AnyExtension = never> {
   /** Makes the ids of messages. */
   readonly ids: Ids;
   /**
-   * One of the client's extensions, with this agent: its `params`, its methods, and its values in stored messages, tasks and events.
+   * One of the client's extensions, bound to this agent. Has its `params`, its methods, and its values in stored messages, tasks and events.
    *
    * @example
    * ```ts
@@ -70,7 +70,7 @@ export class Client<E extends AnyExtension = never> {
   declare readonly "~extensions"?: (extension: E) => void;
   readonly #parts: ClientParts;
 
-  /** Use `connect()`; this is for clients assembled by hand. */
+  /** Use `connect()`. This constructor is for clients assembled by hand. */
   constructor(parts: ClientParts) {
     this.card = parts.card;
     this.service = parts.service;
@@ -79,13 +79,13 @@ export class Client<E extends AnyExtension = never> {
     this.#parts = parts;
   }
 
-  /** The interface of the card that is in use. Before the first answer: the interface to try first. */
+  /** The interface of the card that is in use. Before the first answer, the interface that the client tries first. */
   get chosen(): AgentInterface {
     return this.#parts.chosen();
   }
 
   /**
-   * Sends a message (A2A 1.0 §3.1.1). It waits until the task is terminal or interrupted, unless
+   * Sends a message (A2A 1.0 §3.1.1). Waits until the task is terminal or interrupted, unless
    * `configuration.returnImmediately` is set. Runtimes limit this wait; Node's `fetch` allows 5 minutes. For longer tasks, use `returnImmediately`
    * with `waitFor()`, or a stream.
    *
@@ -149,14 +149,14 @@ export class Client<E extends AnyExtension = never> {
   /**
    * Cancels a task (A2A 1.0 §3.1.5).
    *
-   * @throws A2AError `TaskNotFound`, `TaskNotCancelable` if it is terminal.
+   * @throws A2AError `TaskNotFound`; `TaskNotCancelable` if the task is terminal.
    */
   cancelTask(task: string | CancelTaskRequest, options?: CallOptions): Promise<ReceivedTask<E>> {
     return this.#call("CancelTask", byId(task), options);
   }
 
   /**
-   * Follows a task (A2A 1.0 §3.1.6): the first event is the task, then its events follow. For a finished task, the stream has only the first event.
+   * Follows a task (A2A 1.0 §3.1.6). The first event is the task, and later events are its changes. For a finished task, only the task is sent.
    */
   subscribeToTask(task: string | SubscribeToTaskRequest, options: SubscribeOptions = {}): EventStream<E> {
     return this.#stream("SubscribeToTask", byId(task), options);
@@ -195,18 +195,18 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * Reads the extended card, for authenticated callers. It replaces `card` (A2A 1.0 §3.1.11).
+   * Reads the extended card, which is for authenticated callers. The extended card replaces `card` (A2A 1.0 §3.1.11).
    *
-   * @throws A2AError `UnsupportedOperation` if the card does not declare it (A2A 1.0 §3.3.4), `ExtendedAgentCardNotConfigured`.
+   * @throws A2AError `UnsupportedOperation` if the card does not declare an extended card (A2A 1.0 §3.3.4), `ExtendedAgentCardNotConfigured`.
    */
   async getExtendedAgentCard(options?: CallOptions): Promise<AgentCard> {
     return ((this as { card: AgentCard }).card = await this.#call("GetExtendedAgentCard", {}, options));
   }
 
   /**
-   * Waits until a task is terminal or interrupted, or until `options.until` returns true, and returns the task. It follows
-   * the stream of the task if the agent streams, and polls otherwise. With `options.webhook` it waits for webhooks instead, and polls
-   * slowly until one arrives.
+   * Waits until a task is terminal or interrupted, or until `options.until` returns true, and returns the task. Follows
+   * the stream of the task if the agent streams, and polls otherwise. With `options.webhook`, waits for webhooks instead, and polls slowly
+   * until the first webhook arrives.
    *
    * @throws A2AError `UnsupportedOperation` when the task ends before `until` returns true.
    *
@@ -230,8 +230,8 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * Watches a task for a user interface: a snapshot, and a subscription to its changes. If the agent does not stream, it polls. A `Task`
-   * is the first snapshot.
+   * Watches a task for a user interface. Provides a snapshot, and a subscription to changes. If the agent does not stream, the client polls.
+   * If you pass a `Task`, it becomes the first snapshot.
    *
    * Clients of `connectJsonRpc` throw here.
    *
@@ -246,7 +246,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * The files of an artifact or a task, even while it runs. Clients of `connectJsonRpc` throw: use the function `download()` instead.
+   * The files of an artifact or a task, even while the task runs. Clients of `connectJsonRpc` throw: use the function `download()` instead.
    *
    * @example
    * ```ts
@@ -260,8 +260,8 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * A fetch function for files that the agent sends as URLs. It reads files at the agent's own origins without credentials: the origin of the URL
-   * passed to `connect()`, and `credentialOrigins`. `other` reads all other files. `download()` uses this function.
+   * A fetch function for files that the agent sends as URLs. Reads files at the agent's own origins without credentials. These origins are the
+   * origin of the URL passed to `connect()`, and `credentialOrigins`. `other` reads all other files. `download()` uses this function.
    */
   fileFetch(other?: FileFetch): FileFetch | undefined {
     const { fileFetch } = this.#parts;

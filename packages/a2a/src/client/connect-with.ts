@@ -47,7 +47,7 @@ function checkPolicies({ retry, reconnect }: Pick<ConnectOptions, "retry" | "rec
 }
 
 /**
- * Like `connect()`, but only with the bindings that you pass, so a bundle contains no others.
+ * Like `connect()`, but only with the bindings that you pass, so a bundle contains no other bindings.
  *
  * @example
  * ```ts
@@ -61,7 +61,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
   { extensions = [], ...options }: ConnectOptions<E> = {},
 ): Promise<Client<Extract<E, AnyExtension>>> {
   checkOptions("connect()", options, connectNames, meantBy);
-  // JavaScript callers may pass an environment variable that is not set.
+  // JavaScript callers may pass `undefined`, such as an environment variable that is not set.
   if (typeof agent !== "string" && !isObject(agent))
     throw invalidParams([{ field: "agent", description: `must be a URL or a card; got ${typeof agent}` }]);
   const { observer, logger = silentLogger } = options;
@@ -120,7 +120,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
   };
   const parts = await begin(cache).catch((thrown: unknown) => {
     if (!isShared || trust?.refusedCached !== true) throw thrown;
-    // The cached card is not trusted. Fetch it again, because the server may have a newer one.
+    // The cached card is not trusted. Fetch it again, because the server may have a newer card.
     return begin({ get: () => undefined, set: (...entry) => cache.set(...entry) });
   });
   const fileFetch = fileFetching(
@@ -134,8 +134,8 @@ export async function connectWith<E extends string | AnyExtension = string>(
 
 /**
  * The `trust` option of one client. Checks every card before it is used (A2A 1.0 §8.4.3): public, cached and extended cards.
- * Signatures cover JSON documents, so each card keeps the document that it was read from. The client only uses the part of
- * the document that the signatures cover.
+ * Signatures cover JSON documents, so the document of each card is kept. The client only uses the part of the document that the
+ * signatures cover.
  */
 class ClientTrust {
   readonly #kit: ClientKit;
@@ -187,7 +187,7 @@ class ClientTrust {
   /**
    * Checks the card of the agent. Returns the card to use.
    *
-   * @throws A2AError `InvalidResponse` if it is not trusted, `Unavailable` if keys cannot be read now.
+   * @throws A2AError `InvalidResponse` if the card is not trusted, `Unavailable` if keys cannot be read now.
    */
   async check(card: AgentCard, named: URL | undefined): Promise<AgentCard> {
     this.#address = named?.href;
@@ -197,7 +197,7 @@ class ClientTrust {
     return used;
   }
 
-  /** The service. It returns the extended card only after checking it. */
+  /** Wraps the service so that it returns the extended card only after checking it. */
   wrap(service: AgentService): AgentService {
     const approve = (card: AgentCard): Promise<AgentCard> => this.#approve(card);
     return {
@@ -218,7 +218,7 @@ class ClientTrust {
 
   async #approve(card: AgentCard): Promise<AgentCard> {
     const document = this.#documents.get(card) ?? this.#kit.documentOf?.(card);
-    // A binding without JSON has no document, so encode the card again, in the form of each version.
+    // A binding without JSON has no document, so this encodes the card again, in the form of each version.
     const [first = card, ...others] = document === undefined ? (this.#kit.encodeCard?.(card) ?? [card]) : [document];
     const used = await this.#trust.check([first, ...others], this.#address, this.#logger);
     return decoded(this.#kit, used);

@@ -31,40 +31,40 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   /** Further bindings, such as `grpcBinding()` of `@parley/grpc/client`. Default: JSON-RPC and REST. */
   readonly bindings?: readonly ClientBinding[];
   /**
-   * Headers of every request, including the one for the card: an object, or a function that is called for each request. Headers from this option,
-   * from calls and from interceptors are only sent to the origin of the agent's URL, even if its card lists other origins. Default: none.
+   * Headers of every request, including the request for the card. Pass an object, or a function that is called for each request. Headers from this
+   * option, calls and interceptors are only sent to the origin of the agent's URL, even if its card lists other origins. Default: none.
    */
   readonly headers?: HeadersSource;
   /**
    * Further origins that receive the headers, such as `https://api.example.com`. Default: none. If you pass a card instead of a URL,
-   * only these origins get them; the default is then the origins of its interfaces. With `trust`, also list the origin of
-   * the agent's URL if its server requires credentials for the card: `credentials` are then sent with the request for the card.
+   * only these origins get the headers; the default is then the origins of its interfaces. With `trust`, also list the origin of the agent's
+   * URL if its server requires credentials for the card, because only then are `credentials` sent with the request for the card.
    */
   readonly credentialOrigins?: readonly string[];
   /**
    * Credentials for the security schemes of the card (A2A 1.0 §7.3), such as `clientCredentials()` of `@parley/a2a/credentials`. The
-   * client uses the first requirement of the card that they can satisfy. It sends them only over TLS or on loopback, and only to the same origins as
-   * `headers`. Default: none.
+   * client uses the first requirement of the card that the credentials satisfy. It sends credentials only over TLS or on loopback, and only to the
+   * origins that get `headers`. Default: none.
    */
   readonly credentials?: readonly CredentialProvider[];
   /**
-   * Checks the signatures of the agent's card and of its extended card (A2A 1.0 §8.4.3): `trustCards()` of `@parley/a2a/cards`. Default:
+   * Checks the signatures of the agent's card and of its extended card (A2A 1.0 §8.4.3). Use `trustCards()` of `@parley/a2a/cards`. Default:
    * signatures are ignored.
    */
   readonly trust?: CardCheck;
   /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
   /**
-   * Extensions that every call requests (A2A 1.0 §4.6). A value from `defineExtension()` is requested if the card declares it and all extensions that
-   * it requires. Its hooks then run, its data is checked, and `event.ext(extension)` returns its values. A URI is always requested. Default: none.
+   * Extensions that every call requests (A2A 1.0 §4.6). A value from `defineExtension()` is requested if the card declares it and all extensions it
+   * requires. Then its hooks run, its data is checked, and `event.ext(extension)` returns its values. A URI is always requested. Default: none.
    */
   readonly extensions?: readonly E[];
-  /** Wrap every request, including retries and reconnections. The first is the outermost. Default: none. */
+  /** Interceptors that wrap every request, including retries and reconnections. The first interceptor is the outermost. Default: none. */
   readonly interceptors?: readonly Interceptor[];
   /**
-   * Caches cards across clients: a `Map` suffices. `false`: no cache. Default: clients with the same headers and `fetch` share a cache in
-   * memory, of at most 400 cards and 16 MiB, for as long as the server allows (A2A 1.0 §8.6.2).
-   * On loopback a card is revalidated on each use, elsewhere after at most a day.
+   * Caches cards across clients. A `Map` suffices; `false` disables the cache. Default: clients with the same headers and `fetch` share a
+   * cache in memory, of at most 400 cards and 16 MiB, for as long as the server allows (A2A 1.0 §8.6.2).
+   * On loopback, a card is revalidated on each use; elsewhere after at most a day.
    */
   readonly cardCache?: CardCache | false;
   /**
@@ -72,9 +72,9 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
    * reports single requests. Default: none.
    */
   readonly observer?: Observer;
-  /** Aborts `connect()` itself. It has no effect on calls. Default: none. */
+  /** Aborts `connect()` itself, but has no effect on calls. Default: none. */
   readonly signal?: AbortSignal;
-  /** Maximum wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. Default 60 s. */
+  /** Maximum wait for the headers of a response, in milliseconds. Does not apply to a send that waits for its task. Default 60 s. */
   readonly connectTimeout?: number | false;
   /** Maximum pause within a response, in milliseconds. After a longer pause, a stream is reconnected. Default 2 minutes. */
   readonly idleTimeout?: number | false;
@@ -87,14 +87,14 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   /** Maximum size of a card in bytes. Default 1 MiB. Only the first 100 interfaces of a card are read. */
   readonly maxCardBytes?: number;
   /**
-   * Retries of `connect()` itself, and of calls that are safe to repeat. `false`: none. Default: for 30 s, with delays from 0.2 s to 5 s.
+   * Retries of `connect()` itself, and of calls that are safe to repeat. `false` disables them. Default: for 30 s, with delays from 0.2 s to 5 s.
    */
   readonly retry?: Partial<RetryPolicy> | false;
-  /** Reconnections of a broken stream. `false`: none. Default: for 2 minutes without a new event, with delays from 0.25 s to 10 s. */
+  /** Reconnections of a broken stream. `false` disables them. Default: for 2 minutes without a new event, with delays from 0.25 s to 10 s. */
   readonly reconnect?: Partial<RetryPolicy> | false;
   /** Logs retries, reconnections, and interfaces that do not answer. Default: no log. */
   readonly logger?: Logger;
-  /** The clock. Default: the runtime's. */
+  /** The clock. Default: the clock of the runtime. */
   readonly clock?: Clock;
   /** Makes the ids of messages. Default: random UUIDs. */
   readonly ids?: Ids;
@@ -137,14 +137,14 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
 export interface CardHooks {
   /** Adds credentials to requests. */
   readonly credentials?: RequestCredentialing | undefined;
-  /** A request for the card failed. Returns whether to retry it with credentials. `named`: the user's URL. */
+  /** Called when a request for the card failed. Returns whether to retry with credentials. `named` is the user's URL. */
   readonly refused?: (error: unknown, named: URL, source: CardSource) => boolean;
   /** Checks a card before it is used. Returns the card to use. */
   readonly approve?: ((card: AgentCard, named: URL | undefined) => Promise<AgentCard>) | undefined;
   readonly keyOf?: CardKey | undefined;
 }
 
-/** Wraps a client's service in interceptors. `named`: the user's URL. `trusted`: the origins that get credentials. */
+/** Wraps a client's service in interceptors. `named` is the user's URL; `trusted` has the origins that get credentials. */
 export type Intercept = (
   service: AgentService,
   interceptors: readonly Interceptor[],
@@ -237,7 +237,7 @@ function hostOf(options: ConnectOptions, credentials: RequestCredentialing | und
   };
 }
 
-/** Decodes a card into the form of 1.0. Every failure becomes an `A2AError`, even if a card nests deeper than the stack allows. */
+/** Decodes a card into the form of 1.0. Every failure becomes an `A2AError`, even for a card nested deeper than the stack allows. */
 export function decoded(kit: ClientKit, value: unknown): AgentCard {
   try {
     return kit.decodeCard(structuredClone(value));
@@ -276,7 +276,7 @@ async function discover(
     }
   };
   try {
-    // The user's headers function may hang as well, and it gets no signal.
+    // The race is needed because the user's headers function may hang too, and gets no signal.
     return await Promise.race([search(), aborted(signal)]);
   } finally {
     release();

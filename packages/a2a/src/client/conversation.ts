@@ -31,18 +31,18 @@ export interface ConversationClient<E extends AnyExtension = never> {
 
 /** The context and task with which a conversation continues. */
 export interface ConversationInit {
-  /** The context of an earlier conversation. Default: the agent creates one. */
+  /** The context of an earlier conversation. Default: the agent creates a new context. */
   readonly contextId?: string;
-  /** A task of that context which is not finished. */
+  /** An unfinished task of that context. */
   readonly taskId?: string;
 }
 
 /**
  * Tracks the ids that join messages into a conversation (A2A 1.0 §3.4.3). Each message has the context that the agent chose. While a task is active
- * or interrupted, messages belong to it. After it ends, the next message starts a new task and lists the old one in `referenceTaskIds`. Ids that you
- * set in a message take precedence.
+ * or interrupted, messages belong to that task. After it ends, the next message starts a new task and lists the old task in `referenceTaskIds`.
+ * Ids that you set in a message take precedence.
  *
- * Wait for the first answer, or the first event, before you send again: until then the client does not know the context.
+ * Wait for the first answer or event before you send again, because until then the client does not know the context.
  * `client.conversation()` returns a `Conversation`.
  */
 export class Conversation<E extends AnyExtension = never> {
@@ -63,7 +63,7 @@ export class Conversation<E extends AnyExtension = never> {
     return this.#contextId;
   }
 
-  /** The task that the next message belongs to; `undefined` if it starts a new one. */
+  /** The task that the next message belongs to; `undefined` if the message will start a new task. */
   get taskId(): string | undefined {
     return this.#taskId;
   }
@@ -82,7 +82,7 @@ export class Conversation<E extends AnyExtension = never> {
 
   /**
    * Reports the conversation's tasks by webhook instead of a stream. Each later message registers a webhook for the task that it starts or continues,
-   * unless the message has its own. Send with `returnImmediately`; `listener` receives the events.
+   * unless the message already has a webhook. Send with `returnImmediately`; `listener` receives the events.
    *
    * @param webhook - A `webhookReceiver()` of `@parley/a2a/webhooks`.
    */
@@ -119,11 +119,11 @@ export class Conversation<E extends AnyExtension = never> {
   }
 }
 
-/** Receives webhooks for a client: a `webhookReceiver()` of `@parley/a2a/webhooks`. The caller passes the inbox, so that clients without webhooks stay small. */
+/** Receives webhooks for a client, such as `webhookReceiver()` of `@parley/a2a/webhooks`. Passed by the caller, so that other clients stay small. */
 export interface WebhookInbox {
   /**
-   * Wraps the client of a conversation: adds a webhook to each message whose task has none yet. `listener` receives the
-   * events of these tasks, and `note` receives the events of the last message's task.
+   * Wraps the client of a conversation. Adds a webhook to each message whose task has no webhook yet. `listener` receives the events of
+   * these tasks, and `note` receives the events of the last message's task.
    */
   onUpdate(
     client: ConversationClient,
@@ -146,7 +146,7 @@ export type UpdateListener = (event: StreamResponse) => void | Promise<void>;
 
 /** Webhooks of a conversation. */
 export interface Updates {
-  /** Stops the updates: later messages get none, and later deliveries are rejected. */
+  /** Stops the updates. Later messages get no webhook, and later deliveries are rejected. */
   close(this: void): void;
 }
 

@@ -23,30 +23,30 @@ export type Downloadable =
   | {
       /** The task. */
       readonly taskId: string;
-      /** The artifact. Absent: all artifacts of the task, sequentially. */
+      /** The artifact. If absent, all artifacts of the task are read, one after the other. */
       readonly artifactId?: string;
     }
   | {
       /** All events of a task, such as `client.sendStreamingMessage("Report")`. */
       readonly events: AsyncIterable<StreamResponse>;
-      /** The artifact. Absent: all artifacts. They must not grow concurrently, because events can only be read once. */
+      /** The artifact. If absent, all artifacts are read. They must not grow concurrently, because events can only be read once. */
       readonly artifactId?: string;
     };
 
 /** Options of a download. */
 export interface DownloadOptions extends Omit<CallOptions, "timeout"> {
-  /** Maximum total size of all files, in bytes. Beyond it, the download ends with `InvalidResponse`. Default: no limit. */
+  /** Maximum total size of all files, in bytes. Beyond this size, the download fails with `InvalidResponse`. Default: no limit. */
   readonly maxBytes?: number;
   /**
-   * Reads files whose URL has another origin than the agent. The address is untrusted: pass `guardedFetch()` of
-   * `@parley/a2a/protocol`, which rejects addresses of internal networks. Default: such files are listed, and reading them throws.
+   * Reads files whose URL has another origin than the agent. The address is untrusted, so pass `guardedFetch()` of `@parley/a2a/protocol`,
+   * which rejects addresses of internal networks. Default: such files are listed, but reading them throws.
    */
   readonly fetch?: FileFetch;
   /** The extension of a media type, without its dot, for files that have no name. Default: `txt`, `json` and `bin`, and `md`. */
   readonly extensionOf?: (mediaType: string) => string | undefined;
 }
 
-/** The part of a client that `download()` needs. A `Client` has it. */
+/** The members of a client that `download()` needs. A `Client` has them. */
 export interface DownloadClient {
   /** Follows a task. */
   subscribeToTask(taskId: string, options?: SubscribeOptions): EventStream;
@@ -57,9 +57,9 @@ export interface DownloadClient {
 }
 
 /**
- * The files of an artifact, or of all artifacts of a task. Chunks are joined: a file is a stream of bytes as they arrive, even while
- * the task still runs, and is never in memory as a whole. Broken connections are reopened, and no byte is lost or repeated.
- * Read a file before you request the next one: unread bytes are skipped. Text is one file, and each data part is a JSON file.
+ * The files of an artifact, or of all artifacts of a task. Chunks are joined, so a file is a stream of bytes as they arrive, even
+ * while the task still runs, and is never in memory as a whole. Broken connections are reopened, and no byte is lost or repeated.
+ * Read a file before you request the next, because unread bytes are skipped. Text is one file, and each data part is a JSON file.
  *
  * @throws A2AError while it is read: `InvalidParams` if the task has no such artifact, `InvalidResponse` if the task fails before
  * the file is complete, the agent replaces bytes that were read, or `maxBytes` is exceeded; `TaskNotFound`, and the errors of any call.
@@ -98,8 +98,8 @@ export async function* download(
 }
 
 /**
- * The events of a task, from the first one if the server can replay, because a task event would contain whole files. For an agent
- * without streaming: the task, once it is terminal or waits for its user.
+ * The events of a task, from the first event if the server can replay, because a task event would contain whole files. If the agent does
+ * not stream, yields the task once it is terminal or waits for its user.
  */
 async function* eventsOf(
   client: DownloadClient,
@@ -114,9 +114,9 @@ async function* eventsOf(
 class Pass {
   readonly #events: AsyncIterable<StreamResponse>;
   readonly #wanted: string | undefined;
-  /** Artifacts that this pass or an earlier one has read. */
+  /** Artifacts that this pass or an earlier pass has read. */
   readonly #had: Set<string>;
-  /** Artifacts that began while another was being read. */
+  /** Artifacts that began while another artifact was being read. */
   readonly #overlapped = new Set<string>();
   #current: Open | undefined;
 
@@ -195,7 +195,7 @@ class Open {
 
   *take({ parts }: Artifact, append: boolean): Generator<Step, void, void> {
     // After a reconnection or a resumed run, an artifact is sent again from its start.
-    // Its texts may then be split into different parts, because servers merge parts when a task is read.
+    // Texts of the artifact may then be split into different parts, because servers merge parts when a task is read.
     const rest = append ? parts : contentAfter(parts, this.#length);
     if (!append && this.#length > 0 && markOfFirst(parts, this.#length) !== this.#mark) {
       const why = `The agent has replaced artifact ${JSON.stringify(this.artifactId)} while it was read`;
@@ -209,7 +209,7 @@ class Open {
   }
 }
 
-/** The hash of the first `length` of the content; `undefined` if there is less content. */
+/** The hash of the first `length` units of the content; `undefined` if there is less content. */
 function markOfFirst(parts: readonly Part[], length: number): number | undefined {
   let left = length;
   let mark = 0x811c9dc5;
@@ -222,7 +222,7 @@ function markOfFirst(parts: readonly Part[], length: number): number | undefined
   return left === 0 ? mark : undefined;
 }
 
-/** FNV-1a over the content, continuing from `before`. It distinguishes repetitions from replacements; it is not cryptographic. */
+/** FNV-1a over the content, continuing from `before`. The hash distinguishes repetitions from replacements, and is not cryptographic. */
 function markOf({ text, raw, url, data }: Part, before: number): number {
   const content = text ?? raw ?? url ?? JSON.stringify(data);
   let hash = before;

@@ -22,7 +22,7 @@ interface DownloadedFiles {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One change of an artifact's files: a part starts a file, or continues the previous file. */
+/** One change of an artifact's files. A part either starts a file or continues the previous file. */
 export type Step = { readonly begins: Part; readonly name: string } | { readonly more: Part };
 
 /** The files of parts, in order. */
@@ -141,7 +141,7 @@ class DownloadedFile extends ReadableFile {
     if (rest.byteLength > 0) yield this.#count(rest);
   }
 
-  /** The next part of the file; `undefined` after the last one. */
+  /** The next part of the file; `undefined` after the last part. */
   async #step(): Promise<Part | undefined> {
     if (this.#over) return undefined;
     const next = await nextOf(this.#steps);
@@ -153,8 +153,8 @@ class DownloadedFile extends ReadableFile {
 }
 
 /**
- * Makes `Client.fileFetch()`. `own` returns the agent's URLs that the user named. A link to one of these origins is
- * fetched, because calls reach that origin anyway.
+ * Makes `Client.fileFetch()`. `own` returns the agent's URLs that the user named. Links to these origins are
+ * fetched, because calls reach these origins anyway.
  */
 export function fileFetching(
   fetch: FetchLike,
@@ -163,7 +163,7 @@ export function fileFetching(
   return (other) => (url, init) => {
     if (own().some((each) => each !== undefined && isSameOrigin(each, url))) {
       const { signal = new AbortController().signal } = init;
-      // Without credentials, because the link is a capability, and a redirect could lead anywhere.
+      // Sent without credentials, because the link itself grants access. Redirects are not followed, because they could lead anywhere.
       return fetch(url, { method: "GET", headers: {}, signal, redirect: "manual" });
     }
     if (other !== undefined) return other(url, init);

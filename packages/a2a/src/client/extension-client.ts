@@ -54,14 +54,14 @@ function clientOf(
   };
 }
 
-/** Wraps a task, message or artifact in the event that would carry it. */
+/** Wraps a task, message or artifact in an event. */
 function eventOf(from: Readable): StreamResponse {
   if ("messageId" in from) return { message: from };
   if ("artifactId" in from) return { artifactUpdate: { taskId: "", contextId: "", artifact: from } };
   return "status" in from ? { task: from } : from;
 }
 
-/** Each binding reports a missing method differently. Explains the error if the card does not declare the extension. */
+/** Explains the error for a missing method if the card does not declare the extension, because each binding reports this error differently. */
 function explained(thrown: unknown, { uri }: AnyExtension, name: string, card: AgentCard): unknown {
   const isUnknown = hasCode(thrown, "MethodNotFound", "UnsupportedOperation");
   if (!isUnknown || declarationOf(uri, card) !== undefined) return thrown;
@@ -124,7 +124,7 @@ export class Extending {
     this.#logger = logger;
   }
 
-  /** Wraps the service below the retries: it tags each attempt. */
+  /** Wraps the service below the retries, so that each attempt is tagged. */
   below(service: AgentService, card: AgentCard): AgentService {
     this.#extensions = new ClientExtensions(this.#readers, card, this.#logger);
     return this.#extensions.tagged(service);
@@ -142,7 +142,7 @@ export class Extending {
   }
 }
 
-/** Logs only the first dropped value of each field, because an agent may send any number of them. */
+/** Logs only the first dropped value of each field, because an agent may send any number of values. */
 function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeError) => void {
   const told = new Set<string>();
   return (field, mistake) => {
@@ -157,8 +157,8 @@ function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeEr
 const description = "must be a URI, or an extension with a URI, such as defineExtension() makes";
 
 /**
- * Explains `ExtensionSupportRequired` with the extensions that the card requires (A2A 1.0 §4.6.1). The server decides, because the card may be out
- * of date, and some operations need no extension. Returns the service itself if the client requests all required extensions.
+ * Explains `ExtensionSupportRequired` with the extensions that the card requires (A2A 1.0 §4.6.1). Only the server can decide, because the card may
+ * be out of date, and some operations need no extension. Returns the service itself if the client requests all required extensions.
  *
  * @param requested - URIs that the client requests.
  */

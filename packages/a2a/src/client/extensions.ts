@@ -45,8 +45,8 @@ interface Hooks {
 }
 
 /**
- * The extensions of a client: two layers around its service. `tagged` is below the retries, and records the extensions that each connection
- * has activated. `wrapped` is above them, and runs the hooks: once per call, and once per event that the caller gets.
+ * The extensions of a client, as two layers around its service. `tagged` is below the retries, and records the extensions that each connection
+ * has activated. `wrapped` is above the retries, and runs the hooks once per call, and once per event that the caller gets.
  */
 export class ClientExtensions {
   readonly #readers: readonly ExtensionReader[];
@@ -56,7 +56,7 @@ export class ClientExtensions {
   #card: AgentCard;
   /** URIs that each call requests. */
   #uris: readonly string[] = [];
-  /** `params` of the card, checked, by URI. */
+  /** The checked `params` of the card, by URI. */
   #params: ReadonlyMap<string, unknown> = new Map();
 
   /** @param card - The card of the agent. */
@@ -67,7 +67,7 @@ export class ClientExtensions {
     this.#use(card);
   }
 
-  /** The last card that was read: the public or the extended one. */
+  /** The last card that was read: the public card or the extended card. */
   get card(): AgentCard {
     return this.#card;
   }
@@ -77,7 +77,7 @@ export class ClientExtensions {
     return this.#uris;
   }
 
-  /** `params` of an extension on the card, checked. */
+  /** The checked `params` of an extension on the card. */
   paramsOf(extension: AnyExtension): unknown {
     return this.#params.get(extension.uri);
   }
@@ -89,7 +89,7 @@ export class ClientExtensions {
     this.#params = new Map(extensions.map((each) => [each.uri, paramsOf(each, card, this.#logger)]));
   }
 
-  /** Records the extensions that each answer activates. The connections of a resumed stream may differ. */
+  /** Records the extensions of each answer, because the connections of a resumed stream may activate different extensions. */
   tagged(next: AgentService): AgentService {
     const note = (value: unknown, readers: readonly ExtensionReader[]): void => {
       // A method of an extension may return any value, which is checked later.
@@ -139,8 +139,8 @@ export class ClientExtensions {
   }
 
   /**
-   * The extensions that the server has activated. Servers only SHOULD report them (A2A, topic "Extensions"); if a server does not, the requested
-   * extensions of kind `data` count as active.
+   * The extensions that the server has activated. Servers only SHOULD report them (A2A, topic "Extensions"). If a server does not report them, the
+   * requested extensions of kind `data` count as active.
    */
   #activated(
     uris: readonly string[] | undefined,
@@ -160,7 +160,7 @@ export class ClientExtensions {
     return { ...rest, signal, extensions: [...new Set([...rest.extensions, ...this.#uris])] };
   }
 
-  /** The request after the extensions' hooks. */
+  /** Runs the hooks of the extensions on a request. */
   async #request<Name extends OperationName>(
     operation: Name,
     request: Operations[Name]["request"],
@@ -250,7 +250,7 @@ export class ClientExtensions {
     );
   }
 
-  /** A task from a webhook, with `ext`. `uris`: the extensions that the sender reported as active. */
+  /** A task from a webhook, with `ext`. `uris` are the extensions that the sender reported as active. */
   delivered(task: Task, uris: readonly string[] | undefined): Task {
     return this.#received(task, this.#activated(uris, { extensions: this.#uris }));
   }
@@ -262,7 +262,7 @@ export class ClientExtensions {
     const reads = reader.event(event);
     if (onEvent === undefined) return reads;
     try {
-      // A copy, so that an extension's changes to an event affect only itself.
+      // A copy, so that an extension that changes the event affects only itself.
       const read = onEvent.call(extension, copyFor(event), reads);
       // A caller that never calls `ext()` does not await this promise, and an unhandled rejection would end the process.
       if (isPromise(read)) read.then(undefined, (thrown: unknown) => this.#log(extension, "onEvent", thrown));
@@ -286,10 +286,10 @@ export class ClientExtensions {
   }
 }
 
-/** How long `onRequest` of the kind `data` may take, in milliseconds. */
+/** Maximum duration of an `onRequest` hook of kind `data`, in milliseconds. */
 const dataTimeout = 30_000;
 
-/** The result of `onRequest`, unless the call ends first. Only kind `data` has a time limit, because others may wait for a user, such as a wallet. */
+/** The result of `onRequest`, unless the call ends first. Only kind `data` has a time limit, because others, such as wallets, may wait for a user. */
 async function given(
   { kind }: AnyExtension,
   returned: PromiseLike<unknown>,

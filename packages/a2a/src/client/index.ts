@@ -13,13 +13,13 @@ import { assemble, checkBindings, type ConnectOptions } from "./connect.ts";
 import { connectWith } from "./connect-with.ts";
 
 /**
- * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the agent's card if you pass a URL. Then it chooses an
- * interface that both sides support: the newest version, and among these the first on the card (A2A 1.0 §8.3.2). If that
- * interface does not answer, the client uses the next one. `Client.chosen` is the one in use. No connection stays open.
+ * Connects to an agent of any version from 0.2.5 to 1.0. Fetches the agent's card if you pass a URL. Then chooses the interface with the
+ * newest version that both sides support, and among these the first on the card (A2A 1.0 §8.3.2). If that interface does not answer,
+ * the client uses the next interface. `Client.chosen` is the interface in use. No connection stays open.
  *
- * @param agent - Base URL of the agent (`https://example.com/weather`), URL of its card, or the card, of any version.
+ * @param agent - Base URL of the agent (`https://example.com/weather`), URL of its card, or the card itself, in any version.
  * @throws A2AError `InvalidParams` if the URL is not valid, `InvalidResponse` if the card cannot be used, `ConnectionFailed`,
- * `ConnectionLost`, `Timeout` or `Aborted` if it cannot be fetched, or the error that the server answers.
+ * `ConnectionLost`, `Timeout` or `Aborted` if the card cannot be fetched, or the error of the server.
  *
  * @example
  * ```ts
@@ -47,9 +47,9 @@ export async function connect<E extends string | AnyExtension = string>(
 }
 
 /**
- * `connect()` for JSON-RPC of version 1.0 only. Its bundle has half the size, for pages where each kilobyte counts. It lacks
- * five features: `credentials`, `trust`, a faster way to decode chunks, a check of what interceptors return, and a guard
- * around `observer`: an error that the observer throws fails the call.
+ * `connect()` for JSON-RPC of version 1.0 only. Its bundle has half the size, for pages where each kilobyte counts. The client lacks
+ * five features: `credentials`, `trust`, a faster way to decode chunks, a check of the results of interceptors, and a guard
+ * around `observer`, so an error that the observer throws fails the call.
  */
 export async function connectJsonRpc(
   agent: string | URL | AgentCard,

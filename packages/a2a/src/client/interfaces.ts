@@ -13,7 +13,7 @@ export interface InterfaceChoice {
   readonly binding?: string;
   /**
    * Only interfaces of this version (`Major.Minor`). The client also requests a later minor version, such as the draft `1.1`,
-   * from interfaces that list an earlier one of the same major version. Default: any.
+   * from interfaces that list an earlier minor version of the same major version. Default: any.
    */
   readonly version?: string;
 }
@@ -22,8 +22,8 @@ interface Candidate {
   readonly target: AgentInterface;
   readonly service: AgentService;
   /**
-   * The origin of this interface, if the client withholds credentials from it. They are only for the origin that the user named, and a card may name
-   * any other origin.
+   * The origin of this interface, if the client withholds credentials from that origin. Credentials are only for the origin that the user named, but
+   * a card may name any other origin.
    */
   readonly withheldFrom: string | false;
   readonly place: string;
@@ -40,7 +40,7 @@ function unusable(url: string): string | undefined {
   return /^\s*https?:/i.test(url) ? undefined : "is not an HTTP URL";
 }
 
-/** The version to speak. Minor versions only add to earlier ones, so the client may request a later minor version than the card lists. */
+/** The version to speak. Minor versions only add to earlier minor versions, so the client may request a later minor version than the card lists. */
 function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice): string {
   const listed = minor(protocolVersion);
   const asked = minor(choice.version ?? listed);
@@ -49,8 +49,8 @@ function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice)
 }
 
 /**
- * The usable interfaces of a card: the newest version first, and within a version in the order of the card (A2A 1.0 §8.3.2).
- * Throws `InvalidResponse` if none is usable. `trusted` are the origins that get credentials; `undefined`: all do.
+ * The usable interfaces of a card, newest version first, and within a version in the order of the card (A2A 1.0 §8.3.2).
+ * Throws `InvalidResponse` if no interface is usable. `trusted` are the origins that get credentials; `undefined` means all origins.
  */
 export function candidatesOf(
   card: AgentCard,
@@ -99,7 +99,7 @@ function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }
 /** Whether there was no answer at all. An older version at the same URL would not answer either. */
 const isSilence = (error: A2AError): boolean => hasCode(error, "ConnectionFailed", "Timeout", "Unavailable");
 
-/** Whether the interface does not work at all, so that the next one is tried. */
+/** Whether the interface does not work at all, so that the client tries the next interface. */
 function isDead(error: A2AError): boolean {
   if (error.code === "InvalidResponse") return error.metadata["httpStatus"] !== undefined;
   return isSilence(error) || hasCode(error, "MethodNotAllowed", "MethodNotFound", "VersionNotSupported");
@@ -108,7 +108,7 @@ function isDead(error: A2AError): boolean {
 /**
  * Combines the candidates into one service. The first interface that answers stays in use. If an interface fails after it may have
  * processed a request, only requests that are safe to repeat go to the next interface. The error of the last interface lists
- * the errors of all. If a server rejects a request because the client withheld credentials, the error reports this, and
+ * the errors of all interfaces. If a server rejects a request because the client withheld credentials, the error says so, and
  * `metadata.withheldFrom` is the origin. `card` is the name of the card in errors.
  */
 export function firstAlive(
@@ -118,7 +118,7 @@ export function firstAlive(
   card: string,
 ): { service: AgentService; chosen(): AgentInterface } {
   let current = 0;
-  /** Whether the current interface has answered: it then stays in use. */
+  /** Whether the current interface has answered and therefore stays in use. */
   let proven = false;
   /** The error of each interface. */
   const failures: string[] = [];
@@ -158,7 +158,7 @@ export function firstAlive(
         const last = next < 0;
         failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
         logger?.warn("An interface of the card failed", { url, cause: thrown });
-        // If the last interface failed, all have failed: the next request starts again with the first one.
+        // If the last interface failed, all have failed, so the next request starts again with the first interface.
         if (current === mine) current = Math.max(next, 0);
         if (last) {
           silent = [];

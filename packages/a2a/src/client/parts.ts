@@ -22,7 +22,7 @@ export interface ClientParts {
   readonly clock: Clock;
   /** Makes the ids of messages. */
   readonly ids: Ids;
-  /** Maximum duration of a call in milliseconds. `false`: no limit. */
+  /** Maximum duration of a call in milliseconds. `false` means no limit. */
   readonly timeout: number | false;
   /** URIs of extensions that every call requests. */
   readonly extensions: readonly string[];
@@ -36,17 +36,17 @@ export interface ClientParts {
   readonly watch?: typeof watchTask | undefined;
   /** `client.ext()`. Absent in small clients, whose method throws. */
   readonly ext?: ExtOfClient<AnyExtension> | undefined;
-  /** Adds `ext` to a task from a webhook. Absent: the client has no extensions, or only URIs of extensions. */
+  /** Adds `ext` to a task from a webhook. Absent if the client has no extensions, or only URIs of extensions. */
   readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
 }
 
 /** Options of `Client.waitFor()`. */
 export interface WaitOptions extends CallOptions {
-  /** Whether to stop waiting. Called with the task after each change of its status. Default: when the task is terminal or interrupted. */
+  /** Returns whether to stop waiting. Called with the task after each status change. Default: stops when the task is terminal or interrupted. */
   readonly until?: (task: Task) => boolean;
   /**
    * Waits for webhooks instead of a stream. No connection stays open, so this suits long tasks. The agent must support push
-   * notifications. Until a webhook arrives, the client polls the task: first after 10 s, then less often, at last once a minute.
+   * notifications. Until a webhook arrives, the client polls the task, first after 10 s, then less often, finally once a minute.
    */
   readonly webhook?: WebhookInbox;
 }
@@ -69,16 +69,16 @@ export const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOpt
   webhook: 1,
 };
 
-/** The result of `client.ext()`: an extension, bound to the agent of this client. */
+/** The result of `client.ext()`, which is an extension bound to the agent of this client. */
 export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<ExtensionWrites<Types>, "subState"> {
-  /** The extension's entry on the card. `undefined`: the card does not declare it. */
+  /** The extension's entry on the card. `undefined` if the card does not declare the extension. */
   readonly declared: AgentExtension | undefined;
-  /** Whether each call requests the extension: the card declares it and all extensions that it requires. */
+  /** Whether each call requests the extension, because the card declares it and all extensions that it requires. */
   readonly requested: boolean;
-  /** The extension's `params` on the card, checked. `undefined` if they are absent or invalid, or if there is no `paramsSchema`. */
+  /** The checked `params` of the extension on the card. `undefined` if they are absent or invalid, or if there is no `paramsSchema`. */
   readonly params: ParamsOf<Types>;
   /**
-   * Reads the extension's values in an event, a task, a message or an artifact, even if it is not active: for example in stored tasks.
+   * Reads the extension's values in an event, a task, a message or an artifact, even if the extension is not active, such as in stored tasks.
    */
   read(from: Readable): Types["event"];
   /**

@@ -20,13 +20,13 @@ import type { ExtensionReader } from "../extensions/index.ts";
 
 /* The types that a client with extensions receives: events, answers, tasks and messages with a method `ext()`, which reads extension values. */
 
-/** The method that a client with extensions adds to events, answers, tasks, messages and artifacts. It is not enumerable. */
+/** The method that a client with extensions adds to events, answers, tasks, messages and artifacts. This member is not enumerable. */
 export interface WithExtensions<E extends AnyExtension> {
   /**
-   * The extension's values in this object, or the result of the extension's `onEvent` if it has one.
+   * The extension's values in this object, or the result of the extension's `onEvent` hook, if any.
    *
    * @returns `undefined` if the server did not activate the extension in this call. If the server does not report activated
-   * extensions, the requested ones of kind `data` count as active.
+   * extensions, the requested extensions of kind `data` count as active.
    */
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }
@@ -79,7 +79,7 @@ type Ext = (extension: AnyExtension) => unknown;
 
 /**
  * The `ext` method of an event, for the active extensions. An extension with `onEvent` reads the event now, because it may
- * store values. Others read it when `ext` is called.
+ * store values. Other extensions read the event when `ext` is called.
  */
 export function activatedIn(active: readonly ExtensionReader[], read: (reader: ExtensionReader) => unknown): Ext {
   const found = new Map<string, unknown>();
@@ -145,7 +145,7 @@ function defined<T extends object>(value: T, ext: Ext): T {
 }
 
 /**
- * Reads each event of a stream's batches. If reading an event fails, the reader gets the events before it, then the error, and the stream is closed.
+ * Reads each event of a stream's batches. If reading an event fails, the reader gets the earlier events, then the error, and the stream is closed.
  */
 export function readingBatches(
   batches: StreamReply["batches"],

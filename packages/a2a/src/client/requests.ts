@@ -13,9 +13,9 @@ import type { Outgoing } from "../protocol/index.ts";
 export interface CallOptions extends Outgoing {
   /** Aborts the call, which then throws `Aborted`. */
   readonly signal?: AbortSignal | undefined;
-  /** Maximum duration of the call in milliseconds, including its retries and the whole of a stream. `false`: no limit. */
+  /** Maximum duration of the call in milliseconds, including its retries and a whole stream. `false` means no limit. */
   readonly timeout?: number | false;
-  /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
+  /** URIs of extensions to request, in addition to the extensions of the client (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
   /** W3C `traceparent` to send. */
   readonly trace?: string;
@@ -27,7 +27,7 @@ export interface SubscribeOptions extends CallOptions {
   readonly after?: number;
 }
 
-/** A message without its id and its role: the client adds them. */
+/** A message without id and role, which the client adds. */
 export interface MessageInit extends Partial<Message> {
   /** The content, at least one part. */
   readonly parts: readonly Part[];
@@ -59,7 +59,7 @@ function toMessage(input: Content | MessageInit, ids: Ids): Message {
   return { ...init, messageId: init.messageId ?? ids.next(), role: init.role ?? "ROLE_USER" };
 }
 
-/** The request for a task: made from its id, or the request itself. */
+/** The request for a task, made from a task id or passed through unchanged. */
 export function byId<T extends { readonly id: string }>(task: string | T): T | { readonly id: string } {
   return typeof task === "string" ? { id: task } : task;
 }

@@ -22,8 +22,8 @@ import { Backoff, Calls, isTransient, neverProcessed, refusesFinished, type Resi
  * Wraps a service so that it survives network failures. It retries calls that are safe to repeat, and reconnects broken
  * streams, whose readers get every event once and in order.
  *
- * If the server can replay, the new connection continues after the last event. Otherwise it begins with a `task` event with the
- * current task, which replaces the reader's state. For a task that ended in the meantime, this is the only event.
+ * If the server can replay, the new connection continues after the last event. Otherwise the new connection begins with a
+ * `task` event with the current task, which replaces the reader's state. If the task has ended meanwhile, this is the only event.
  */
 export function resilient(next: AgentService, options: ResilientOptions): AgentService {
   const calls = new Calls(next, options);
@@ -50,7 +50,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       const stream = new ResilientStream(next, options, calls, operation, request, context);
       try {
         const reply = await stream.open();
-        // A reader can leave at any time: before the first event, and while a read waits.
+        // A reader can leave at any time, even before the first event and while a read waits.
         const close = async (): Promise<void> => {
           own.abort(new A2AError("Aborted", "The stream was closed"));
           await reply.batches[Symbol.asyncIterator]().return?.();
@@ -85,7 +85,7 @@ class ResilientStream<Name extends StreamName> {
   readonly #backoff: Backoff;
   #resumed = false;
   #over = false;
-  /** State of the current connection: when it opened, whether no event has arrived, and whether a new event has. */
+  /** State of the current connection: when it opened, whether it is still without an event, and whether a new event has arrived. */
   #openSince: number | undefined;
   #opening = false;
   #fresh = false;
@@ -164,7 +164,7 @@ class ResilientStream<Name extends StreamName> {
     for (const item of batch) {
       if (!this.#isNew(item)) continue;
       unseen.push(item);
-      // The binding decides by the opening operation when a stream ends, but a reconnection uses a different operation.
+      // The binding uses the opening operation to decide when a stream ends, but a reconnection uses a different operation.
       this.#over = this.#resumed && closesAfter(item.payload.value, this.#operation);
       if (this.#over) break;
     }
@@ -177,7 +177,7 @@ class ResilientStream<Name extends StreamName> {
     this.#opening = false;
     if (snapshot) this.#cursor = undefined;
     else if (seq !== undefined && this.#cursor !== undefined && seq <= this.#cursor) return false;
-    // Over gRPC, events have no numbers. After an event, forget the caller's number, because it would replay that event.
+    // Over gRPC, events have no numbers. After an event, forget the caller's number, because a replay from there would repeat that event.
     if (this.#options.canReplay) this.#cursor = seq;
     const before = this.#snapshot;
     this.#snapshot = event.task && payload.json;
@@ -188,7 +188,7 @@ class ResilientStream<Name extends StreamName> {
     return true;
   }
 
-  /** Whether a clean end means a lost connection. A server that can replay keeps the stream open at an interrupted task. */
+  /** Whether a clean end means a lost connection. True for an interrupted task if the server can replay: such a server keeps the stream open. */
   #isBroken(): boolean {
     const { canReplay } = this.#options;
     return (
@@ -198,11 +198,11 @@ class ResilientStream<Name extends StreamName> {
 
   /** The last batch, if the task is finished; `undefined` if a new connection may help. Otherwise throws the error. */
   async #lastBatch(error: unknown): Promise<Batch | undefined> {
-    // Streams are also reconnected after a timeout, because here it is the connection's, not the call's.
+    // Streams are also reconnected after a timeout, because this timeout is of the connection, not of the call.
     if (!isTransient(error) && !hasCode(error, "Timeout")) return this.#insteadOf(error);
     if (this.#openSince === undefined || this.#taskId === undefined || this.#state !== undefined) return undefined;
-    // The stream closed without an event, as it does for a finished task if the reader has all of its events. A server that cannot replay may break
-    // the connection instead.
+    // The stream closed without an event, which happens for a finished task if the reader has all of its events. A server that cannot replay may
+    // break the connection instead.
     const closed = error.cause === undefined || !this.#options.canReplay;
     return closed ? this.#calls.finishedTask(this.#taskId, this.#context) : undefined;
   }
@@ -223,7 +223,7 @@ class ResilientStream<Name extends StreamName> {
     const { clock, streams, canResend } = this.#options;
     const since = this.#openSince;
     if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#backoff.reset();
-    // Without an event it is unknown whether the message arrived.
+    // If no event has arrived, it is unknown whether the message arrived.
     if (this.#taskId === undefined && !canResend) throw error;
     // The message may have arrived, although a later connection failed.
     this.#error = (neverProcessed(error) && this.#error) || error;

@@ -12,13 +12,13 @@ import {
 } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
 
-/** Decides when a client retries, how long it waits, and the text of its error when it gives up. */
+/** Decides when a client retries, how long it waits, and which error it throws when it gives up. */
 
-/** How long and how often a client retries. The delay doubles with each attempt; half of it is random. */
+/** How long and how often a client retries. The delay doubles with each attempt; half of the delay is random. */
 export interface RetryPolicy {
   /**
    * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt starts after this time.
-   * A `Retry-After` beyond it ends the retries immediately. For a stream, each new event restarts the budget.
+   * A `Retry-After` beyond this time ends the retries immediately. For a stream, each new event restarts the budget.
    */
   readonly budget: number;
   /** Delay before the first retry, in milliseconds. */
@@ -128,7 +128,7 @@ export class Backoff {
   }
 }
 
-/** Whether a call may be repeated. A method of an extension declares it. */
+/** Whether a call may be repeated. Extension methods declare this themselves. */
 export function isIdempotent(operation: OperationName, { outgoing }: CallContext): boolean {
   return (outgoing?.method ?? coreInfo(operation))?.idempotent === true;
 }
@@ -142,13 +142,13 @@ export function isTransient(error: unknown): error is A2AError {
 
 /** Whether the server certainly did not process the request, so that even an unsafe request can be sent again. */
 export function neverProcessed(error: A2AError): boolean {
-  // Servers answer with these before they process a request.
+  // Servers answer with these errors before they process a request.
   if (hasCode(error, "TooManyRequests", "MethodNotAllowed", "MethodNotFound", "VersionNotSupported")) return true;
   if (error.code === "InvalidResponse") return /^(404|405|0|3..)$/.test(error.metadata["httpStatus"] ?? "");
   return error.code === "ConnectionFailed" && wasNeverSent(error.cause);
 }
 
-/** Whether the error may mean that the task is finished. A2A 1.0 §3.1.6 demands the first code; some SDKs use the others. */
+/** Whether the error may mean that the task is finished. A2A 1.0 §3.1.6 demands the first code; some SDKs use the other codes. */
 export function refusesFinished(error: unknown): error is A2AError {
   return hasCode(error, "UnsupportedOperation", "InvalidParams", "TaskNotFound", "InvalidRequest");
 }
@@ -156,7 +156,7 @@ export function refusesFinished(error: unknown): error is A2AError {
 /** A call that took longer than this, in milliseconds, was a send that waited for its task. */
 const longWait = 60_000;
 
-/** Retries calls that are safe to repeat, and finds out whether an error means that the task is finished. */
+/** Retries calls that are safe to repeat, and checks whether an error means that the task is finished. */
 export class Calls {
   readonly #next: AgentService;
   readonly #options: ResilientOptions;
@@ -170,7 +170,7 @@ export class Calls {
     const { clock, calls, canResend } = this.#options;
     const safe = isIdempotent(operation, context) || (canResend && operation.startsWith("Send"));
     const backoff = new Backoff(this.#options, calls, operation);
-    // The final error. The error of an attempt that may have reached the server takes precedence over later attempts that did not.
+    // The error to throw in the end. The error of an attempt that may have reached the server takes precedence over later attempts that did not.
     let told: A2AError | undefined;
     for (;;) {
       const since = clock.elapsed();

@@ -15,7 +15,7 @@ import type { CallOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
 import type { readText, TextPiece } from "./text.ts";
 
-/** The events of a task, and ways to read them: as single events, as the task that they describe, or until a state. */
+/** The events of a task, and three ways to read them: as single events, as the task that they describe, or until a state. */
 
 type Result<E extends AnyExtension> = IteratorResult<ReceivedEvent<E>, void>;
 
@@ -27,9 +27,9 @@ export function leftOut(..._: readonly unknown[]): never {
 const over: IteratorResult<never, void> = { done: true, value: undefined };
 
 /**
- * The events of a task, or the only message of an agent that created no task. Read it once, with `for await`; leaving the loop
- * closes the connection. It reconnects automatically. A `task` event that is not the first event replaces everything before
- * it. The stream ends as the protocol defines (A2A 1.0 §3.1.2, §3.1.6), and throws an `A2AError` in every other case.
+ * The events of a task, or the only message of an agent that created no task. Read the stream once, with `for await`; leaving the loop
+ * closes the connection. The stream reconnects automatically. A `task` event after the first event replaces all earlier events. The
+ * stream ends as the protocol defines (A2A 1.0 §3.1.2, §3.1.6), and throws an `A2AError` in every other case.
  */
 export class EventStream<E extends AnyExtension = never>
   implements AsyncIterable<ReceivedEvent<E>>, AsyncIterator<ReceivedEvent<E>, void, void>
@@ -38,10 +38,10 @@ export class EventStream<E extends AnyExtension = never>
   readonly #observe: ((event: StreamResponse) => void) | undefined;
   #opened: Promise<StreamReply> | undefined;
   #batches: AsyncIterator<readonly StreamItem[]> | undefined;
-  /** Events that arrived together. Events from index `#at` on are unread. */
+  /** Events that arrived together. The events from index `#at` on are unread. */
   #batch: readonly StreamItem[] = [];
   #at = 0;
-  /** The number of pending reads, and the last of them. */
+  /** The number of pending reads, and the last pending read. */
   #waiting = 0;
   #last: Promise<Result<E>> | undefined;
   readonly #readText: typeof readText | undefined;
@@ -54,7 +54,7 @@ export class EventStream<E extends AnyExtension = never>
    * @param open - Sends the request.
    * @param observe - Called with each event just before the reader gets it.
    * @param read - `readText`, for `text()`. Passed by the caller, so that clients without it stay small.
-   * @param known - Whether the reader already has the task's content, for example after an agent's question: `text()` then starts with new content.
+   * @param known - Whether the reader already has the task's content, such as after an agent's question, so that `text()` starts with new content.
    */
   constructor(
     open: () => Promise<StreamReply>,
@@ -81,18 +81,19 @@ export class EventStream<E extends AnyExtension = never>
     return this.#batch.length - this.#at;
   }
 
-  /** The latest status of the task; after the stream, its last one. `undefined` before the first, and for a direct reply. */
+  /** The latest status of the task. `undefined` before the first status, and for a direct reply. */
   get status(): TaskStatus | undefined {
     return this.#status;
   }
 
   /**
-   * The text of the answer, piece by piece, instead of the events: the text of artifacts, of a direct reply, and of the message of
-   * a status that ends or interrupts the task, such as a question. Omits progress, data and files.
+   * The text of the answer, piece by piece, instead of the events. Includes the text of artifacts, of a direct reply, and of a status
+   * message that ends or interrupts the task, such as a question. Omits progress, data and files.
    *
-   * An agent may replace an artifact, for example if it crashed and its model answers again. Repeated text is not yielded again. If the new text differs, a piece with `reset` has the whole text of the artifact so far.
+   * An agent may replace an artifact, such as after a crash when its model answers again. Repeated text is not yielded again. If the new
+   * text differs, a piece with `reset` has the whole text of the artifact so far.
    *
-   * Clients of `connectJsonRpc` throw here: call `readText(stream)`.
+   * Clients of `connectJsonRpc` throw here; call `readText(stream)` instead.
    *
    * @example
    * ```ts
@@ -110,7 +111,7 @@ export class EventStream<E extends AnyExtension = never>
    * Sends the request, unless a read has done so, and waits until the agent has accepted it. Returns the URIs of the
    * extensions that the agent activated.
    *
-   * @throws A2AError the agent's error.
+   * @throws A2AError with the error of the agent.
    */
   async opened(): Promise<{ readonly extensions: readonly string[] }> {
     const reply = await (this.#opened ??= this.#open());
@@ -185,8 +186,7 @@ export class EventStream<E extends AnyExtension = never>
 const asRead = { mergeTextParts: true } as const;
 
 /**
- * The current task, built from the events of a stream. Adjacent text parts of an artifact are merged, as when Parley's servers read a
- * task.
+ * The current task, built from the events of a stream. Merges adjacent text parts of an artifact, as Parley servers do.
  *
  * @example
  * ```ts
@@ -201,7 +201,7 @@ export class TaskView {
   #fold: TaskFold | undefined;
   #message: Message | undefined;
 
-  /** Adds an event. A `task` event, which follows a reconnection, replaces all earlier content. */
+  /** Adds an event. A `task` event, such as after a reconnection, replaces all earlier content. */
   apply(event: StreamResponse): void {
     if (event.message !== undefined) {
       this.#message = event.message;
@@ -265,8 +265,8 @@ export const minPollMs = 500;
 export const maxPollMs = 10_000;
 
 /**
- * Returns the task as soon as `until` returns true for it. It follows the stream of the task if the agent streams, and
- * polls otherwise. `options` apply to the whole wait.
+ * Returns the task as soon as `until` returns true for it. Follows the stream of the task if the agent streams, and polls
+ * otherwise. `options` apply to the whole wait.
  */
 export async function waitForTask(
   source: TaskSource,

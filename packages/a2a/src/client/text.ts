@@ -4,17 +4,17 @@ import { type Part, stateKinds, type StreamResponse, type TaskStatus } from "../
 
 /** A piece of the text of an answer, as `EventStream.text()` yields it. */
 export interface TextPiece {
-  /** Text to append. After a reset: the whole text of the artifact so far. */
+  /** Text to append. After a reset, the whole text of the artifact so far. */
   readonly text: string;
-  /** Whether the agent replaced the artifact's text: discard the earlier text, and show `text` instead. */
+  /** Whether the agent replaced the artifact's text. If so, discard the earlier text, and show `text` instead. */
   readonly reset: boolean;
-  /** The artifact. Absent: a message, or the line break between two artifacts. */
+  /** The artifact. Absent for a message, and for the line break between two artifacts. */
   readonly artifactId?: string;
 }
 
 /**
- * A text that grows and may be replaced, for example if the agent was killed and writes its artifact again. If the new text
- * repeats the old text, only the new part is returned. A reset is returned as soon as the two differ.
+ * A text that grows and may be replaced, such as if the agent was killed and writes its artifact again. If the new text repeats the
+ * old text, only the new part is returned. As soon as the new text differs, a reset is returned.
  *
  * @example
  * ```ts
@@ -34,7 +34,7 @@ export class GrowingText {
     return this.#shown;
   }
 
-  /** Adds text at the end, or replaces all of it. Returns the piece that a reader must show; `undefined` if nothing changes. */
+  /** Appends text, or replaces the whole text. Returns the piece that a reader must show; `undefined` if nothing changes. */
   add(text: string, append: boolean): Omit<TextPiece, "artifactId"> | undefined {
     if (!append) this.#at = 0;
     const at = this.#at;
@@ -47,7 +47,7 @@ export class GrowingText {
     return reset || text ? { text, reset } : undefined;
   }
 
-  /** Call it at the end of the events. Returns a reset if the new text is shorter than the shown one. */
+  /** Call this at the end of the events. Returns a reset if the new text is shorter than the shown text. */
   end(): Omit<TextPiece, "artifactId"> | undefined {
     if (this.#at === this.#shown.length) return undefined;
     return { text: (this.#shown = this.#shown.slice(0, this.#at)), reset: true };
@@ -57,7 +57,7 @@ export class GrowingText {
 const textOf = (parts: readonly Part[] = []): string => parts.map(({ text = "" }) => text).join("");
 
 /**
- * The text of an agent's answer, from any events. `EventStream.text()` yields the same for its stream.
+ * The text of an agent's answer, from any events. `EventStream.text()` yields the same pieces for its stream.
  *
  * @param known - Whether the reader already has the task's content from before the events. Default: no.
  *

@@ -15,9 +15,9 @@ import { parseJson, refusal } from "../transport/client/service.ts";
 import { byVersion, type Codec, type Shapes, type JsonRpcCodec, type RestCodec } from "../wire/codec.ts";
 import { isObject, itemsOf } from "../model/schema.ts";
 
-/** Compatibility with servers of every version: reads their cards, and makes their services behave equally. */
+/** Compatibility with servers of every version. Reads their cards, and makes their services behave the same. */
 
-/** The members that identify a card of version 0.3 or earlier. It has other members too. */
+/** The members that identify a card of version 0.3 or earlier. Such a card has other members too. */
 export interface OlderCard {
   /** Name of the agent. */
   readonly name: string;
@@ -26,8 +26,8 @@ export interface OlderCard {
 }
 
 /**
- * Reads a card with the first codec that can. Some cards have the shapes of several versions: such a card gets the
- * interfaces of all of them. Throws the `InvalidResponse` of the version that the card seems to have.
+ * Reads a card with the first codec that can. A card that has the shapes of several versions gets the interfaces of all these
+ * versions. Throws the `InvalidResponse` of the version that the card seems to have.
  */
 export function readCard(codecs: readonly Pick<Codec, "decodeCard">[], value: unknown): AgentCard {
   const errors: unknown[] = [];
@@ -74,7 +74,7 @@ export function adapted(binding: ClientBinding, codecs: readonly Codec[]): Clien
   };
 }
 
-/** Reads the extended card with an HTTP GET if a server has no method for it, as in 0.2. */
+/** Reads the extended card with an HTTP GET if a server has no method to read it, as in 0.2. */
 function withCardElsewhere(service: AgentService, url: string, codec: Codec, host: ClientHost): AgentService {
   const { extendedCardPath: path } = codec;
   if (path === undefined || !URL.canParse(url)) return service;
@@ -94,7 +94,7 @@ function withCardElsewhere(service: AgentService, url: string, codec: Codec, hos
   };
 }
 
-/** Reads the extended card where 0.2 servers serve it: next to the agent's address, below it, or at the root of its host. */
+/** Reads the extended card at the URLs that 0.2 servers use: next to the agent's address, below that address, or at the root of its host. */
 async function cardElsewhere(
   address: string,
   path: string,
@@ -111,15 +111,15 @@ async function cardElsewhere(
     const text = await answer.text();
     const value = parseJson(answer, text);
     if (answer.status === 200 && value !== undefined) return codec.decodeCard(value);
-    // A server that requires credentials at this URL has the card there.
+    // If the server requires credentials at this URL, the card is there.
     if (answer.status === 401 || answer.status === 403) throw refusal(answer, host.clock, url, text, undefined);
   }
   return undefined;
 }
 
 /**
- * Reads variants of a 1.0 card's security members that other SDKs write. Otherwise a client could not authenticate to their servers. Signatures are
- * verified over the received card.
+ * Reads variants of a 1.0 card's security members that other SDKs write. Otherwise a client could not authenticate to servers with these SDKs.
+ * Signatures are verified over the received card.
  */
 
 type Members = Readonly<Record<string, unknown>>;
@@ -158,7 +158,7 @@ function listed(requirements: unknown): unknown {
 
 /**
  * The SDK for JavaScript (1.3) serializes the unions of schemes in its in-memory form: `{ scheme: { $case: "…", value: … }
- * }`. An object with a second member stays unchanged, because a signature that covers that member does not cover the union.
+ * }`. An object with a second member stays unchanged, because a signature over that member does not cover the union.
  */
 function withoutCases(value: unknown, depth = 0): unknown {
   if (!isObject(value) || depth > 4) return value;
@@ -180,7 +180,7 @@ const schemeMembers = [
   "mtlsSecurityScheme",
 ];
 
-/** The card, with schemes from its older shapes if its own are unreadable, which happens in cards of the Go SDK with both. */
+/** The card, with schemes from its older shape if its 1.0 schemes are unreadable, as in Go SDK cards that have both shapes. */
 function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard {
   const known = (scheme: Members): boolean => schemeMembers.some((member) => scheme[member] !== undefined);
   const entries = Object.entries(card.securitySchemes ?? {}).map(
@@ -196,8 +196,8 @@ function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard
 }
 
 /**
- * The documents of extended cards, as received, because signatures cover the document. REST 0.3 has its own form of cards, which is never signed, so
- * such a card is rewritten in the form of JSON-RPC 0.3.
+ * The documents of extended cards, as received, because signatures cover the document. REST 0.3 has a different card form, which is never signed,
+ * so such a card is rewritten in the form of JSON-RPC 0.3.
  */
 export type CardDocuments = WeakMap<AgentCard, object>;
 
@@ -230,7 +230,7 @@ function withCards<Wire extends Pick<Shapes, "decodeResponse">>(
   return { ...wire, decodeResponse };
 }
 
-/** For servers whose card declares 1.0 but whose events have the `kind` of 0.3 instead of a wrapper, such as LangGraph 0.16. */
+/** Support for servers whose card declares 1.0 but whose events have the `kind` of 0.3 instead of a wrapper, such as LangGraph 0.16. */
 
 const members: Readonly<Record<string, string>> = {
   task: "task",
@@ -239,13 +239,13 @@ const members: Readonly<Record<string, string>> = {
   "artifact-update": "artifactUpdate",
 };
 
-/** The member that wraps an event, by its `kind`. `undefined`: the event is already wrapped, or unknown. */
+/** The member that wraps an event, by its `kind`. `undefined` if the event is already wrapped or unknown. */
 function memberFor(value: unknown): string | undefined {
   if (!isObject(value) || typeof value["kind"] !== "string") return undefined;
   return Object.hasOwn(members, value["kind"]) ? members[value["kind"]] : undefined;
 }
 
-/** The 1.0 codec, extended to wrap events by their `kind`. It logs one warning. */
+/** The 1.0 codec, extended to wrap events by their `kind`. Logs one warning. */
 export function wrappingByKind<Version extends JsonRpcCodec & RestCodec>(
   codec: Version,
   logger: Logger | undefined,

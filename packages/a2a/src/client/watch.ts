@@ -5,11 +5,11 @@ import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
 import { type EventStream, maxPollMs, minPollMs, type TaskSource, TaskView } from "./stream.ts";
 
-/** The state of a watched task. Snapshots are immutable: each change makes a new one. */
+/** The state of a watched task. Snapshots are immutable; each change makes a new snapshot. */
 export interface TaskSnapshot {
   /** The task so far. Members that did not change are the same objects as before. `undefined` before the first event. */
   readonly task: Task | undefined;
-  /** Whether no more changes follow: the task is terminal, or following it failed. */
+  /** Whether no more changes follow, because the task is terminal or following it failed. */
   readonly ended: boolean;
   /** Why following failed, after all reconnections. */
   readonly error?: A2AError;
@@ -23,8 +23,8 @@ export interface WatchedTask {
   /** Returns the same object until something changes. */
   getSnapshot(this: void): TaskSnapshot;
   /**
-   * Calls `listener` after each change, once for events that arrive together. The first subscriber opens the stream, the last one to leave
-   * closes it, and a later one continues it. After a failure the next subscriber tries again.
+   * Calls `listener` after each change, once for events that arrive together. The first subscriber opens the stream, the last subscriber to
+   * leave closes it, and a later subscriber continues it. After a failure, the next subscriber tries again.
    *
    * @returns A function that ends the subscription.
    */
@@ -59,7 +59,7 @@ class TaskWatcher {
   #seq: number | undefined;
   #following: Following | undefined;
   #snapshot: TaskSnapshot = Object.freeze({ task: undefined, ended: false });
-  /** Whether `#snapshot` is old. A new one is made when it is read: once per frame, and not once per event. */
+  /** Whether `#snapshot` is old. A new snapshot is made only when it is read, so once per frame and not once per event. */
   #isStale = false;
   #error: A2AError | undefined;
 
@@ -98,7 +98,7 @@ class TaskWatcher {
 
   async #follow(following: Following): Promise<void> {
     const hasLeft = (): boolean => this.#following !== following;
-    // React subscribes, leaves and subscribes again within one tick: only the subscription that remains opens a stream.
+    // React subscribes, leaves and subscribes again within one tick. Only the subscription that remains opens a stream.
     await Promise.resolve();
     if (hasLeft()) return;
     const { signal } = following.own;
@@ -139,10 +139,10 @@ class TaskWatcher {
     }
   }
 
-  /** Applies an event. `more`: the next event has already arrived, so listeners are called after that event. */
+  /** Applies an event. With `more`, the next event has already arrived, so listeners are called only after that event. */
   #apply(event: StreamResponse, more = false): void {
     this.#view.apply(event);
-    // Polls return tasks that did not change. To compare updates would cost as much as the task is large.
+    // Polls return tasks that did not change, so only tasks are compared. Comparing updates would cost time in proportion to the task.
     if (!more) this.#show(undefined, event.task !== undefined);
   }
 
@@ -166,7 +166,7 @@ class TaskWatcher {
   }
 }
 
-/** Replaces members of `next` with equal ones of `before`, so that unchanged objects keep their identity. */
+/** Replaces members of `next` with equal members of `before`, so that unchanged objects keep their identity. */
 function shared<T>(before: T, next: T): T {
   if (before === next || !isNode(before) || !isNode(next) || next instanceof Error) return next;
   const entries = Object.entries(next).map(

@@ -24,17 +24,17 @@ import type {
 export interface Codec {
   /** `Major.Minor`. */
   readonly version: string;
-  /** Further versions that it reads. */
+  /** Further versions that the codec reads. */
   readonly aliases?: readonly string[];
   /** Requests, responses, events and errors, for every binding that is not in `bindings`. */
   readonly shapes: OwnShapes;
   /** Binding-specific parts of the version, by the binding's name on a card. Each binding defines the type of its member. */
   readonly bindings: Readonly<Record<string, unknown>>;
-  /** Whether the tenant is part of the URL, because requests have no field for it. */
+  /** Whether the tenant is part of the URL, because requests have no tenant field. */
   readonly tenantInPath?: boolean;
   /** Further paths of the card, below a base, that clients of this version try. */
   readonly cardPaths?: readonly string[];
-  /** Path of the extended card (§3.1.11), for a GET, at servers of this version without a method for it. */
+  /** Path for a GET of the extended card (§3.1.11), if servers of this version have no method to read it. */
   readonly extendedCardPath?: string;
   /** The format of webhooks in this version. */
   readonly webhook: WebhookWire;
@@ -52,9 +52,9 @@ export interface Codec {
 
 /** The body of a webhook, which `Codec.shapes` writes. */
 export interface WebhookWire {
-  /** Its media type. */
+  /** Media type of the body. */
   readonly mediaType: string;
-  /** Its content: each event (A2A 1.0 §4.3.3), or the current task (0.3 §9.5). */
+  /** The content: each event (A2A 1.0 §4.3.3), or the current task (0.3 §9.5). */
   readonly sends: "event" | "task";
   /** The header with the URIs of the active extensions (A2A 1.0 §3.2.6), in lower case. */
   readonly extensions: string;
@@ -65,7 +65,7 @@ export const versionOfSilence = "0.3";
 
 /** The JSON of requests, responses and events. Values are results of `JSON.parse`. */
 export interface Shapes {
-  /** Reads a request. Throws `InvalidParams` with every wrong field. May change the value in place. */
+  /** Reads a request. Throws `InvalidParams`, which names every wrong field. May change the value in place. */
   decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"];
   /** Writes a request. Throws `InvalidParams` for an invalid request. */
   encodeRequest<Name extends OperationName>(operation: Name, request: Operations[Name]["request"]): unknown;
@@ -73,7 +73,7 @@ export interface Shapes {
   responseOf<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): unknown;
   /** A response as JSON text. Reuses the payload's text if possible. */
   encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string;
-  /** The text of a large response in pieces; `undefined`: use `encodeResponse`. */
+  /** The text of a large response in pieces; `undefined` to use `encodeResponse`. */
   responsePieces?<Name extends OperationName>(
     operation: Name,
     reply: Reply<Operations[Name]["response"]>,
@@ -84,17 +84,17 @@ export interface Shapes {
   eventOf(item: StreamItem): unknown;
   /** An event as JSON text. */
   encodeEvent(item: StreamItem): string;
-  /** The text of a large event in pieces: see `responsePieces`. */
+  /** The text of a large event in pieces, like `responsePieces`. */
   eventPieces?(item: StreamItem): readonly string[] | undefined;
   /** Reads an event. Throws `InvalidResponse`. */
   decodeEvent(value: unknown): StreamResponse;
-  /** Whether an event is marked as the last one of its stream. Default: its state decides. */
+  /** Whether an event is marked as the last of its stream. Default: the state decides. */
   endsStream?(value: unknown): boolean;
 }
 
 /**
- * Requests and responses of methods of extensions: JSON objects in every version, which the extension checks. They override the shapes of a version:
- * `{ ...shapes, ...methodShapes }`.
+ * Requests and responses of extension methods, which are JSON objects in every version. The extension checks them. These shapes override the
+ * shapes of a version: `{ ...shapes, ...methodShapes }`.
  */
 export const methodShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "responsePieces"> = {
   decodeRequest<Name extends OperationName>(_operation: Name, value: unknown): Operations[Name]["request"] {
@@ -122,7 +122,7 @@ export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode, k
   throw invalidParams(result.violations);
 }
 
-/** Checks a server's answer. `what`: its name in the error. Throws `InvalidResponse`. */
+/** Checks a server's answer. `what` is the name of the answer in the error. Throws `InvalidResponse`. */
 export function answered<T>(schema: Schema<T>, value: unknown, what: string, keeps = false): T {
   const result = check(schema, value, "answer", undefined, keeps);
   if (result.ok) return result.value;
@@ -141,14 +141,14 @@ export function byVersion<T extends ClientCodec>(codecs: readonly T[]): Readonly
   );
 }
 
-/** The codec of a version. Throws for an unknown version, which is a bug, because clients are only opened with versions that they speak. */
+/** The codec of a version. An unknown version throws and is a bug, because clients are only opened with versions that they speak. */
 export function codecFor<T>(codecs: ReadonlyMap<string, T>, version: string): T {
   const codec = codecs.get(version);
   if (codec === undefined) throw new A2AError("VersionNotSupported");
   return codec;
 }
 
-/** Binding-specific parts of a version: the members of `Codec.bindings`. */
+/** Binding-specific parts of a version, which are the members of `Codec.bindings`. */
 
 /** The JSON-RPC part of a version (A2A 1.0 §9), in addition to its shapes. */
 export interface JsonRpcWire extends Shapes {
@@ -167,7 +167,7 @@ export interface JsonRpcCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly JSONRPC: JsonRpcWire };
 }
 
-/** The client's part. A bundle that imports only this part omits the server's part. */
+/** The client's part of `JsonRpcCodec`. A bundle that imports only this part omits the server's part. */
 export interface JsonRpcClientCodec extends ClientCodec {
   readonly bindings: {
     readonly JSONRPC: Pick<
@@ -188,13 +188,13 @@ type HttpMethod = "GET" | "POST" | "DELETE";
 export interface RestRoute {
   /** The operation. */
   readonly operation: OperationName;
-  /** Methods that a server accepts. A client sends the first one. */
+  /** Methods that a server accepts. A client sends the first method. */
   readonly methods: readonly [HttpMethod, ...HttpMethod[]];
   /** Path below the base. `{name}` stands for one segment, and the last segment may end in `:verb`: `/tasks/{id}:cancel`. */
   readonly path: string;
   /** Whether the fields that are not in the path are sent as the body. A POST without a body is an empty request. */
   readonly body: boolean;
-  /** Parameters of the query and their types (§11.5). Other parameters are ignored. `texts`: a list of all values, unchanged. */
+  /** Parameters of the query and their types (§11.5). Other parameters are ignored. `texts` keeps all parameters, as texts. */
   readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">> | "texts";
 }
 
@@ -230,8 +230,8 @@ export function restRoutes(
     route("GetTask", ["GET"], "/tasks/{id}", { historyLength: "integer" }),
     route("ListTasks", ["GET"], "/tasks", { ...filters, ...page }),
     route("CancelTask", ["POST"], "/tasks/{id}:cancel"),
-    // The texts of both specifications require POST (1.0 §5.3, §11.3.2), but the annotations of their protos require GET. Servers accept one or
-    // both. Clients send POST first, because the official clients do.
+    // The texts of both specifications require POST (1.0 §5.3, §11.3.2), but the annotations of their protos require GET. Servers accept either
+    // or both. Clients send POST first, because the official clients do.
     route("SubscribeToTask", ["POST", "GET"], "/tasks/{id}:subscribe"),
     route("CreateTaskPushNotificationConfig", ["POST"], ofTask),
     route("GetTaskPushNotificationConfig", ["GET"], `${ofTask}/{id}`),
@@ -254,9 +254,9 @@ export interface RestWire extends OwnShapes {
   readonly elsewhere?: readonly RestRoute[];
   /** Media type of a successful response. */
   readonly mediaType: string;
-  /** For versions with two JSON formats: shapes that replace the general ones for a request and its answer. */
+  /** Shapes that replace the general shapes for a request and its answer, in versions with two JSON formats. */
   readonly otherShapes?: (operation: OperationName, request: unknown) => Partial<Shapes> | undefined;
-  /** Whether a list of tasks is an array, with its next page and length in headers. Default: an object that contains them. */
+  /** Whether a list of tasks is an array, with next page and length in headers. Default: an object that contains all three. */
   readonly listsAreArrays?: boolean;
 }
 
@@ -281,7 +281,7 @@ export function speaksRest(codec: Codec): codec is RestCodec {
   return codec.bindings["HTTP+JSON"] !== undefined;
 }
 
-/** The gRPC part of a version (A2A 1.0 §10): its messages as ProtoJSON, and its errors in the format of REST (§11.6). */
+/** The gRPC part of a version (A2A 1.0 §10). Messages are ProtoJSON, and errors have the format of REST (§11.6). */
 export interface GrpcWire extends OwnShapes {
   /** Statuses of errors, by code, if they differ from A2A 1.0 §5.4. */
   readonly statuses?: Readonly<Partial<Record<WireErrorCode, string>>>;
@@ -292,7 +292,7 @@ export interface GrpcCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly GRPC: GrpcWire };
 }
 
-/** The shapes that gRPC uses for a version: its own for gRPC, or its general ones. */
+/** The shapes that gRPC uses for a version, either specific to gRPC or the general shapes. */
 export function grpcWire(codec: Codec): GrpcWire {
   return speaksGrpc(codec) ? codec.bindings.GRPC : codec.shapes;
 }

@@ -13,14 +13,14 @@ import {
 import { isArray, isObject } from "../model/schema.ts";
 
 /**
- * Errors over JSON-RPC (§9.5) and REST (§11.6), for all versions: codes and reasons are the same. A reader prefers the reason in the
- * details, then the code, then the HTTP status, so it understands 1.0.0 and 0.3 too.
+ * Errors over JSON-RPC (§9.5) and REST (§11.6), for all versions, because codes and reasons are the same. Readers prefer the reason in
+ * the details, then the code, then the HTTP status, so they understand 1.0.0 and 0.3 too.
  */
 
 const types = "type.googleapis.com/google.rpc.";
 /** Domain of the reasons that A2A defines (§11.6), and of the reasons that all SDKs use for errors of JSON-RPC. */
 const a2aDomain = "a2a-protocol.org";
-/** Domain of our own reasons, which distinguish errors with the same code. */
+/** Domain of Parley's own reasons, which distinguish errors with the same code. */
 const ownDomain = "parley";
 
 interface JsonRpcErrorObject {
@@ -56,7 +56,7 @@ export function encodeRestError(error: A2AError): string {
 export function restErrorOf(error: A2AError): object {
   const code = wireCode(error.code);
   const { http, grpc } = { ...wireErrors[code], grpc: wireStatuses[code], ...error.sentAs };
-  // The status is enough, but the official client recognizes wrong parameters by their reason.
+  // The status is enough for a plain error, but the official client recognizes wrong parameters by their reason.
   const isPlain = code !== "InvalidParams" && codeOfHttp(http, grpc, true) === code;
   const details = detailsOf(error, code, isPlain);
   return { error: { code: http, status: grpc, message: error.message, details } };
@@ -64,20 +64,20 @@ export function restErrorOf(error: A2AError): object {
 
 export function decodeRestError(status: number, body: unknown): A2AError {
   const outer = isObject(body) ? body : {};
-  // Older servers send the error without the member `error`, or problem details (RFC 9457).
+  // Older servers send the error without the member `error`, or send problem details (RFC 9457).
   const error = isObject(outer["error"]) ? outer["error"] : outer;
   const details = readDetails(error["details"] ?? error["data"] ?? error["errors"]);
   const rpc = typeof error["code"] === "number" && error["code"] < 0 ? codeOfJsonRpc(error["code"]) : undefined;
   const name = typeof error["status"] === "string" ? error["status"] : "";
   const understood = "code" in error || name !== "" || details.fields.length > 0;
-  // Events in a stream have no HTTP status, so the body repeats it.
+  // Events in a stream have no HTTP status, so their body contains the status.
   const http = status < 400 && typeof error["code"] === "number" ? error["code"] : status;
   const code = details.code ?? codeOfProblem(error["type"]) ?? rpc ?? codeOfHttp(http, name, understood);
   const text = textOf(error["message"]) ?? textOf(error["detail"]) ?? textOf(error["title"]);
   return new A2AError(code, text ?? `The peer answered with HTTP ${status}`, details);
 }
 
-/** The code that is sent for an error. Codes that only clients use become the codes of a proxy's answer. */
+/** The code that is sent for an error. Codes that only clients use become the codes that a proxy would answer. */
 export function wireCode(code: A2AErrorCode): WireErrorCode {
   return isWireErrorCode(code) ? code : code === "InvalidResponse" ? "InvalidAgentResponse" : "Unavailable";
 }
@@ -153,7 +153,7 @@ function codeOfReason(reason: unknown): WireErrorCode | undefined {
   return wireErrorCodes.find((code) => reasonOf(code) === reason);
 }
 
-/** The first error of the table with this code: the one that JSON-RPC itself defines. */
+/** The first error of the table with this code, which is the error that JSON-RPC itself defines. */
 function codeOfJsonRpc(code: number): WireErrorCode | undefined {
   return wireErrorCodes.find((name) => wireErrors[name].jsonrpc === code);
 }
@@ -181,7 +181,7 @@ function codeOfProblem(type: unknown): WireErrorCode | undefined {
   );
 }
 
-/** Codes for statuses that are not in the table of errors. `spoken` applies if the body follows the protocol. Some are from 1.0.0. */
+/** Codes for statuses that are not in the table of errors. `spoken` applies if the body follows the protocol. Some statuses are from 1.0.0. */
 const statuses: Readonly<Record<number, WireErrorCode>> = {
   404: "MethodNotFound",
   409: "TaskNotCancelable",

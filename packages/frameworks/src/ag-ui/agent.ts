@@ -18,13 +18,13 @@ import { answerId, isRunning } from "../shared/turns.ts";
 import { isDismissed, lastSaid, messagesOf, toSend, type Thread } from "./messages.ts";
 import { Run } from "./run.ts";
 
-/** Options of an `A2AAgent`, in addition to those of every AG-UI agent. */
+/** Options of an `A2AAgent`, in addition to the options of every AG-UI agent. */
 export interface A2AAgentConfig extends AgentConfig {
   /** The agent: its URL, or a client. The first run connects to the URL. */
   readonly agent: string | Client;
   /** Options of `connect()`, for a URL. */
   readonly connect?: ConnectOptions;
-  /** What `abortRun()` does to the task: `"cancel"` cancels it, `"leave"` only stops reading, and the task continues. Default: `"cancel"`. */
+  /** What `abortRun()` does: `"cancel"` cancels the task; `"leave"` only stops reading, and the task continues. Default: `"cancel"`. */
   readonly onStop?: "cancel" | "leave";
   /** Maximum size of a file that an activity embeds as a `data:` URL, in bytes. Default: 8 MiB. */
   readonly maxFileBytes?: number;
@@ -34,8 +34,8 @@ export interface A2AAgentConfig extends AgentConfig {
 const maxTasks = 100;
 
 /**
- * Lets an AG-UI front end, such as CopilotKit, talk to an A2A agent. The thread id is the `contextId`. The run id is the `messageId`, so a repeated run
- * joins its task. A question from the agent is an interrupt: `resume`, or the user's next message, answers it.
+ * Lets an AG-UI front end, such as CopilotKit, talk to an A2A agent. The thread id is the `contextId`. The run id is the `messageId`, so a
+ * repeated run joins the task of the first run. A question from the agent is an interrupt: `resume`, or the user's next message, answers it.
  *
  * `connectAgent()` reads a thread from the agent, and continues an answer in progress, such as after a page reload.
  *
@@ -51,11 +51,11 @@ const maxTasks = 100;
 export class A2AAgent extends AbstractAgent {
   readonly #config: A2AAgentConfig;
   #connection: Connection;
-  /** By thread id. Clones share it. */
+  /** Threads by id. Clones share this map. */
   #threads = new Map<string, Thread>();
   readonly #runs = new Set<Run>();
 
-  /** Sends nothing before the first run. */
+  /** Does not connect before the first run. */
   constructor(config: A2AAgentConfig) {
     super(config);
     checkPeer({ adapter: "ag-ui", name: "@ag-ui/client", min: "0.0.59", below: 2 }, clientVersion(this));
@@ -97,7 +97,7 @@ export class A2AAgent extends AbstractAgent {
       const { id: taskId, contextId } = task;
       const known = { taskId, ...(contextId !== undefined && { contextId }) };
       run.begin({ client, answerId: answerId(asked?.messageId ?? taskId), known, messages });
-      // If the task waits or has ended, the snapshot already has all of it.
+      // If the task waits or has ended, the snapshot already has the whole task.
       if (!isRunning(task)) return run.note(task);
       try {
         await run.read(client.subscribeToTask(taskId, { after: 0, signal: run.signal }));
@@ -109,7 +109,7 @@ export class A2AAgent extends AbstractAgent {
     });
   }
 
-  /** Clears the interrupts first, because the agent sends the open ones again. */
+  /** Clears the interrupts first, because the agent sends the open interrupts again. */
   override connectAgent(parameters?: RunAgentParameters, subscriber?: AgentSubscriber): Promise<RunAgentResult> {
     this.pendingInterrupts = [];
     return super.connectAgent(parameters, subscriber);
@@ -185,7 +185,7 @@ export class A2AAgent extends AbstractAgent {
   }
 }
 
-/** The version of the client library, which it sets on every agent. */
+/** The version of the client library, which the library sets on every agent. */
 function clientVersion(agent: {
   readonly maxProtocolVersion?: string;
   readonly maxVersion?: string;

@@ -18,7 +18,7 @@ interface RunInit {
 
 /**
  * Converts the events of one answer to AG-UI events. The text of an artifact or a message becomes one text message; files, data and progress become
- * activities. AG-UI cannot retract text: if an agent replaces a text after a crash, a snapshot of all messages carries the new one.
+ * activities. AG-UI cannot retract text, so if an agent replaces a text after a crash, a snapshot of all messages has the new text.
  */
 export class RunEvents {
   readonly #init: RunInit;
@@ -133,7 +133,7 @@ export class RunEvents {
     if (this.#open.delete(id)) this.#emit({ type: EventType.TEXT_MESSAGE_END, messageId: id });
   }
 
-  /** The agent starts over: the following chunks of the same event contain the whole answer. */
+  /** Called when the agent starts over. The following chunks of the same event contain the whole answer. */
   #empty(): void {
     this.#isReplaced = true;
     for (const id of this.#begun) {
@@ -147,7 +147,7 @@ export class RunEvents {
     if (!this.#isReplaced) return;
     this.#isReplaced = false;
     this.close();
-    // Omits activities: if a snapshot has none, the page keeps its own.
+    // Omits activities, because a page keeps its activities if a snapshot has none.
     const made = this.messages.filter(({ role }) => role !== "activity");
     const ids = new Set(this.#texts.keys());
     const before = this.#init.messages.filter(({ id }) => !ids.has(id));

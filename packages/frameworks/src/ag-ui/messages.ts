@@ -20,7 +20,7 @@ import { approvalsOf, RunEvents } from "./events.ts";
 /** The state of a thread at the agent. */
 export interface Thread {
   readonly contextId?: string;
-  /** Its newest task. */
+  /** The newest task of the thread. */
   readonly task?: Pick<Task, "id" | "status">;
   /** The id of the last user message that was sent. */
   readonly userMessageId?: string;
@@ -28,7 +28,7 @@ export interface Thread {
 
 type Resume = NonNullable<RunAgentInput["resume"]>;
 
-/** Whether the user dismissed a question. Dismissing an approval denies the call instead. */
+/** Whether the user dismissed a question. Dismissing an approval instead denies the call. */
 export function isDismissed({ resume = [] }: RunAgentInput, { status }: NonNullable<Thread["task"]>): boolean {
   const isCancelled = resume.length > 0 && resume.every((entry) => entry.status === "cancelled");
   return isCancelled && isInterrupted(status.state) && approvalsOf(status).size === 0;
@@ -41,7 +41,7 @@ export function lastSaid({ messages }: RunAgentInput): UserMessage | undefined {
 }
 
 /**
- * The message of a run. It has the id of the run, so a repeated run joins the task of the first one.
+ * The message of a run. The message id is the run id, so a repeated run joins the task of the first run.
  *
  * @throws A2AError `InvalidParams` if the run has nothing to send.
  */

@@ -99,7 +99,7 @@ export class Run {
     }
   }
 
-  /** AUTH_REQUIRED leaves the stream open, though the task may wait for the next message. A replay also has earlier states, so the current one is read. */
+  /** AUTH_REQUIRED leaves the stream open, though the task may wait for a message. Reads the current state, because a replay has earlier states. */
   async #waitsForCredentials(): Promise<boolean> {
     const { taskId } = this.#events?.metadata ?? {};
     if (taskId === undefined || this.#events?.status?.state !== "TASK_STATE_AUTH_REQUIRED") return false;
@@ -121,7 +121,7 @@ export class Run {
     if (!this.#isCanceling) this.#reading.abort();
   }
 
-  /** Ignores errors, because the page no longer waits: the task may have ended, or the connection may have failed. */
+  /** Ignores errors, such as an ended task or a failed connection, because the page no longer waits. */
   async #cancel(): Promise<void> {
     const { taskId } = this.#events?.metadata ?? {};
     if (taskId === undefined) return;

@@ -2,8 +2,8 @@ import * as installed from "ai";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 
 /**
- * The installed AI SDK. Imported as a namespace: with named imports, the module loader would reject a version that lacks one of them, without
- * naming the supported range.
+ * The installed AI SDK. Imported as a namespace: with named imports, the module loader would reject a version that lacks a name, without
+ * reporting the supported range.
  *
  * @throws Error for a version other than 6 and 7.
  */

@@ -7,7 +7,7 @@ import type { AgentDefinition, Turn } from "@parley/server";
 export interface AISDKAgent {
   /** Version of the interface. */
   readonly version: "agent-v1";
-  /** Its tools, by name. */
+  /** The tools of the agent, by name. */
   readonly tools: object;
   /** Streams the answer to messages. */
   readonly stream: (options: AISDKCall) => PromiseLike<AISDKResult>;
@@ -17,7 +17,7 @@ export interface AISDKAgent {
 export interface AISDKCall {
   /** `ModelMessage[]` of the installed version. */
   readonly messages: never[];
-  /** Aborted when the turn is no longer wanted: a cancel, a timeout, a lost lease. */
+  /** Aborted when the turn is no longer wanted, such as after a cancel, a timeout or a lost lease. */
   readonly abortSignal: AbortSignal;
 }
 
@@ -36,25 +36,25 @@ export interface AISDKResult {
 /** Makes the calls of a turn durable. An agent factory gets one for each turn. */
 export interface Durable {
   /**
-   * A model whose answers are steps of the turn. A complete answer is stored before the agent sees its tool calls; a resumed turn reads it instead
-   * of calling the model.
+   * A model whose answers are steps of the turn. A complete answer is stored before the agent sees its tool calls. A resumed turn reads the
+   * stored answer instead of calling the model.
    *
-   * @param model - A model of specification V2, V3 or V4, or the id of one at the default provider, such as `openai/gpt-5`.
+   * @param model - A model of specification V2, V3 or V4, or a model id of the default provider, such as `openai/gpt-5`.
    */
   model(model: LanguageModel): DurableModel;
-  /** Tools whose results are steps of the turn: a call with a stored result or error does not run again. Returns tools without `execute` unchanged. */
+  /** Tools whose results are steps of the turn. A call with a stored result or error does not run again. Tools without `execute` stay unchanged. */
   tools<Tools extends object>(tools: Tools): Tools;
 }
 
 /** A model that `Durable.model()` makes. */
 export type DurableModel = Exclude<LanguageModel, string>;
 
-/** Creates the agent for a turn. Pass `turn` to tools that are already steps, such as those of `mcpTools()`. */
+/** Creates the agent for a turn. Pass `turn` to tools that are already steps, such as the tools of `mcpTools()`. */
 export type AISDKAgentFactory = (durable: Durable, turn: Turn) => AISDKAgent | Promise<AISDKAgent>;
 
 /** Description and behaviour of the agent, as for `defineAgent()`, and options of the adapter. `resumable` is true by default. */
 export interface AISDKDefinition extends Omit<AgentDefinition, "onMessage" | "extensions"> {
-  /** Whether the model's reasoning is shown as progress. It is never kept in the history. Default false. */
+  /** Whether the model's reasoning is shown as progress. Reasoning is never kept in the history. Default false. */
   readonly reasoning?: boolean;
   /** How much of the conversation the model reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };

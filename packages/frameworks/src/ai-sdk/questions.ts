@@ -8,9 +8,9 @@ import { suspend } from "./approvals.ts";
 import type { AISDKAgent } from "./port.ts";
 import { run, type Execute } from "./tools.ts";
 
-/* Questions of tools, such as those of `mcpTools()`: their calls wait for the answer of the user, and the loop waits with them (docs/ai-sdk.md). */
+/* Questions of tools, such as tools of `mcpTools()`. The call that asks waits for the user's answer, and the loop waits with it (docs/ai-sdk.md). */
 
-/** A call that has asked its user, and has no result. */
+/** A call that has asked the user and has no result yet. */
 export interface Asking {
   readonly toolCallId: string;
   readonly toolName: string;
@@ -18,18 +18,18 @@ export interface Asking {
   readonly question: readonly Part[];
 }
 
-/** A loop whose calls have asked: the state of the task. */
+/** A loop whose calls have asked the user, as stored in the state of the task. */
 export interface AskingLoop {
   readonly messages: readonly unknown[];
   readonly asking: readonly Asking[];
-  /** Calls of the same answer that wait for an approval. They are asked about afterwards. */
+  /** Calls of the same answer that wait for an approval. The user is asked for these approvals afterwards. */
   readonly approvals: readonly Approval[];
 }
 
 interface Stored extends AskingLoop {
   /** The turn that has asked. */
   readonly turn: number;
-  /** How long the history was before. */
+  /** The length of the history before the question. */
   readonly after: number;
 }
 
@@ -39,7 +39,7 @@ interface Step {
 
 type Stop = (of: { readonly steps: readonly Step[] }) => unknown;
 
-/** Ends the loop with the step in which a tool has asked. Options of a call replace the settings of a `ToolLoopAgent`, whose default is 20 steps. */
+/** Ends the loop after a step in which a tool asked. Call options replace the settings of a `ToolLoopAgent`, whose default is 20 steps. */
 export function stopWhenAsked(agent: AISDKAgent): { readonly stopWhen: readonly Stop[] } {
   const { settings } = viewOf<{ settings: { readonly stopWhen?: Stop | readonly Stop[] } }>(agent);
   const { stopWhen: own = ({ steps }: { readonly steps: readonly Step[] }) => steps.length === 20 } = settings ?? {};
@@ -55,7 +55,7 @@ export function ask(turn: Turn, { messages, asking, approvals }: AskingLoop): Ag
   return turn.inputRequired(asking[0]?.question ?? []);
 }
 
-/** The loop with the answer in the message; or the question, again. `undefined`: no call has asked. */
+/** The loop with the answer in the message, or the question again. `undefined` if no call has asked. */
 export function resume(turn: Turn): AskingLoop | { readonly ask: AgentEvent } | undefined {
   const { aiSdk } = viewOf<{ aiSdk: JsonObject }>(turn.state());
   if (aiSdk?.["asking"] === undefined) return undefined;
@@ -75,7 +75,7 @@ interface Tool {
   readonly toModelOutput?: (of: object) => unknown;
 }
 
-/** The loop without what followed the calls that ask: their errors, and answers of a model that has read them. */
+/** The loop without the messages that followed the asking calls: their errors, and model answers to those errors. */
 export function cut(messages: readonly unknown[], asking: readonly Asking[]): Omit<AskingLoop, "approvals"> {
   const at = messages.findLastIndex((each) => callsIn(each, "assistant").has(asking[0]?.toolCallId));
   const calls = callsIn(messages[at], "assistant");
@@ -109,13 +109,13 @@ function callsIn(message: unknown, role: string): ReadonlySet<unknown> {
   return new Set(parts.filter(({ type }) => type === "tool-call").map(({ toolCallId }) => toolCallId));
 }
 
-/** Makes the calls again, which continue with the answer. Returns the messages that continue the loop; `undefined`: the turn has ended with a question. */
+/** Repeats the calls, which continue with the answer. Returns the messages that continue the loop; `undefined` if the turn ended with a question. */
 export async function* callAgain(
   turn: Turn,
   agent: AISDKAgent,
   { messages, asking, approvals }: AskingLoop,
 ): AsyncGenerator<AgentEvent, readonly unknown[] | undefined, void> {
-  // One call for each message: its answer is not for the questions that were not shown.
+  // Each message answers one call, because the user has not seen the questions of the other calls.
   const [call, ...open] = asking;
   const content: object[] = [];
   if (call !== undefined) {
@@ -140,7 +140,7 @@ function errorOf(error: unknown): object {
   return { type: "error-text", value: error instanceof Error ? error.message : String(error) };
 }
 
-/** The result of a call as the AI SDK gives it to the model. */
+/** The result of a call in the format in which the AI SDK gives it to the model. */
 async function outputOf(
   { signal: abortSignal }: Turn,
   { tools }: AISDKAgent,

@@ -13,7 +13,7 @@ import { idempotencyOf } from "./tools.ts";
 export interface RemoteAgentOptions {
   /** Identifier of the agent. */
   readonly id?: string;
-  /** A conversation to continue. Default: the remote agent begins one. */
+  /** A conversation to continue. Default: the remote agent starts a new conversation. */
   readonly contextId?: string;
   /** A task of that conversation to continue. */
   readonly taskId?: string;
@@ -26,8 +26,8 @@ export type RemoteAgent = ToolLoopAgent & {
 };
 
 /**
- * A remote A2A agent as an AI SDK `Agent`. It is one conversation: each call sends the user's last message in the context and the unfinished task
- * of earlier calls, so the next call answers a question from the remote agent. Create one for each conversation.
+ * A remote A2A agent as an AI SDK `Agent`, for one conversation. Each call sends the user's last message to the context and the unfinished task
+ * of earlier calls, so the next call answers a question from the remote agent. Create a new `Agent` for each conversation.
  *
  * @throws Error for a version of `ai` other than 6 and 7.
  *
@@ -40,7 +40,7 @@ export type RemoteAgent = ToolLoopAgent & {
 export function remoteAgent(client: Client, { id, ...init }: RemoteAgentOptions = {}): RemoteAgent {
   const conversation = client.conversation(init);
   const model = new RemoteModel(client, conversation) as unknown as LanguageModel;
-  // One message is one call: a second call would create a second task.
+  // Limits the loop to one call per message, because a second call would create a second task.
   const { ToolLoopAgent: Loop } = aiSDK();
   const agent = new Loop({ model, maxRetries: 0, ...(id !== undefined && { id }) });
   return Object.assign(agent, { conversation });
@@ -56,13 +56,13 @@ interface ModelCall {
   readonly abortSignal?: AbortSignal;
 }
 
-/** A conversation as a model: versions 6 and 7 both read specification V3. */
+/** A conversation as a model of specification V3, which versions 6 and 7 both accept. */
 class RemoteModel {
   readonly specificationVersion = "v3";
   readonly provider = "a2a";
   readonly modelId = "remote-agent";
   readonly supportedUrls = { "*/*": [/^https?:/] };
-  /** The last message, if sending it failed. The same prompt sends it again with the same id. */
+  /** The last message, if sending failed. A call with the same prompt sends it again with the same id. */
   #failed: { readonly digest: string; readonly messageId: string } | undefined;
   readonly #client: Client;
   readonly #conversation: Conversation;
@@ -136,15 +136,15 @@ class RemoteModel {
 export interface RemoteToolInput {
   /** The message for the agent. */
   readonly message: string;
-  /** The task that asked a question, if the message answers one. */
+  /** The task whose question the message answers. */
   readonly taskId?: string;
 }
 
 /** The preliminary and final results of a tool from `a2aTool()`. */
 export interface RemoteToolOutput {
-  /** The state of the task. `TASK_STATE_INPUT_REQUIRED`: the text ends with a question. Absent for a direct reply. */
+  /** The state of the task. With `TASK_STATE_INPUT_REQUIRED`, the text ends with a question. Absent for a direct reply. */
   readonly state?: TaskState;
-  /** The text so far: of artifacts, replies, and the question. */
+  /** The text so far of artifacts, replies and the question. */
   readonly text: string;
   /** Pass it with the answer to a question. */
   readonly taskId?: string;
@@ -153,8 +153,8 @@ export interface RemoteToolOutput {
 const interval = 250;
 
 /**
- * A remote A2A agent as an AI SDK tool, with preliminary results while the agent works. The message id is the tool call id (in a served agent, the key
- * of its step), so a repeated call joins its task. Throws if the task fails, so that the model reads the error.
+ * A remote A2A agent as an AI SDK tool, with preliminary results while the agent works. The message id is the tool call id (in a served agent, the
+ * key of its step), so a repeated call joins the task of the first call. Throws if the task fails, so that the model reads the error.
  *
  * @throws Error for a version of `ai` other than 6 and 7.
  *

@@ -12,7 +12,7 @@ import { ask, cut, stopWhenAsked, type Asking } from "./questions.ts";
 
 interface RunOptions {
   readonly reasoning: boolean;
-  /** Whether a replay repeats the text pieces of the stream exactly. Each is then a chunk. */
+  /** Whether a replay repeats the text pieces of the stream exactly. Each piece then becomes a chunk. */
   readonly pieces: boolean;
   /** The agent's output mode, such as `object`. `undefined` for text. */
   readonly output: string | undefined;
@@ -76,7 +76,7 @@ async function* outcome(
 /** Reads the parts of a stream. */
 class Parts {
   readonly approvals: ApprovalRequest[] = [];
-  /** Calls that have asked their user. */
+  /** Calls that have asked the user. */
   readonly asking: Asking[] = [];
   ended: Ended = { reason: "unknown", usage: {} };
   readonly #turn: Turn;
@@ -124,7 +124,7 @@ class Parts {
     if (type === "error") throw part["error"];
   }
 
-  /** Closes what is open. */
+  /** Closes open texts and calls. */
   *end(): Generator<AgentEvent, void, void> {
     for (const writer of this.#writers.values()) yield* writer.end();
     if (this.#sources.length > 0) yield this.#turn.artifact({ name: "sources", parts: this.#sources });

@@ -85,12 +85,12 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
 
   return (tools) => {
     const made = Object.entries(tools).map(([name, tool]) => [name, wrapped(tool)]);
-    // No prototype: a model may call an unknown tool `constructor`.
+    // No prototype, because a model may call an unknown tool named `constructor`.
     return Object.assign(Object.create(null), Object.fromEntries(made)) as typeof tools;
   };
 }
 
-/** Calls a tool. `preliminary` gets each value of a generator; the last one is the result. */
+/** Calls a tool. `preliminary` gets each value of a generator; the last value is the result. */
 export async function run(
   execute: Execute,
   input: unknown,

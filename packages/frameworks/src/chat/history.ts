@@ -8,7 +8,7 @@ import type { A2AChunk, A2AUIMessage } from "../shared/types.ts";
 
 type ChatPart = A2AUIMessage["parts"][number];
 
-/** A task as chat messages: the user's messages and the answers. Omits an answer in progress. */
+/** The user's messages and the answers of a task, as chat messages. Omits an answer in progress. */
 export function messagesOf(task: Task, maxFileBytes: number): A2AUIMessage[] {
   const messages: A2AUIMessage[] = [];
   const a2a = defined({ taskId: task.id, contextId: task.contextId });

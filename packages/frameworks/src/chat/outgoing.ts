@@ -6,7 +6,7 @@ import type { A2AMetadata, A2AUIMessage } from "../shared/types.ts";
 
 /* Converts chat messages to A2A messages. */
 
-/** The task metadata of a message. It may be malformed, because pages may store messages themselves. */
+/** The task metadata of a message. Metadata may be malformed, because pages may store messages themselves. */
 function metadataOf(message: A2AUIMessage | undefined): A2AMetadata["a2a"] {
   const { a2a } = (message?.metadata ?? {}) as Partial<A2AMetadata>;
   return a2a ?? {};
@@ -35,7 +35,7 @@ export function toSend(
     throw new A2AError("InvalidParams", "The last message of the chat has no text, file, data or approval to send");
   }
   const continues = taskId !== undefined && state !== undefined && isInterrupted(state) && !isAgain;
-  // A repeated message with the same id would join the task of the first one.
+  // A repeated message with the same id would join the task of the first message.
   const isNew = isAgain || last.role === "assistant";
   return {
     messageId: isNew ? crypto.randomUUID() : last.id,

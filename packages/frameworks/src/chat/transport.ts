@@ -20,7 +20,7 @@ export interface A2AChatTransportOptions {
   /** Options of `connect()`, for a URL. */
   readonly connect?: ConnectOptions;
   /**
-   * What `stop()` of `useChat()` does to the task: `"cancel"` cancels it, `"leave"` only stops reading, and the task continues. Default: `"cancel"`.
+   * What `stop()` of `useChat()` does: `"cancel"` cancels the task; `"leave"` only stops reading, and the task continues. Default: `"cancel"`.
    */
   readonly onStop?: "cancel" | "leave";
   /** Maximum size of a file that a message embeds as a `data:` URL, in bytes. A larger file becomes a `data-file` part. Default: 8 MiB. */
@@ -68,12 +68,12 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   readonly resumeStreamIsReplay = true;
   readonly #options: A2AChatTransportOptions;
   readonly #connection: Connection;
-  /** By chat: the task whose answer the page has not read to the end. */
+  /** For each chat, the task whose answer the page has not read to the end. */
   readonly #unread = new Map<string, string>();
-  /** By chat: the answer that ended with a question. Without it the next answer has all of the task again. */
+  /** For each chat, the answer that ended with a question. Without that answer, the next answer would repeat the whole task. */
   readonly #asking = new Map<string, AnswerChunks>();
 
-  /** Sends nothing before the first message. */
+  /** Does not connect before the first message. */
   constructor(options: A2AChatTransportOptions) {
     this.#options = options;
     this.#connection = new Connection(options.agent, options.connect);
@@ -115,7 +115,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   }
 
   /**
-   * The messages of a chat as the agent has them, oldest first. Omits an answer in progress, which `resume: true` adds.
+   * The messages of a chat as the agent has them, oldest first. Omits an answer in progress; `resume: true` adds that answer.
    *
    * @param chatId - The chat: the `contextId` of any conversation with this agent.
    * @param options - `limit`: maximum number of tasks to read, newest first. Default: 100.
@@ -186,7 +186,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     return (await untilAborted(answer.begin(), signal)).stream();
   }
 
-  /** Ignores errors, because the page no longer waits: the task may have ended, or the connection may have failed. */
+  /** Ignores errors, such as an ended task or a failed connection, because the page no longer waits. */
   async #stop(answer: Answer): Promise<void> {
     const cancels = this.#options.onStop !== "leave" && !answer.ended;
     try {
@@ -201,7 +201,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
 
 const maxChats = 100;
 
-/** Keeps what is known of the newest chats. */
+/** Sets the value of a chat, and keeps only the newest chats. */
 function note<T>(chats: Map<string, T>, id: string, value: T | undefined): void {
   chats.delete(id);
   if (value !== undefined) chats.set(id, value);

@@ -37,7 +37,7 @@ interface Read {
 }
 
 /**
- * Turns a Claude Agent SDK agent into a Parley agent. A conversation is a session: its transcript is stored with the task after each tool call, so
+ * Turns a Claude Agent SDK agent into a Parley agent. A conversation is a session, whose transcript is stored with the task after each tool call, so
  * any node can resume the turn after a crash. Tools that need permission, and questions from the model, ask the user.
  *
  * @param query - `query()` of `@anthropic-ai/claude-agent-sdk`.
@@ -154,7 +154,7 @@ async function* run(
   yield questions === undefined ? suspend(turn, "claude", {}, approvals) : askQuestions(turn, questions);
 }
 
-/** Defaults for untrusted callers: nothing runs on this machine unless the user enables it. */
+/** Defaults for untrusted callers. No tool runs on this machine unless the author enables it. */
 function defaultOptions(turn: Turn, { stderr }: Run["read"]): object {
   const said = stderr ?? ((text: string) => turn.logger.debug("Claude Code wrote to standard error", { text }));
   return {
@@ -170,7 +170,7 @@ interface Batch {
   readonly tool_calls: readonly { readonly tool_use_id: string }[];
 }
 
-/** The user's hooks, and one that delays the next model call until the preceding results are stored. */
+/** The user's hooks, and a hook that delays the next model call until the preceding results are stored. */
 function hooksOf(hooks: Hooks | undefined, session: Session): Hooks {
   const hook = async ({ agent_id: subagent, tool_calls: calls }: Batch): Promise<object> => {
     // The transcripts of subagents have no checkpoints: after a crash, a subagent starts over.

@@ -19,7 +19,7 @@ export type CanUseTool = (
 
 /** The permissions of one run. */
 export class Permissions {
-  /** Calls that wait for the user's approval. They end the run. */
+  /** Calls that wait for the user's approval. Such calls end the run. */
   readonly approvals: Approval[] = [];
   /** Questions that wait for the user. */
   questions: readonly Question[] | undefined;
@@ -45,11 +45,11 @@ export class Permissions {
     else if (toolName === askTool) return { behavior: "deny", message: "The call has no questions" };
     else if (await this.#take(approval.digest)) return { behavior: "allow", updatedInput: input };
     else this.approvals.push(approval);
-    // The run ends here, and its transcript is stored: the answer may take days and reach another process.
+    // The run ends here, and its transcript is stored, because the answer may take days and reach another process.
     return { behavior: "deny", message: "The user is asked", interrupt: true };
   };
 
-  /** An approval is for one call. It is consumed before the call, so after a crash during the call the user is asked again. */
+  /** An approval is for one call and is consumed before the call. After a crash during the call, the user is asked again. */
   async #take(digest: string): Promise<boolean> {
     const left = this.granted.filter((each) => each === digest).length;
     if (left === 0) return false;

@@ -1,6 +1,6 @@
 import type { AgentDefinition, Turn } from "@parley/server";
 
-/* The adapter's inputs. The types are structural: the SDK is not a dependency, and its `query()` fits. */
+/* The adapter's inputs. The types are structural, because the SDK is not a dependency. `query()` of the SDK fits. */
 
 /** Content of a prompt, in the format of the Messages API. */
 export type ClaudeContent =
@@ -13,13 +13,13 @@ export type ClaudeContent =
   | {
       /** An image. */
       type: "image";
-      /** Its bytes, in base64. */
+      /** The bytes of the image, in base64. */
       source: { type: "base64"; media_type: ClaudeImage; data: string };
     }
   | {
       /** A PDF. */
       type: "document";
-      /** Its bytes, in base64. */
+      /** The bytes of the PDF, in base64. */
       source: { type: "base64"; media_type: "application/pdf"; data: string };
       /** Name of the file. */
       title?: string;
@@ -32,9 +32,9 @@ export type ClaudeImage = "image/jpeg" | "image/png" | "image/gif" | "image/webp
 export interface ClaudePrompt {
   /** A message of the user. */
   type: "user";
-  /** Its content. */
+  /** The content of the message. */
   message: { role: "user"; content: ClaudeContent[] };
-  /** Always null: the message does not belong to a tool call. */
+  /** Always null, because the message does not belong to a tool call. */
   parent_tool_use_id: null;
   /** The caller wrote the text, so the SDK must not expand `@path` or `/command` in it. */
   client_composed: true;
@@ -81,10 +81,10 @@ export interface ClaudeDefinition<Query extends ClaudeQuery = ClaudeQuery> exten
 > {
   /**
    * Options of `query()`. The defaults assume untrusted callers: no built-in tools except questions to the user, no settings from disk, and
-   * `permissionMode: "default"`. If `canUseTool` is absent or returns null, the user is asked. Pass a function to create the options for each turn:
-   * a server of `createSdkMcpServer()` serves only one session.
+   * `permissionMode: "default"`. If `canUseTool` is absent or returns null, the user is asked. Pass a function to create the options for each
+   * turn, because a server of `createSdkMcpServer()` serves only one session.
    */
   readonly options?: ClaudeOptions<Query> | ((turn: Turn) => ClaudeOptions<Query>);
-  /** Whether the model's thinking is shown as progress. It is never stored in the history. Default: false. */
+  /** Whether the model's thinking is shown as progress. Thinking is never stored in the history. Default: false. */
   readonly reasoning?: boolean;
 }

@@ -1,4 +1,4 @@
-/* Ends the SDK's process with the server: orphaned, it would call models and tools in a turn that another process has resumed. */
+/* Ends the SDK's process with the server. An orphaned process would call models and tools in a turn that another process has resumed. */
 
 interface SpawnOptions {
   readonly command: string;
@@ -34,7 +34,7 @@ child.on("exit", (code, signal) => {
 });
 `;
 
-/** `spawnClaudeCodeProcess` of the SDK. `said` gets the program's standard error. */
+/** The option `spawnClaudeCodeProcess` of the SDK. `said` gets the program's standard error. */
 export function spawnKept(options: SpawnOptions, said: (text: string) => void): Child {
   const { process } = globalThis as { process?: Host };
   const spawner = process?.getBuiltinModule?.("node:child_process");

@@ -25,7 +25,7 @@ function contentOfPart(part: ChatPart): ClaudeContent {
   return { type: "document", source, ...(filename !== undefined && { title: filename }) };
 }
 
-/** The prompt as a stream. It stays open, so that the session can be interrupted until it ends. */
+/** The prompt as a stream, which stays open until the session ends, so that the session can be interrupted. */
 export async function* promptOf(
   content: ClaudeContent[],
   over: Promise<void>,

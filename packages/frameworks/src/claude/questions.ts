@@ -14,7 +14,7 @@ export interface Question {
   readonly multiSelect: boolean;
 }
 
-/** The questions of a call. `undefined` if it has none. */
+/** The questions of a call. `undefined` if the call has no questions. */
 export function questionsOf(input: unknown): readonly Question[] | undefined {
   const plain = toPlainJson(input);
   const list = isObject(plain) ? plain["questions"] : undefined;
@@ -57,7 +57,7 @@ function fieldOf({ question, labels, multiSelect }: Question): JsonObject {
   return multiSelect ? { type: "array", title: question, items: choice } : { ...choice, title: question };
 }
 
-/** The answers as text for the model, or the questions again if the message does not answer them. `undefined` if none were asked. */
+/** The answers as text for the model, or the questions again if the message does not answer them. `undefined` if no question was asked. */
 export function answersIn(turn: Turn): string | { readonly ask: AgentEvent } | undefined {
   const state = turn.state() as
     | { readonly claudeQuestions?: { readonly questions: readonly Question[]; readonly turn: number } }

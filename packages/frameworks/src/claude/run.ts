@@ -37,14 +37,14 @@ export class Reader {
 
   *read(message: Some): Generator<AgentEvent, void, void> {
     if (message["type"] === "result") this.result = message;
-    // Hides the messages of subagents: only the main agent answers the user.
+    // Hides the messages of subagents, because only the main agent answers the user.
     if (typeof message["parent_tool_use_id"] === "string") return;
     if (message["type"] === "stream_event") yield* this.#piece(some(message["event"]));
     if (message["type"] === "assistant" && message["error"] === undefined)
       yield* this.#message(some(message["message"]));
   }
 
-  /** Closes what is open. */
+  /** Closes open texts. */
   *end(): Generator<AgentEvent, void, void> {
     for (const writer of this.#writers.values()) yield* writer.end();
     this.#writers.clear();
@@ -66,7 +66,7 @@ export class Reader {
     this.#writers.delete(index);
   }
 
-  /** Holds back half of a surrogate pair until the other half arrives: UTF-8 cannot encode it alone. */
+  /** Holds back half of a surrogate pair until the other half arrives, because UTF-8 cannot encode half a pair. */
   *#text(index: unknown, text: string): Generator<AgentEvent, void, void> {
     const all = this.#half + text;
     this.#half = /[\ud800-\udbff]$/.exec(all)?.[0] ?? "";
@@ -124,7 +124,7 @@ export function* outcome(turn: Turn, result: Some | undefined, settle: () => voi
     ...(typeof tokens === "number" && { "gen_ai.usage.output_tokens": tokens }),
   };
   if (subtype !== "success" || isError === true) {
-    // The SDK's text may contain keys and paths: it goes to the log, not to the caller.
+    // The SDK's text may contain keys and paths, so it goes to the log, not to the caller.
     const { errors, result: said, terminal_reason: why } = result;
     turn.logger.error("Claude failed", { subtype, reason: why, errors: errors ?? said });
     return yield fail(faults[String(subtype)] ?? "The model failed", metadata);

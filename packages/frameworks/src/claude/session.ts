@@ -7,7 +7,7 @@ import { viewOf } from "../shared/view.ts";
 interface Key {
   readonly projectKey: string;
   readonly sessionId: string;
-  /** The transcript of a subagent. Absent for the session's own. */
+  /** The transcript of a subagent. Absent for the transcript of the session itself. */
   readonly subpath?: string;
 }
 
@@ -29,7 +29,7 @@ interface Stored {
   readonly sessionId: string;
   /** Number of lines in the transcript. Later lines in the user's store belong to a lost run. */
   readonly count: number;
-  /** Line ranges of lost runs in the user's store: from, to. */
+  /** Line ranges of lost runs in the user's store, each as the first line and the line after the last. */
   readonly lost: readonly (readonly number[])[];
   /** The compressed transcripts. Absent if the user's store has them. */
   readonly files?: string;
@@ -103,7 +103,7 @@ export class Session implements Store {
     return Object.keys(this.#files).filter((name) => name !== main);
   }
 
-  /** Waits until the transcript has these tool results. `false` if parallel calls have no result yet, or the SDK does not hand them over. */
+  /** Waits until the transcript has these tool results. `false` if parallel calls have no result yet, or the SDK does not hand over the results. */
   async hasResults(ids: readonly string[]): Promise<boolean> {
     return (await this.#until(() => ids.every((id) => this.#done.has(id)))) && this.#open.size === 0;
   }
@@ -120,14 +120,14 @@ export class Session implements Store {
     this.#wake();
   }
 
-  /** Waits until results are stored. The model must not be called before. */
+  /** Waits until results are stored. The model must not be called before that. */
   async whenReleased(ids: readonly string[]): Promise<void> {
-    // The wait for the SDK has a limit; the wait for the store has none.
+    // The wait for the SDK is limited; the wait for the store is not.
     const isHeld = await this.#until(() => ids.every((id) => this.#held.has(id)));
     if (isHeld) await this.#until(() => ids.every((id) => this.#released.has(id)), false);
   }
 
-  /** Returns a function that sets the state of the conversation, which is stored with the next event. `end`: the answer is over. */
+  /** Returns a function that sets the state of the conversation. The next event stores this state. `end` tells whether the answer is over. */
   async state(end: boolean): Promise<() => void> {
     const count = end ? this.#lines : this.#count;
     const own = { ...this.#files, [main]: (this.#files[main] ?? []).slice(0, count) };
@@ -176,7 +176,7 @@ interface Block {
   readonly tool_use_id?: unknown;
 }
 
-/** Maximum characters of a transcript before compression. A caller can make it a thousand times larger in memory than in the store. */
+/** Maximum characters of a transcript before compression. A caller can make a transcript a thousand times larger in memory than in the store. */
 const maxText = 32 << 20;
 
 async function packed(files: Files): Promise<string> {

@@ -35,7 +35,7 @@ export class Calls {
     this.#counts.delete(task);
   }
 
-  /** Names a call after its LangGraph task, whose id is the same in each attempt. Numbers equal calls in order. */
+  /** Names a call after its LangGraph task, whose id is the same in each attempt. Numbers identical calls in order. */
   name(task: string, call: string): string {
     const short = utf8Length(call) > 150 ? call.slice(0, 40) : call;
     const counts = this.#counts.get(task) ?? new Map<string, number>();
@@ -45,13 +45,13 @@ export class Calls {
     return `${short}${number === 1 ? "" : ` #${number}`} of ${task}`;
   }
 
-  /** Called when a call failed: its retry gets the same name. */
+  /** Called when a call fails, so that its retry gets the same name. */
   unname(task: string, call: string): void {
     const counts = this.#counts.get(task);
     counts?.set(call, (counts.get(call) ?? 1) - 1);
   }
 
-  /** The stored result of a call. `undefined` if it has none. */
+  /** The stored result of a call. `undefined` if no result is stored. */
   async find(name: string): Promise<unknown> {
     const known = this.#thread.calls.get(name);
     return known && this.#codec.read(known);
@@ -63,7 +63,7 @@ export class Calls {
     await this.#feed.save(() => this.#thread.calls.set(name, typed));
   }
 
-  /** Calls a tool once, and returns the stored result or throws the stored error. `passes`: whether a value is rethrown instead of stored. */
+  /** Calls a tool once, and returns the stored result or throws the stored error. An error for which `passes` is true is rethrown but not stored. */
   async once(
     name: string,
     abort: AbortSignal | undefined,
@@ -78,7 +78,7 @@ export class Calls {
       const result = await untilAborted(run({ key, uncertain, attempt }, both), both).then(
         (output) => ({ output }),
         (error: unknown) => {
-          // An aborted call has no result: a resumed turn calls the tool again.
+          // An aborted call has no result, so a resumed turn calls the tool again.
           if (both.aborted || passes(error)) throw error;
           return { error: errorOf(error) };
         },

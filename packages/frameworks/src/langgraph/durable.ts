@@ -9,7 +9,7 @@ import { isCommand, isGraphBubbleUp } from "./peer.ts";
 import type { ChatModel, Durable } from "./port.ts";
 import { Reader, taskOf } from "./reader.ts";
 
-/* Chat models and tools whose results are stored with the task. They find their turn by the callback handler of its run. */
+/* Chat models and tools whose results are stored with the task. They find the turn by the callback handler of the run. */
 
 type Generate = BaseChatModel["_generate"];
 type Stream = BaseChatModel["_streamResponseChunks"];
@@ -47,7 +47,7 @@ function durableModel<Model extends ChatModel>(given: Model): Model {
   return durable;
 }
 
-/** A model, or a binding of one, made durable. */
+/** Makes a model or a binding of a model durable. */
 function withDurable(bound: unknown): unknown {
   if (bound instanceof BaseChatModel) return durableModel(bound);
   if (typeof bound !== "object" || bound === null || !("bound" in bound)) return bound;
@@ -57,7 +57,7 @@ function withDurable(bound: unknown): unknown {
 interface Call {
   readonly reader: Reader;
   readonly name: string;
-  /** Called when the call failed: the next one takes its name. */
+  /** Called when the call fails, so that the next call takes its name. */
   readonly fails: () => void;
 }
 
@@ -142,7 +142,7 @@ function callsTools({ message }: ChatGenerationChunk): boolean {
   return chunks.length + made.length > 0;
 }
 
-/** Approximate size of a message, or of a chunk of one, in bytes. */
+/** Approximate size of a message or a message chunk, in bytes. */
 function sizeOf(message: BaseMessage): number {
   const { content, additional_kwargs: more } = message;
   const { tool_call_chunks: chunks = [], tool_calls: made = [] } = viewOf<Calling>(message);
@@ -157,12 +157,12 @@ function chunkOf(known: unknown): ChatGenerationChunk {
   return new ChatGenerationChunk(known as ConstructorParameters<typeof ChatGenerationChunk>[0]);
 }
 
-/** An endless answer must not exhaust the memory. */
+/** Throws for an oversized answer, because an endless answer must not exhaust the memory. */
 function checkSize(bytes: number): void {
   if (bytes > stepBounds.result) throw new Error(`The model's answer exceeds ${stepBounds.result} bytes`);
 }
 
-/** Where a tool finds its step: a member of `configurable`. */
+/** The member of `configurable` that has the step of a tool. */
 const stepKey = "__parley_step";
 
 interface ToolConfig {
@@ -205,7 +205,7 @@ function durableTool(tool: object): object {
       const output: unknown = await Reflect.apply(inner, tool, [input, manager, own]);
       return isGenerator(output) ? lastOf(output, (value) => reader.progress(value)) : output;
     };
-    // Interrupts and graph commands are not results: the node stores their effect.
+    // Interrupts and graph commands are not results, because the node stores their effect.
     return reader.calls.once(name, config.signal, run, (value) => isGraphBubbleUp(Object(value)) || hasCommand(value));
   };
   const durable = new Proxy(tool, {

@@ -31,7 +31,7 @@ export class Feed implements AsyncIterable<readonly Item[]> {
     });
   }
 
-  /** Called when the graph or the turn has ended. `error`: why it failed. */
+  /** Called when the graph or the turn has ended. `error` is the reason for a failure. */
   end(error?: unknown): void {
     this.#end ??=
       error === undefined
@@ -40,7 +40,7 @@ export class Feed implements AsyncIterable<readonly Item[]> {
     this.#wake();
   }
 
-  /** Stops reading: later items are not stored. */
+  /** Stops reading, so later items are not stored. */
   stop(): void {
     const error = new Error("The turn has ended");
     this.#end = { error };

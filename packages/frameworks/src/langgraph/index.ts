@@ -26,7 +26,7 @@ export type {
 } from "./port.ts";
 
 /**
- * Turns a LangGraph graph into a Parley agent. Its checkpoints are stored with the task, and its state with the context, which is its thread.
+ * Turns a LangGraph graph into a Parley agent. The graph's checkpoints are stored with the task, its state with the context (the graph's thread).
  * After a crash the turn continues from the last checkpoint, so completed nodes do not run again. Interrupts become questions to the user.
  *
  * @param graph - A compiled graph, an agent of `createReactAgent()` or `createAgent()`, or a function that creates one for each turn.
@@ -91,7 +91,7 @@ function isCompiled(graph: unknown): graph is CompiledGraph {
   );
 }
 
-/** `isNew`: the graph has no state for the conversation yet. */
+/** The input of a turn. `isNew` means that the graph has no state for the conversation yet. */
 async function inputOf(
   turn: Turn,
   { input, history }: { readonly [Name in "input" | "history"]: LangGraphDefinition[Name] | undefined },

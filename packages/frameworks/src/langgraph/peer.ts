@@ -4,7 +4,7 @@ import { checkPeer, installedVersion } from "../shared/peer.ts";
 
 /*
  * The LangGraph functions that the adapter calls. Imported as a namespace: with named imports, the module loader would reject a version that lacks
- * one of them, without naming the supported range.
+ * a name, without reporting the supported range.
  */
 
 for (const name of ["@langchain/langgraph", "@langchain/core"])

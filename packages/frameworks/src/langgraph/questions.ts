@@ -17,7 +17,7 @@ import type { StoredThread } from "./thread.ts";
 
 /** An interrupt of a node, or a breakpoint of the graph. */
 export interface Interrupt {
-  /** Its id. For a breakpoint, the id of the checkpoint. */
+  /** The id of the interrupt. A breakpoint has the id of the checkpoint. */
   readonly id: string;
   readonly value: JsonValue;
   readonly schema?: JsonObject;
@@ -48,7 +48,7 @@ export async function ask(turn: Turn, thread: JsonObject, asked: readonly Interr
   return question(turn, asked);
 }
 
-/** A suspended thread with its answers, or the event that ends the turn: the question again if the answer does not fit. `undefined` if none is suspended. */
+/** The suspended thread with its answers. If an answer does not fit, the event that repeats the question. `undefined` if no thread is suspended. */
 export function resume(
   turn: Turn,
 ): { readonly event: AgentEvent } | { readonly thread: StoredThread; readonly answers: Resumed } | undefined {
@@ -93,7 +93,7 @@ function titleOf(value: JsonValue): string {
   return shown.length > maxShown ? `${shown.slice(0, maxShown)}…` : shown;
 }
 
-/** The schema of an answer: the interrupt's schema, or its value if that is a schema. */
+/** The schema of an answer: the schema of the interrupt, or the value of the interrupt if the value is a schema. */
 function schemaOf({ value, schema }: Interrupt): JsonObject | undefined {
   if (schema !== undefined) return schema;
   return isObject(value) && value["type"] === "object" && isObject(value["properties"]) ? value : undefined;
@@ -119,7 +119,7 @@ function formOf(asked: readonly Interrupt[]): JsonObject | undefined {
   return { type: "object", properties: Object.fromEntries(fields), required: fields.map(([name]) => name) };
 }
 
-/** The answers in a message. `undefined` if one is missing or does not match its schema. */
+/** The answers in a message. `undefined` if an answer is missing or does not match its schema. */
 function answersIn(turn: Turn, asked: readonly Interrupt[]): Resumed | "no" | undefined {
   const given = turn.message.parts.flatMap(({ data: value }) => (value === undefined ? [] : [value]));
   const values = asked.map((each, at) => answerTo(each, nameOf(asked, at), asked.length, given, turn.text));
@@ -141,7 +141,7 @@ function answerTo(
     const named = [members["interrupts"]].flatMap((list) => (isList(list) ? list : []));
     for (const one of named) if (isObject(one) && one["id"] === each.id && "value" in one) return one["value"];
     if (Object.hasOwn(members, name)) return members[name];
-    // An answer to several questions names each of them.
+    // An answer to several questions names each question.
     if (count === 1 && !("interrupts" in members)) return value;
   }
   if (count > 1 || given.length > 0 || said.trim() === "") return undefined;
@@ -163,14 +163,14 @@ function fromText(said: string, schema: JsonObject | undefined): JsonValue | und
 }
 
 function isValid(value: JsonValue | undefined, asked: Interrupt | undefined): boolean {
-  // LangGraph would instantiate a class from it when it reads the checkpoint.
+  // From such a value, LangGraph would instantiate a class when it reads the checkpoint.
   if (/[{,]"lc":/.test(JSON.stringify(value))) return false;
   const schema = asked && schemaOf(asked);
   if (schema === undefined) return true;
   try {
     return new Validator(schema).validate(value).valid;
   } catch {
-    // The validator does not support this schema: the graph checks the answer.
+    // The validator does not support this schema, so the graph must check the answer.
     return true;
   }
 }

@@ -32,7 +32,7 @@ interface Spoken {
   readonly task: string;
   readonly artifactId: string;
   text: string;
-  /** Whether its text is hidden: it has the tag `nostream`, or was shown before. */
+  /** Whether its text is hidden, because the run has the tag `nostream` or the text was shown before. */
   isSilent: boolean;
   /** Whether its answer is replayed from the store. */
   isReplayed: boolean;
@@ -42,12 +42,12 @@ interface Metadata {
   readonly langgraph_checkpoint_ns?: string;
   readonly langgraph_node?: string;
 }
-/** LangChain's positional arguments: the run id is the third, its name the eighth. */
+/** LangChain's positional arguments. The third is the run id, the eighth the run name. */
 type ChainStart = [unknown, unknown, string, string?, string[]?, Metadata?, string?, string?];
 type ToolStart = [unknown, string, string, string?, string[]?, Metadata?, string?];
 type ModelStart = [unknown, unknown, string, string?, unknown?, string[]?, Metadata?];
 
-/** The id of the LangGraph task that makes a call. It is the same in each attempt. `run` has the metadata of the call. */
+/** The id of the LangGraph task that makes a call. The id is the same in each attempt. `run` has the metadata of the call. */
 export function taskOf(run: object | undefined): string {
   const { metadata } = viewOf<{ metadata: Metadata }>(run);
   const last = metadata?.langgraph_checkpoint_ns?.split("|").at(-1) ?? "";
@@ -57,7 +57,7 @@ export function taskOf(run: object | undefined): string {
 const hidden = new Set(["nostream", "langsmith:nostream"]);
 const maxProgress = 4000;
 
-/** Listens to the models and tools of a run. LangChain passes it to each call, which uses it to find its turn. */
+/** Listens to the models and tools of a run. LangChain passes this handler to each call, and the call finds its turn through the handler. */
 export class Reader extends BaseCallbackHandler {
   readonly name = "parley";
   /** Makes models stream even if a node calls `invoke()`. */
@@ -79,7 +79,7 @@ export class Reader extends BaseCallbackHandler {
     this.calls = calls;
   }
 
-  /** Marks the messages in this value, such as a checkpoint, as shown: they were shown when they were written. */
+  /** Marks the messages in this value, such as a checkpoint, as shown, because they were shown when they were written. */
   had(value: unknown): void {
     const { channel_values: values } = viewOf<{ channel_values: object }>(value);
     for (const { id } of answersIn(values === undefined ? [value] : Object.values(values)))
@@ -108,7 +108,7 @@ export class Reader extends BaseCallbackHandler {
   }
 
   override handleChainStart(...[, , , , , metadata, , name]: ChainStart): void {
-    // Only if a node starts.
+    // Handles only the start of a node.
     if (name === undefined || name !== metadata?.langgraph_node) return;
     const task = taskOf({ metadata });
     this.calls.restart(task);
@@ -160,7 +160,7 @@ export class Reader extends BaseCallbackHandler {
     this.progress(chunk);
   }
 
-  /** Shows progress: a text, or a value as data. */
+  /** Shows a text, or a value as data, as progress. */
   progress(value: unknown): void {
     const json = toPlainJson(value);
     const text = typeof json === "string" ? json : JSON.stringify(json);

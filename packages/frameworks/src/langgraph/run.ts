@@ -12,7 +12,7 @@ import { Reader } from "./reader.ts";
 import { TaskSaver } from "./saver.ts";
 import { Thread, type StoredThread } from "./thread.ts";
 
-/* One run of a graph: converts its texts and progress to events of the turn, and its checkpoints to checkpoints of the turn. */
+/* One run of a graph. Converts texts and progress to events of the turn, and graph checkpoints to checkpoints of the turn. */
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -179,7 +179,7 @@ async function* outcome(
   yield* succeeded(turn, undefined, metadata, () => turn.context.setState({ langGraph: thread.toJson() }));
 }
 
-/** The output of a graph without messages. With messages, their texts are the answer. */
+/** The output of a graph without messages. If there are messages, their texts are the answer. */
 function outputOf(graph: CompiledGraph, values: Values): ReturnType<typeof data>[] | undefined {
   if ("messages" in graph.channels) return undefined;
   const names = [graph.outputChannels].flat().map(String);

@@ -11,7 +11,7 @@ type Saver = InstanceType<typeof BaseCheckpointSaver>;
 type Config = Parameters<Saver["getTuple"]>[0];
 type Tuple = NonNullable<Awaited<ReturnType<Saver["getTuple"]>>>;
 
-/** Channels that record that a node waits, or the answer that it got. Their writes are stored with the question. */
+/** Channels that record that a node waits, or which answer it got. Writes to these channels are stored with the question. */
 const waiting = new Set(["__interrupt__", "__resume__"]);
 
 /** Stores the checkpoints of one turn. With the durability "sync", LangGraph waits until each is stored. */
@@ -19,7 +19,7 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
   readonly #thread: Thread;
   readonly #feed: Feed;
   #reader: Reader | undefined;
-  /** Ids of input checkpoints. The next writes to them are the input. */
+  /** Ids of input checkpoints. The next writes to such a checkpoint are the input. */
   readonly #inputs = new Set<string>();
   #deferred: (() => void)[] = [];
 
@@ -98,7 +98,7 @@ export class TaskSaver extends BaseCheckpointSaver implements Codec {
       }),
     );
     const apply = (): void => this.#thread.write(namespace, id, writes);
-    // An error ends the turn; its node can run again.
+    // An error ends the turn, and the failed node can run again.
     const isWaiting = writes.every(([, , channel]) => waiting.has(channel) || channel === "__error__");
     if (isWaiting) this.#deferred.push(apply);
     else await this.#feed.save(apply);

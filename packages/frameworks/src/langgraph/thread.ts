@@ -28,12 +28,12 @@ export interface StoredThread {
   readonly calls: Readonly<Record<string, Typed>>;
 }
 
-/** Indices of special writes, which replace earlier ones (LangGraph's `WRITES_IDX_MAP`). */
+/** Indices of special writes, which replace earlier writes (LangGraph's `WRITES_IDX_MAP`). */
 const special: ReadonlyMap<string, number> = new Map(
   ["__error__", "__scheduled__", "__interrupt__", "__resume__"].map((channel, at) => [channel, -1 - at]),
 );
 
-/** The index of a write among several. */
+/** The index of a write within a group of writes. */
 export function indexOf(channel: string, at: number): number {
   return special.get(channel) ?? at;
 }
@@ -48,7 +48,7 @@ export class Thread {
     this.#checkpoints = new Map(Object.entries(stored?.checkpoints ?? {}));
   }
 
-  /** A checkpoint of a graph (`""`) or subgraph. Default: the newest. */
+  /** A checkpoint of a graph (`""`) or subgraph. Default: the newest checkpoint. */
   find(namespace: string, id?: string): Checkpoint | undefined {
     const all = this.#checkpoints.get(namespace) ?? [];
     return id === undefined ? all.at(-1) : all.find((each) => each.id === id);
@@ -61,8 +61,8 @@ export class Thread {
   }
 
   /**
-   * Adds a checkpoint, and drops earlier ones unless `needsParents`. `ends`: the nodes before it have ended, so their calls and subgraphs are no
-   * longer needed.
+   * Adds a checkpoint, and drops earlier ones unless `needsParents`. With `ends`, the nodes before the checkpoint have ended, so their calls and
+   * subgraphs are no longer needed.
    */
   put(namespace: string, checkpoint: Checkpoint, needsParents: boolean, ends: boolean): void {
     const before = needsParents ? (this.#checkpoints.get(namespace) ?? []) : [];
@@ -73,7 +73,7 @@ export class Thread {
     for (const name of this.#checkpoints.keys()) if (name.includes(":")) this.#checkpoints.delete(name);
   }
 
-  /** Adds pending writes to a checkpoint. Ignores writes to a dropped one. */
+  /** Adds pending writes to a checkpoint. Ignores writes to a dropped checkpoint. */
   write(namespace: string, id: string, added: readonly Write[]): void {
     const all = this.#checkpoints.get(namespace) ?? [];
     const keyOf = ([taskId, index]: Write): string => `${taskId} ${index}`;

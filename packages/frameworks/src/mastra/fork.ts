@@ -7,8 +7,8 @@ import type { Fork, LoopTool, MastraAgent } from "./port.ts";
 import { durableTools } from "./tools.ts";
 
 /*
- * The agent of one turn: a copy with durable models and tools. Imports are namespaces: with named imports, the module loader would reject a version
- * that lacks one of them, without naming the supported range.
+ * The agent of one turn is a copy with durable models and tools. Imports are namespaces: with named imports, the module loader would reject a version
+ * that lacks a name, without reporting the supported range.
  */
 
 /** The copy, its runs and its tools. */
@@ -31,7 +31,7 @@ export function checkAgent(agent: MastraAgent): void {
   throw new Error(`fromMastra() needs an Agent of @mastra/core >=1 <2; this one lacks ${missing.join(", ")}`);
 }
 
-/** Copies the agent for a turn. An agent without a `Mastra` gets one, because runs cannot resume without it. */
+/** Copies the agent for a turn. An agent without a `Mastra` instance gets one, because runs cannot resume without an instance. */
 export function forkOf(agent: MastraAgent, turn: Turn): Durable {
   const { __fork } = agent as unknown as { __fork(): Fork };
   const fork = __fork.call(agent);
@@ -57,7 +57,7 @@ export function forkOf(agent: MastraAgent, turn: Turn): Durable {
 
 function ownMastra(fork: Fork): core.Mastra {
   const mastra = new core.Mastra({ storage: new storage.InMemoryStore(), logger: false });
-  // An error fails the task, which logs it. The agent would log it twice.
+  // An error fails the task, which logs the error. The agent would log it a second time.
   fork.__setLogger?.(mastra.getLogger());
   return mastra;
 }
@@ -76,7 +76,7 @@ function streaming(model: AnyModel, durableOf: (model: AnyModel) => AnyModel): A
   });
 }
 
-/** Removes the timestamps that Mastra adds to messages: they would differ in each attempt. */
+/** Removes the timestamps that Mastra adds to messages, because timestamps would differ in each attempt. */
 function withoutTimes({ prompt, ...options }: ModelOptions): ModelOptions {
   return { ...options, prompt: prompt.map((message) => ({ ...withoutTime(message), role: message.role })) };
 }

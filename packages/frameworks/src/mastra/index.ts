@@ -101,7 +101,7 @@ function optionsOf(turn: Turn, { fork }: Durable): object {
   return {
     ...memoryOf(turn, fork),
     abortSignal: turn.signal,
-    // Calls wait for the stored answer anyway, and the order of tool calls is then the same in each attempt.
+    // Calls wait for the stored answer anyway. Without eager execution, the order of tool calls is the same in each attempt.
     eagerToolExecution: false,
     // By default Mastra prints errors; a failed task already logs its error.
     onError: () => {},

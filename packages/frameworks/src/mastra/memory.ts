@@ -4,13 +4,13 @@ import type { Fork } from "./port.ts";
 
 /* The scope of an agent's memory, and the message added to it. */
 
-/** The owner of the memory. Never taken from a message or its metadata, where a caller could name someone else. */
+/** The owner of the memory. Never taken from a message or its metadata, because a caller could name someone else there. */
 interface Scope {
   readonly resourceId: string;
   readonly threadId: string;
 }
 
-/** The authenticated caller, and the conversation. Anonymous callers share nothing: each conversation is its own owner. */
+/** The authenticated caller, and the conversation. Anonymous callers share nothing, because each of their conversations is its own owner. */
 function scopeOf({ principal: { organization, subject }, contextId }: Turn): Scope {
   const isAnonymous = subject === "anonymous" && organization === undefined;
   const owner = isAnonymous ? [null, subject, contextId] : [organization ?? null, subject];
@@ -23,7 +23,7 @@ export function memoryOf(turn: Turn, fork: Fork): object {
   return fork.hasOwnMemory() ? { memory: { resource: resourceId, thread: threadId } } : {};
 }
 
-/** The message of the turn for a memory. Its id derives from the turn: a new attempt overwrites it, and callers cannot choose it. */
+/** The message of the turn for a memory. The id derives from the turn, so a new attempt overwrites the message, and callers cannot choose the id. */
 export async function messageOf(turn: Turn): Promise<object> {
   const own = await turn.context.history({ limit: 1 });
   const content = messagesOf(own).at(-1)?.content ?? [];

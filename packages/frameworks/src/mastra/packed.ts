@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
 import { isList, isObject } from "../shared/json.ts";
 
-/* JSON with equal parts deduplicated: a Mastra snapshot has each message up to a dozen times. */
+/* JSON with equal parts deduplicated, because a Mastra snapshot has each message up to a dozen times. */
 
-/** The member of a reference: the index of the part. */
+/** The member of a reference that has the index of the part. */
 const refKey = "$part";
 /** Shorter parts stay inline. */
 const minLength = 64;

@@ -24,13 +24,13 @@ export interface MastraOutput {
 
 /** Description and behaviour of the agent, as for `defineAgent()`, and options of the adapter. `resumable` is true by default. */
 export interface MastraDefinition extends Omit<AgentDefinition, "onMessage" | "extensions"> {
-  /** Whether the model's reasoning is shown as progress. It is never kept in the history. Default false. */
+  /** Whether the model's reasoning is shown as progress. Reasoning is never kept in the history. Default false. */
   readonly reasoning?: boolean;
   /** How much of the conversation an agent without memory reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };
 }
 
-/** A tool as the loop calls it. It may come from the agent, its memory, its workflows, or another agent. */
+/** A tool in the form that the loop calls, from the agent, its memory, its workflows, or another agent. */
 export interface LoopTool {
   readonly execute?: unknown;
   readonly requireApproval?: unknown;

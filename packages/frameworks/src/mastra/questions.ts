@@ -6,7 +6,7 @@ import { digestOf, isObject, toPlainJson } from "../shared/json.ts";
 
 /* Turns a tool's `suspend()` into a question, with its `resumeSchema` as the form. */
 
-/** A suspended tool call. It is stored in the state of the task, with the turn that asked. */
+/** A suspended tool call, stored in the state of the task with the turn that asked. */
 export interface Suspended {
   readonly id: string;
   readonly toolCallId: string;
@@ -59,7 +59,7 @@ function isWrapped({ type, properties }: JsonObject): boolean {
   return type !== "object" || !isObject(properties);
 }
 
-/** Name of the digest field. The schema may come from another agent's question, which already has a digest. */
+/** Name of the digest field. The schema may come from the question of another agent, whose form already has a digest. */
 function digestKey({ properties }: JsonObject): string {
   return isObject(properties) && "digest" in properties ? "questionDigest" : "digest";
 }
@@ -107,7 +107,7 @@ function textAnswer(given: string, { schema, digest }: Suspended): { readonly va
   return { value: isWrapped(schema) ? answer.value : { [field.name]: answer.value } };
 }
 
-/** Why an answer does not match the `resumeSchema` of a tool (Standard Schema). `undefined` if it does, or the tool has none. */
+/** Why an answer does not match the `resumeSchema` of a tool (Standard Schema). `undefined` if it matches, or the tool has no schema. */
 export async function problemOf(resumeSchema: unknown, value: JsonValue): Promise<string | undefined> {
   const { "~standard": standard } = (resumeSchema ?? {}) as { readonly "~standard"?: Standard };
   const { issues = [] } = (await standard?.validate(value)) ?? {};

@@ -15,12 +15,12 @@ import { idempotencyOf } from "./tools.ts";
 export interface RemoteMastraOptions {
   /** Identifier of the agent. Default: `remote-agent`. */
   readonly id?: string;
-  /** Tells the model when to call it. Default: the description on the card; for a URL, its host. */
+  /** Tells the model when to call the agent. Default: the description on the card; for a URL, its host. */
   readonly description?: string;
 }
 
 /**
- * A remote A2A agent as a Mastra agent, for the `agents` of another one. Each call starts a task. A question from the remote agent suspends the
+ * A remote A2A agent as a Mastra agent, for the `agents` of another Mastra agent. Each call starts a task. A question from the remote agent suspends the
  * call: `suspendPayload` has the question, `resumeSchema` the schema of the answer, and `runId` identifies the task, so any process can resume it.
  *
  * @param remote - A client, or the URL of the agent. The first call connects to the URL.
@@ -42,7 +42,7 @@ interface CallOptions {
   readonly abortSignal?: AbortSignal;
 }
 
-/** Selects Mastra's code path for AI SDK 5 and later. It is never called. */
+/** Selects Mastra's code path for AI SDK 5 and later. This model is never called. */
 const model = {
   specificationVersion: "v2",
   provider: "a2a",
@@ -119,12 +119,12 @@ class RemoteMastraAgent implements SubAgent {
   async #send(message: Omit<Message, "messageId" | "role">, { abortSignal }: CallOptions): Promise<RemoteRun> {
     const client = await this.#client();
     const step = abortSignal && idempotencyOf({ abortSignal });
-    // A repeated call of a served agent joins its task.
+    // In a served agent, a repeated call joins the task of the first call.
     const messageId = step?.key ?? crypto.randomUUID();
     const signal = abortSignal === undefined ? {} : { signal: abortSignal };
     const events = client.sendStreamingMessage({ message: { ...message, messageId } }, signal);
     const run = new RemoteRun(this.id, events);
-    // Not in a served agent: its turn may be aborted in order to continue on another node.
+    // Does not cancel in a served agent, whose turn may be aborted in order to continue on another node.
     const cancel = (): void => void (run.taskId !== undefined && client.cancelTask(run.taskId).catch(() => {}));
     if (step === undefined) abortSignal?.addEventListener("abort", cancel, { once: true });
     void run.text.catch(() => {}).then(() => abortSignal?.removeEventListener("abort", cancel));
@@ -143,7 +143,7 @@ class RemoteMastraAgent implements SubAgent {
 
 const anyAnswer = { type: "object", properties: { answer: { type: "string" } }, required: ["answer"] };
 
-/** One call. Its events are read immediately, even if the stream is not. */
+/** One call. Reads the events immediately, even if nobody reads the stream. */
 class RemoteRun implements SubAgentStreamResult {
   readonly fullStream: SubAgentStreamResult["fullStream"];
   readonly text: Promise<string>;

@@ -45,7 +45,7 @@ export async function* readRun(
 async function asked(turn: Turn, { mastra }: Durable, runId: string, question: Question): Promise<AgentEvent> {
   const { toolCallId, toolName, args } = question.chunk;
   const loop = { ...(await takeRuns(mastra, runId)), runId, toolCallId };
-  // Models may reuse the id of a call; a turn asks once.
+  // Includes the turn, because models may reuse the id of a call, but a turn asks only once.
   const id = `${runId} ${turn.number} ${toolCallId}`;
   if (question.isApproval) {
     const approval = await approvalOf({ approvalId: id, toolCall: { toolCallId, toolName, input: args } });
@@ -117,7 +117,7 @@ class Chunks {
     if (type === "error") throw payload["error"];
   }
 
-  /** Closes what is open. */
+  /** Closes open texts. */
   *end(): Generator<AgentEvent, void, void> {
     for (const writer of this.#writers.values()) yield* writer.end();
     if (this.#sources.length > 0) yield this.#turn.artifact({ name: "sources", parts: this.#sources });
@@ -127,7 +127,7 @@ class Chunks {
     if (this.#options.isObject) return;
     const key = String(id);
     if (type === "text-delta" && text !== "") {
-      // A replay repeats the text pieces exactly: each is a chunk.
+      // A replay repeats the text pieces exactly, so each piece is a chunk.
       const writer = this.#writers.get(key) ?? this.#turn.writer({ name: "answer", maxDelay: 0 });
       this.#writers.set(key, writer);
       yield* writer.write(String(text));

@@ -44,7 +44,7 @@ export async function takeRuns(mastra: Mastra, runId: string): Promise<JsonObjec
   }
   for (const { workflowName, runId } of runs) {
     await store.deleteWorkflowRunById({ workflowName, runId });
-    // Otherwise this process would keep it to resume it.
+    // Otherwise this process would keep the run in order to resume it.
     mastra.__unregisterInternalWorkflow(workflowName, runId);
   }
   return { runs: pack(toJson(runs)) };

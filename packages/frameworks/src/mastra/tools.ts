@@ -15,7 +15,7 @@ interface LoopOptions {
 
 type Execute = (input: unknown, options: LoopOptions) => unknown;
 
-/** By the signal of the call: Mastra recreates the context of a tool, but passes its signal on. */
+/** Steps by the signal of the call, because Mastra recreates the context of a tool but passes its signal on. */
 const steps = new WeakMap<AbortSignal, ToolStep>();
 
 /**
@@ -44,7 +44,7 @@ export function idempotencyOf(context: { readonly abortSignal?: AbortSignal | un
 /**
  * Makes the durable tools of one turn.
  *
- * @param resumed - Ids of calls that the user answered. Mastra also takes `resumeData` from the arguments, so the model could answer for the user.
+ * @param resumed - Ids of calls that the user answered. Mastra also reads `resumeData` from the arguments, so otherwise the model could answer.
  */
 export function durableTools(turn: Turn, budget: Budget, resumed: Set<string>): (tool: LoopTool) => LoopTool {
   const results = new Results(turn, budget);

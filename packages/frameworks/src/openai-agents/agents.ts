@@ -42,7 +42,7 @@ interface TurnDeps {
   readonly called: (name: string) => void;
 }
 
-/** Derives agents with durable models and tools, and with handoffs to such agents. The original agents are unchanged: each is the prototype of its copy. */
+/** Derives agents with durable models and tools, and with handoffs to such agents. The original agents are unchanged prototypes of their copies. */
 export class Agents {
   readonly #deps: TurnDeps;
   readonly #made = new WeakMap<object, object>();
@@ -90,7 +90,7 @@ export class Agents {
   async #call(tool: FunctionTool, runContext: RunContext, input: string, details: Details): Promise<unknown> {
     const { results, gate, called } = this.#deps;
     const toolCall = details?.toolCall;
-    // An agent used as a tool: only the end or continuation of the loop shows whether it asks a question.
+    // For an agent used as a tool, only the end or continuation of the loop shows whether the agent asks a question.
     const isAgent = "on" in tool;
     const run = async (step: ToolStep): Promise<unknown> => {
       called(tool.name);

@@ -33,7 +33,7 @@ export type { ToolStep } from "../shared/results.ts";
  * Turns an OpenAI Agents SDK agent into a Parley agent. Model answers and function tool results are steps: after a crash the turn resumes without
  * repeating a call whose result was stored. Tools with `needsApproval` ask the user.
  *
- * @param agent - The agent that reads each message. It reaches other agents by handoffs.
+ * @param agent - The agent that reads each message. This agent can reach other agents by handoffs.
  * @param definition - Description and behaviour, as for `defineAgent()`. By default `resumable` is true, and data parts are accepted.
  * @returns An agent for `serve()`.
  * @throws Error if `agent` is not an agent. Importing the module throws for a version of `@openai/agents` other than 0.17 to 0.20.

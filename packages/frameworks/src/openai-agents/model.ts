@@ -5,7 +5,7 @@ import { checkAnswerSize, Pieces, piecesOf, type Answers } from "../shared/answe
 import { wellFormed } from "../shared/json.ts";
 import type { Gate } from "../shared/results.ts";
 
-/* A model whose answers are steps: stored as output items, and replayed as text and items (docs/decisions/frameworks.md). */
+/* A model whose answers are steps. Answers are stored as output items, and replayed as text and items (docs/decisions/frameworks.md). */
 
 type Response = Extract<StreamEvent, { readonly type: "response_done" }>["response"];
 
@@ -35,7 +35,7 @@ export class Models {
     return { getModel: async (name) => this.of(await provider.getModel(name)) };
   }
 
-  /** A model whose streamed answers are steps. The loop streams all answers of its own. */
+  /** A model whose streamed answers are steps. The loop itself always streams. */
   of(model: Model): Model {
     const { supportsPromptModelSelection } = model;
     return {
@@ -47,7 +47,7 @@ export class Models {
   }
 
   async *#stream(model: Model, request: ModelRequest): AsyncGenerator<StreamEvent, void, void> {
-    // A call by an agent used as a tool: the tool's result is the step.
+    // This call is made by an agent used as a tool, and the result of that tool is the step.
     if (this.#gate.running > 0) {
       for await (const event of model.getStreamedResponse(request)) yield event;
       return;
@@ -75,8 +75,8 @@ export class Models {
 }
 
 /**
- * Forwards the text of an answer while it streams, and returns the complete answer. Omits provider events. Text that the response has beyond the
- * streamed text follows at the end.
+ * Forwards the text of an answer while it streams, and returns the complete answer. Omits provider events. If the response has more text than was
+ * streamed, the rest follows at the end.
  */
 async function record(
   events: AsyncIterable<StreamEvent>,

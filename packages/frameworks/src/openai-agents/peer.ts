@@ -2,8 +2,8 @@ import * as installed from "@openai/agents";
 import { checkPeer, installedVersion } from "../shared/peer.ts";
 
 /*
- * The SDK functions that the adapter calls. Imported as a namespace: with named imports, the module loader would reject a version that lacks one of
- * them, without naming the supported range.
+ * The SDK functions that the adapter calls. Imported as a namespace: with named imports, the module loader would reject a version that lacks a
+ * name, without reporting the supported range.
  */
 
 const range = { adapter: "openai-agents", name: "@openai/agents", min: "0.17", below: "0.21" };

@@ -18,7 +18,7 @@ export type OpenAIAgentDefinition<Context = unknown> = BaseDefinition &
       });
 
 interface BaseDefinition extends Omit<AgentDefinition, "onMessage" | "extensions"> {
-  /** Whether the model's reasoning is shown as progress. It is never kept in the history. Default false. */
+  /** Whether the model's reasoning is shown as progress. Reasoning is never kept in the history. Default false. */
   readonly reasoning?: boolean;
   /** How much of the conversation the model reads. Default: 100 entries, 256 KiB. */
   readonly history?: { readonly limit?: number; readonly bytes?: number };
@@ -26,7 +26,7 @@ interface BaseDefinition extends Omit<AgentDefinition, "onMessage" | "extensions
   readonly maxTurns?: number;
   /**
    * Configuration of the `Runner`, such as a `modelProvider`. Tracing is off unless `tracingDisabled` is false, because the SDK sends traces to
-   * OpenAI. By default a call to an unknown tool returns an error to the model; `toolNotFoundBehavior` changes that.
+   * OpenAI. By default a call to an unknown tool returns an error to the model; `toolNotFoundBehavior` changes this default.
    */
   readonly runConfig?: Partial<RunConfig>;
 }

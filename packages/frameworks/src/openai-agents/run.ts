@@ -60,7 +60,7 @@ function pump(result: Result, writer: WritableStreamDefaultWriter<Note>): void {
 
 async function question(turn: Turn, { interruptions, runContext, state }: Result): Promise<AgentEvent> {
   const approvals = await Promise.all(interruptions.map(approvalIn));
-  // Not stored: the next turn creates the context again, and it may hold secrets or values that are not JSON.
+  // The context is not stored, because it may hold secrets or values that are not JSON. The next turn creates the context again.
   runContext.context = {};
   return suspend(turn, "openaiAgents", { run: toJson(withoutContext(state.toString())) }, approvals);
 }
@@ -138,7 +138,7 @@ class Events {
     if (note.data.type === "response_done") yield* this.end();
   }
 
-  /** Closes what is open. */
+  /** Closes the open text. */
   *end(): Generator<AgentEvent, void, void> {
     yield* this.#writer?.end() ?? [];
     this.#writer = undefined;
@@ -160,7 +160,7 @@ class Events {
   ): Generator<AgentEvent, void, void> {
     // If a tool ends the run, its result is shown.
     if (item.type === "tool_call_output_item") this.shown = "";
-    // Provider tools only: the agent's own tools report their calls.
+    // Reports calls of provider tools only, because the agent's own tools report their calls themselves.
     if (item.type === "tool_call_item" && item.rawItem.type !== "function_call")
       yield this.#calling("name" in item.rawItem ? String(item.rawItem.name) : item.rawItem.type);
     if (item.type === "handoff_output_item")

@@ -3,7 +3,7 @@ import type { StreamResponse } from "@parley/a2a/model";
 import type { AnswerChunks } from "./chunks.ts";
 import type { A2AChunk } from "./types.ts";
 
-/** The stream of one answer. It reads an event only when the page requests more. */
+/** The stream of one answer. Reads an event only when the page requests more. */
 export class Answer {
   readonly chunks: AnswerChunks;
   readonly #events: AsyncIterator<StreamResponse, void, void>;

@@ -13,7 +13,7 @@ export class Answers {
   #count = 0;
   #open = 0;
   #isParallel = false;
-  /** Numbers of failed answers, by prompt: a retry has the same prompt. */
+  /** Numbers of failed answers, by prompt, because a retry has the same prompt. */
   readonly #failed = new Map<string, number>();
 
   constructor(turn: Turn, budget: Budget) {
@@ -58,7 +58,7 @@ export class Answers {
   }
 }
 
-/** Fails as soon as an answer is too large to store: an endless answer must not exhaust the memory. */
+/** Fails as soon as an answer is too large to store, because an endless answer must not exhaust the memory. */
 export function checkAnswerSize(bytes: number): void {
   if (bytes > stepBounds.result) throw new Error(`The model's answer exceeds ${stepBounds.result} bytes`);
 }
@@ -66,7 +66,7 @@ export function checkAnswerSize(bytes: number): void {
 const pieceDelay = 50;
 const maxPiece = 4096;
 
-/** Splits a streamed text into pieces of about 50 ms. A replay makes the same pieces, so that no reader gets an artifact twice. */
+/** Splits a streamed text into pieces of about 50 ms. A replay makes the same pieces, so no reader gets an artifact twice. */
 export class Pieces {
   /** All pieces so far. */
   text = "";
@@ -79,7 +79,7 @@ export class Pieces {
     this.#clock = clock;
   }
 
-  /** Returns the piece that is due, often an empty one. */
+  /** Returns the piece that is due. Often this is the empty text. */
   add(delta: string): string {
     this.#pending += delta;
     // The other half of the surrogate pair may follow.
@@ -88,7 +88,7 @@ export class Pieces {
     return isDue ? this.end() : "";
   }
 
-  /** Returns the rest. */
+  /** Returns the rest of the text. */
   end(): string {
     const piece = wellFormed(this.#pending);
     this.#pending = "";

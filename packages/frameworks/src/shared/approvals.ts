@@ -14,7 +14,7 @@ export interface Approval {
   readonly digest: string;
 }
 
-/** An open question. It is stored in the state of the task. */
+/** An open question, stored in the state of the task. */
 interface Asked {
   readonly approvals: readonly Approval[];
   /** The turn that asked. */
@@ -31,7 +31,7 @@ export interface Answered {
   /** The loop that `suspend()` stored. */
   readonly loop: JsonObject;
   readonly approvals: readonly Approval[];
-  /** One per approval. */
+  /** One decision per approval. */
   readonly decisions: readonly Decision[];
 }
 
@@ -69,12 +69,12 @@ function jsonOf(approvals: readonly Approval[]): readonly JsonObject[] {
 }
 
 /**
- * Whether the sender can have seen the question. Not if the message started the turn that asked (and crashed), or was already waiting then: its
- * `yes` answers something else.
+ * Whether the sender can have seen the question. False if the message started the turn that asked (and crashed), or was already waiting then,
+ * because a `yes` in that message answers something else.
  *
  * @param asked - The turn that asked.
  * @param asks - Whether a part belongs to the question.
- * @param after - How many messages of the history are older than the question: one of them may have the same parts.
+ * @param after - How many messages of the history are older than the question. Such a message may have the same parts.
  */
 export function hasSeen(
   { task, message, number }: Turn,
@@ -110,7 +110,7 @@ function ask(turn: Turn, approvals: readonly Approval[]): AgentEvent {
   return turn.inputRequired([text(question), data({ approvals: jsonOf(approvals) }), form]);
 }
 
-/** The suffix of field names: a number, unless there is only one approval. */
+/** The suffix of field names. This is a number, unless there is only one approval. */
 function suffix(approvals: readonly Approval[], at: number): string {
   return approvals.length === 1 ? "" : `${at + 1}`;
 }
@@ -131,7 +131,7 @@ function formOf(approvals: readonly Approval[]): JsonObject {
 const yes = /^\s*(y|yes|ok|okay|approve|approved|allow)[.!]?\s*$/i;
 const no = /^\s*(n|no|deny|denied|reject|refuse)[.!]?\s*$/i;
 
-/** The decision for each approval. `undefined` if one is missing, or is for other arguments. */
+/** The decision for each approval. `undefined` if a decision is missing or is for other arguments. */
 function decisionsOf(turn: Turn, approvals: readonly Approval[]): readonly Decision[] | undefined {
   const given = turn.message.parts.flatMap((part) => answersIn(part, approvals));
   const isText = turn.message.parts.every(({ text }) => text !== undefined);
@@ -150,7 +150,7 @@ function decisionsOf(turn: Turn, approvals: readonly Approval[]): readonly Decis
     const { approved, reason } = answer;
     decisions.push({ approved, ...(reason !== undefined && { reason }) });
   }
-  // An answer to anything else makes all invalid: the sender saw another question.
+  // An answer to anything else invalidates all decisions, because the sender saw another question.
   return left.length === 0 ? decisions : undefined;
 }
 

@@ -28,10 +28,10 @@ interface Shown {
 
 /** The inputs of an answer. */
 interface AnswerInit {
-  /** Id of its message. It is the same when the answer is read again. */
+  /** Id of the message of the answer. The id is the same when the answer is read again. */
   readonly messageId: string;
   readonly maxFileBytes: number;
-  /** Whether the events cover the whole task. Earlier turns, which ended with a question, are other messages. */
+  /** Whether the events cover the whole task. Earlier turns, which ended with a question, belong to other messages. */
   readonly isReplay?: boolean;
   /** Whether a question for approvals is shown as text. Default: as tool calls. */
   readonly approvalsAsText?: boolean;
@@ -39,7 +39,7 @@ interface AnswerInit {
 
 /**
  * Converts the events of one answer to chunks of the AI SDK's UI message stream. The text of an artifact is one text part; everything else becomes
- * file and data parts. If an agent replaces a text after a crash, `reset-step` empties the message (ai 7), and all of it is sent again.
+ * file and data parts. If an agent replaces a text after a crash, `reset-step` empties the message (ai 7), and the whole message is sent again.
  */
 export class AnswerChunks {
   readonly #init: AnswerInit;
@@ -55,7 +55,7 @@ export class AnswerChunks {
   #lastStatus: TaskStatus | undefined;
 
   /**
-   * @param emit - Called with each chunk. `id` identifies what the chunk belongs to, if it has no id of its own.
+   * @param emit - Called with each chunk. If the chunk has no id itself, `id` identifies the part that the chunk belongs to.
    * @param before - The previous answer, if it ended with a question of the same task. Its content is omitted, because the first event has the whole task.
    */
   constructor(init: AnswerInit, emit: (chunk: A2AChunk, id?: string) => void, before?: AnswerChunks) {
@@ -210,7 +210,7 @@ export class AnswerChunks {
     this.#before.clear();
   }
 
-  /** Empties the message, and sends all of it again. */
+  /** Empties the message, and sends the whole message again. */
   #again(): void {
     this.#emit({ type: "reset-step" });
     for (const [id, shown] of this.#artifacts) {
@@ -248,7 +248,7 @@ export class AnswerChunks {
         { type: "data-approval", id: approvalId, data: defined({ approvalId, digest }) },
       ]);
     }
-    // The page's library shows the approval as a tool call. The text and the form are for clients that cannot.
+    // The page's library shows the approval as a tool call. The text and the form are for clients that cannot show approvals.
     if (approvals.length > 0) return;
     const text = textOf(parts);
     if (text !== "" && !this.#mirrors(text)) {

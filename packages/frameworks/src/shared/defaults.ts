@@ -10,10 +10,10 @@ export const adapterDefaults: Pick<AgentDefinition, "resumable" | "defaultInputM
 };
 
 /**
- * Rejects unknown options of an adapter, and those that it sets itself.
+ * Rejects unknown options of an adapter, and options that the adapter sets itself.
  *
  * @param of - The adapter: `fromAISDK()`.
- * @param own - Its options beside those of `defineAgent()`.
+ * @param own - The adapter's options in addition to the options of `defineAgent()`.
  */
 export function checkDefinition<Definition extends object>(
   of: string,

@@ -12,7 +12,7 @@ export interface OpenFile {
   bytes: number;
 }
 
-/** Whether a part continues a file: it then repeats the file's name and type, or has none. */
+/** Whether a part continues a file. A continuing part repeats the file's name and type, or has neither. */
 function continues({ filename, mediaType }: RawPart, open: OpenFile): boolean {
   return (
     (filename === undefined || filename === open.filename) &&
@@ -20,7 +20,7 @@ function continues({ filename, mediaType }: RawPart, open: OpenFile): boolean {
   );
 }
 
-/** Joins the parts of files. Beyond `maxBytes` it counts a file's bytes without keeping them. */
+/** Joins the parts of files. Beyond `maxBytes`, a file's bytes are counted but not kept. */
 export class FileParts {
   readonly #maxBytes: number;
   #open: OpenFile | undefined;
@@ -29,7 +29,7 @@ export class FileParts {
     this.#maxBytes = maxBytes;
   }
 
-  /** Adds a part with bytes. If it starts a new file, returns the previous one. */
+  /** Adds a part with bytes. If the part starts a new file, returns the previous file. */
   add(part: RawPart): OpenFile | undefined {
     const before = this.#open !== undefined && !continues(part, this.#open) ? this.end() : undefined;
     const { filename } = part;
@@ -62,7 +62,7 @@ export function safeUrl(url: string): string | undefined {
   return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? url : undefined;
 }
 
-/** The content as a `data:` URL. `undefined` if it is too large. */
+/** The content as a `data:` URL. `undefined` if the content is too large. */
 export function dataUrlOf({ parts, mediaType, bytes }: OpenFile): string | undefined {
   const [first] = parts;
   if (first === undefined && bytes > 0) return undefined;

@@ -8,7 +8,7 @@ import { fromBase64, toBase64, type JsonObject, type JsonValue } from "@parley/a
 const bytesKey = "$bytes";
 const urlKey = "$url";
 const dateKey = "$date";
-/** Wraps an object that has one of these members itself, such as MongoDB Extended JSON. */
+/** Wraps an object that already has such a member, such as MongoDB Extended JSON. */
 const plainKey = "$plain";
 const marks: ReadonlySet<string> = new Set([bytesKey, urlKey, dateKey, plainKey]);
 
@@ -99,7 +99,7 @@ class Marking {
     if (value instanceof Date) return null;
     if (value instanceof Error) return { name: value.name, message: value.message };
     if (Array.isArray(value)) {
-      // Counts holes too: they become text.
+      // Counts holes too, because they become text.
       this.#count(value.length);
       return value.map((member) => this.of(member, depth + 1));
     }
@@ -120,7 +120,7 @@ class Marking {
   }
 }
 
-/** Whether a value exceeds approximately `size` characters as JSON. Does not serialize it, because serializers take many times the memory. */
+/** Whether the JSON of a value would exceed approximately `size` characters. Does not serialize, because serializers take many times the memory. */
 export function isLarger(value: unknown, size: number): boolean {
   try {
     new Marking(false, size).of(value);

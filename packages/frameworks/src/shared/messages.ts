@@ -13,7 +13,7 @@ type ChatPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "file"; readonly data: string; readonly mediaType: string; readonly filename?: string };
 
-/** Joins consecutive entries of one side, because some models reject them. Omits empty entries. */
+/** Joins consecutive entries of the same role, because some models reject them. Omits empty entries. */
 export function messagesOf(history: readonly HistoryEntry[]): readonly ChatMessage[] {
   const messages: { role: ChatMessage["role"]; content: ChatPart[] }[] = [];
   for (const { role: from, parts } of history) {
@@ -26,7 +26,7 @@ export function messagesOf(history: readonly HistoryEntry[]): readonly ChatMessa
   return messages;
 }
 
-/** URLs become text, because the AI SDK would fetch them and the caller chose them. So do the agent's own files, which models cannot read. */
+/** URLs become text, because the AI SDK would fetch URLs that the caller chose. The agent's own files become text too, as models cannot read them. */
 function partOf(part: Part, role: ChatMessage["role"]): readonly ChatPart[] {
   const { filename, mediaType = "application/octet-stream" } = part;
   if (part.text !== undefined) return part.text === "" ? [] : [{ type: "text", text: part.text }];

@@ -5,7 +5,7 @@ import { Answers, checkAnswerSize, Pieces, piecesOf } from "./answers.ts";
 import type { Budget } from "./budget.ts";
 import { toJsonText } from "./json.ts";
 
-/* An AI SDK model whose answers are steps: stored as content blocks, and replayed as parts (docs/decisions/frameworks.md). */
+/* An AI SDK model whose answers are steps. Answers are stored as content blocks, and replayed as parts (docs/decisions/frameworks.md). */
 
 /** A part of a stream or of content. Specifications V2, V3 and V4 differ only in members that are passed through. */
 export interface ModelPart {
@@ -43,7 +43,7 @@ interface Answer {
   readonly response?: object;
 }
 
-/** Parts that take effect once the agent sees them. They are held back until the answer is stored. */
+/** Parts that take effect once the agent sees them, and are therefore held back until the answer is stored. */
 const held = new Set(["tool-call", "tool-result", "tool-approval-request", "finish"]);
 const content = new Set(["source", "file", "reasoning-file", "custom"]);
 const live = new Set([...content, "stream-start", "response-metadata"]);
@@ -126,8 +126,8 @@ interface OpenBlock {
 }
 
 /**
- * Forwards an answer while it streams, and returns it once it is complete. Reorders parts that are out of order, and omits unknown
- * ones.
+ * Forwards an answer while it streams, and returns the complete answer. Reorders parts that are out of order, and omits unknown
+ * parts.
  */
 async function record(
   stream: ReadableStream<ModelPart>,

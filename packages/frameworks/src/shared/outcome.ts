@@ -28,10 +28,10 @@ export const faults: Readonly<Record<string, string>> = {
 export const isCut = "The answer is incomplete: it reached the model's length limit";
 
 /**
- * Ends a successful turn. Without a text, yields no final status: the end of the function completes the task. A message that arrived meanwhile then
- * becomes the next turn, whereas an explicit completion would lose it.
+ * Ends a successful turn. Without a text, yields no final status, because the end of the function completes the task. A message that arrived
+ * meanwhile then becomes the next turn, whereas an explicit completion would lose that message.
  *
- * @param settle - Sets the final states. They are stored with the end of the turn, because a turn that is lost earlier needs the old states.
+ * @param settle - Sets the final states, which are stored with the end of the turn. If the turn is lost earlier, the next attempt needs the old ones.
  */
 export function* succeeded(
   turn: Turn,

@@ -6,7 +6,7 @@ export interface PeerRange {
   readonly adapter: string;
   /** Name of the package. */
   readonly name: string;
-  /** A major version, such as `6`. Below 1.0 also the minor version, such as `"0.17"`, and optionally the patch. */
+  /** A major version, such as `6`. Below 1.0, a minor version, such as `"0.17"`, optionally with the patch. */
   readonly min: number | string;
   readonly below: number | string;
 }
@@ -50,7 +50,7 @@ function versionOf(name: string, read: Require): string | undefined {
   return undefined;
 }
 
-/** @throws Error for a version outside the range. Accepts an `undefined` version. */
+/** @throws Error for a version outside the range, but not for `undefined`. */
 export function checkPeer({ adapter, name, min, below }: PeerRange, version: string | undefined): void {
   if (version === undefined) return;
   const found = rankOf(version);

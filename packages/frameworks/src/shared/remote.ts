@@ -42,7 +42,7 @@ const states: Partial<Record<TaskState, string>> = {
   TASK_STATE_CANCELED: "canceled",
 };
 
-/** Maximum size of one answer: the size limit of a Parley task. */
+/** Maximum size of one answer, which equals the size limit of a Parley task. */
 const maxBytes = 32 << 20;
 
 /** Converts the events of a task to model parts: artifacts and messages become text and files, progress becomes reasoning. */
@@ -51,9 +51,9 @@ export class AnswerParts {
   state: TaskState | undefined;
   /** All text so far. */
   text = "";
-  /** For each artifact: its text, and the number of files shown. */
+  /** The text of each artifact, and the number of its files that were shown. */
   readonly #shown = new Map<string, { readonly text: string; readonly files: number }>();
-  /** Ids of seen messages, because a client that reconnects gets the latest one again. */
+  /** Ids of seen messages, because a client that reconnects gets the latest message again. */
   readonly #heard = new Set<string>();
   #count = 0;
   /** The text of the last message: the question, or why the agent failed. */
@@ -120,7 +120,7 @@ export class AnswerParts {
     }
   }
 
-  /** An endless answer must not exhaust the memory. */
+  /** Throws if the answer is too large, because an endless answer must not exhaust the memory. */
   #add(text: string): void {
     this.#bytes += utf8Length(text);
     if (this.#bytes > maxBytes) throw new Error(`The remote agent's answer exceeds ${maxBytes} bytes`);

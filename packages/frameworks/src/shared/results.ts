@@ -16,7 +16,7 @@ interface Stored {
   readonly error?: { readonly name: string; readonly message: string };
 }
 
-/** Holds results back until they are known to be final. A loop that asks a question has no result yet. */
+/** Holds results back until they are known to be final, because a loop that asks a question has no result yet. */
 export class Gate {
   #opened = deferred<void>();
   #stored: Promise<unknown>[] = [];
@@ -49,20 +49,20 @@ export class Gate {
 /** Names of the errors that replace a result that is too large or not JSON. */
 const [tooLargeName, notJsonName] = ["ResultTooLarge", "ResultNotStored"];
 
-/** Whether the error stands for a result that could not be stored. */
+/** Whether the error replaces a result that could not be stored. */
 export function isUnstored(error: unknown): error is Error {
   return error instanceof Error && (error.name === tooLargeName || error.name === notJsonName);
 }
 
-/** The question of a tool that has thrown one. `undefined`: an error, which the model reads. */
+/** The question that a tool has thrown. `undefined` for any other error, which the model reads. */
 export function questionOf(error: unknown): readonly Part[] | undefined {
   return error instanceof MessageRefused ? error.ask : undefined;
 }
 
-/** A task holds 16 KiB of names of steps that have begun, each with a time. Further calls of an answer wait. */
+/** A task can hold 16 KiB of names of steps in progress, each with a time. Above this limit, further calls of an answer wait. */
 const [maxRunning, aroundName] = [12 << 10, 24];
 
-/** Runs steps at the same time as long as a task can hold their names. */
+/** Runs steps in parallel, as many as the task can hold names for. */
 export class Running {
   #bytes = 0;
   readonly #ended = new Waiters();
@@ -96,7 +96,7 @@ export class Results {
    * Calls a tool once, and returns the stored result. Does not call `run` if the result is stored.
    *
    * @param abort - Aborts the call, in addition to the end of the turn.
-   * @param gate - Delays storing: the result is returned immediately, and stored when the gate opens.
+   * @param gate - Delays storing. The result is returned immediately, but stored only when the gate opens.
    */
   async of(
     toolCallId: string,
@@ -121,7 +121,7 @@ export class Results {
       const work = run({ key, uncertain, attempt }, both).then(jsonOf);
       // Does not wait for a tool that ignores its signal.
       const text = await untilAborted(work, both).catch((error: unknown) => {
-        // A call that was aborted, or asks its user, has no result: a later call continues it.
+        // A call that was aborted or asks the user has no result, and a later call continues it.
         if (both.aborted || questionOf(error) !== undefined) throw error;
         return toJsonText({ error: errorOf(error) });
       });
@@ -138,7 +138,7 @@ export class Results {
     return outputOf(result);
   }
 
-  /** Replaces a result that is too large by an error. Counts synchronously, so that parallel calls stay within the limit. */
+  /** Replaces a result that is too large with an error. Counts synchronously, so that parallel calls stay within the limit. */
   #fitted(text: string): string {
     const { room } = this.#budget;
     const bytes = utf8Length(text);
@@ -147,7 +147,7 @@ export class Results {
     return result;
   }
 
-  /** Numbers repeated ids, because models may reuse them. The calls of one answer start in order, so the numbers are the same in each attempt. */
+  /** Numbers repeated ids, because models may reuse ids. The calls of one answer start in order, so the numbers are the same in each attempt. */
   #nameOf(toolCallId: string): string {
     const id = utf8Length(toolCallId) > 200 ? toolCallId.slice(0, 60) : toolCallId;
     const number = (this.#had.get(id) ?? 0) + 1;

@@ -14,7 +14,7 @@ export function isRunning({ status: { state } }: Task): boolean {
 
 /** A user message and its answer. */
 export interface TaskTurn {
-  /** `undefined` if the history no longer has it. */
+  /** The user message. `undefined` if the history no longer has the message. */
   readonly asked: Message | undefined;
   readonly answerId: string;
   /** Events of its answer. `undefined` if the answer is missing or in progress. */

@@ -14,7 +14,7 @@ export interface A2AMetadata {
 
 /** Data parts of the agent's messages: `data-progress`, `data-form`, `data-artifact`, `data-file` and `data-approval`. */
 export type A2ADataParts = {
-  /** The agent's current activity: the message of a WORKING status. Each one replaces the previous one. */
+  /** The agent's current activity, which is the message of a WORKING status. Each message replaces the previous message. */
   progress: { readonly text: string };
   /** The JSON Schema of the expected answer. Answer with a data part: `sendMessage({ parts: [{ type: "data-answer", data }] })`. */
   form: { readonly schema: JsonValue };

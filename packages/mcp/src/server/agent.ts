@@ -8,7 +8,7 @@ import type { SkillTool } from "./skills.ts";
 
 /* A caller's access to the agent. */
 
-/** Dependencies of all requests of a bridge. */
+/** Dependencies that all requests of a bridge share. */
 export interface BridgeDeps {
   readonly client: Client;
   readonly tools: readonly SkillTool[];

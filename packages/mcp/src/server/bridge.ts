@@ -156,7 +156,7 @@ function askBy({ mcpReq }: ServerContext): NonNullable<ToolRequest["ask"]> {
   return ({ method, params }, signal) => mcpReq.send({ method, params }, z.unknown(), { signal, timeout: 2 ** 31 - 1 });
 }
 
-/** The client capabilities in a 2026-07-28 request. Each request declares them. */
+/** The client capabilities in a 2026-07-28 request. Each request declares its capabilities. */
 function declaredIn({ mcpReq }: ServerContext): object | undefined {
   const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope };
   const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY];

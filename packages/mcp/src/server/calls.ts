@@ -27,9 +27,9 @@ export interface ToolRequest {
   readonly view: CallerView;
   readonly context: ServerContext;
   readonly modes: ElicitModes;
-  /** When it arrived. */
+  /** When the request arrived. */
   readonly begin: number;
-  /** Asks within the request, as in 2025-11-25. Throws if the client cannot answer. If absent, the client must ask its user and call again. */
+  /** Asks the client within the request, as in 2025-11-25. Throws if the client cannot answer. If absent, the client asks its user and calls anew. */
   readonly ask?: ((question: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
   /** Whether the client accepts task handles (SEP-2663). */
   readonly takesTasks: boolean;
@@ -39,7 +39,7 @@ export interface ToolRequest {
 
 export type ToolAnswer = CallToolResult | InputRequiredResult;
 
-/** Calls a tool by name. Throws ProtocolError for an unknown one. Errors from the agent become results. */
+/** Calls a tool by name. Throws ProtocolError for an unknown tool. Errors from the agent become results. */
 export async function callTool(request: ToolRequest, name: string, given: unknown): Promise<ToolAnswer> {
   try {
     const round = await nextRound(request);
@@ -172,7 +172,7 @@ function followingOf(request: ToolRequest, answered?: string): Following {
 /** Minimum wait after an answer, so that it reaches the agent. */
 const minWaitMs = 2000;
 
-/** In 2025-11-25 one request spans all its questions, and the client's timeout covers all of them. */
+/** Milliseconds left for a call. In 2025-11-25 one request spans all its questions, and the client's timeout covers all these questions. */
 function remainingMs({ deps: { clock, maxWaitMs }, begin }: ToolRequest): number {
   return maxWaitMs - (clock.elapsed() - begin);
 }
@@ -209,7 +209,7 @@ async function cancelTask(request: ToolRequest, handle: string): Promise<ToolAns
   return resultOf(request, task);
 }
 
-/** The result; or the question of the task, if the client can show it. */
+/** The result, or the question of the task if the client can show questions. */
 async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reached): Promise<ToolAnswer> {
   if (task === undefined) {
     if (message !== undefined) {
@@ -223,7 +223,7 @@ async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reach
       isError: true,
     };
   }
-  // At the time limit, the user may still have the page open: do not show it again.
+  // At the time limit, the user may still have the page open, so do not show the question again.
   const question = timedOut === true ? undefined : questionOf(task, request.modes);
   const isLate = request.ask !== undefined && remainingMs(request) <= 0;
   if (question === undefined || isLate) return resultOf(request, task);

@@ -5,14 +5,14 @@ import { idOf } from "./questions.ts";
 
 /* Sends a message, and follows its task up to a time limit. */
 
-/** The outcome of a message. `timedOut`: the time limit was reached first; if `task` is also absent, the agent has not answered at all. */
+/** The outcome of a message. `timedOut` means that the time limit was reached first. Without a `task`, the agent has then not answered at all. */
 export interface Reached {
   readonly task?: Task | undefined;
   readonly message?: Message | undefined;
   readonly timedOut?: boolean;
 }
 
-/** How long to follow. */
+/** How long and how to follow a task. */
 export interface Following {
   readonly clock: Clock;
   readonly maxWaitMs: number;
@@ -20,9 +20,9 @@ export interface Following {
   readonly signal: AbortSignal;
   /** Called with each state of the task. */
   see(task: Task): void;
-  /** The answered question. A task that still shows it has not moved on yet. */
+  /** The answered question. A task that still shows this question has not continued yet. */
   readonly answered?: string | undefined;
-  /** Returns as soon as the task exists. Default: once it waits or has ended. */
+  /** Returns as soon as the task exists. Default: returns once the task waits or has ended. */
   readonly untilExists?: boolean;
 }
 

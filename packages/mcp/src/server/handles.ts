@@ -1,6 +1,6 @@
 import type { Principal } from "@parley/a2a/protocol";
 
-/** A caller without credentials. It differs from any principal with the same subject. */
+/** A caller without credentials. This object differs from any principal with the same subject. */
 export const anonymous: Principal = { subject: "anonymous" };
 
 /** Identifies a caller. */
@@ -16,7 +16,7 @@ export type HandleKind = "task" | "context";
 export interface Handles {
   /** The caller's handle for an id. */
   seal(kind: HandleKind, id: string): Promise<string>;
-  /** The id of a handle. `undefined` if it is not this caller's. */
+  /** The id of a handle. `undefined` if the handle does not belong to this caller. */
   open(kind: HandleKind, handle: string): Promise<string | undefined>;
 }
 

@@ -3,16 +3,16 @@ import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
 
 /* The options and the interface of the bridge. */
 
-/** Credentials for calls to the agent on behalf of a caller: the bridge's own, or from a token exchange. */
+/** Credentials for calls to the agent on behalf of a caller: the bridge's own credentials, or the result of a token exchange. */
 export type CallerCredentials = Pick<ConnectOptions, "credentials" | "credentialOrigins" | "headers">;
 
 /** Options of `mcpServer()`. */
 export interface McpServerOptions {
-  /** Ids of the skills that become tools. Default: all on the card, at most 100. For a card without skills, the only tool is `send_message`. */
+  /** Ids of the skills that become tools. Default: all skills on the card, at most 100. If the card has none, the only tool is `send_message`. */
   readonly skills?: readonly string[];
   /**
-   * Maximum time that a call blocks, in milliseconds. After that, the result has a handle for `get_task`, `answer_task` and `cancel_task`.
-   * Keep it below the client's timeout, which is often 60 s. Default: 50 s.
+   * Maximum time that a call blocks, in milliseconds. After this time, the result has a handle for `get_task`, `answer_task` and
+   * `cancel_task`. Keep the value below the client's timeout, which is often 60 s. Default: 50 s.
    */
   readonly maxWaitMs?: number;
   /** Maximum content of a result, in bytes. Longer text is truncated, and larger files become resource links. Default: 1 MiB. */
@@ -21,13 +21,13 @@ export interface McpServerOptions {
   readonly maxDescriptionBytes?: number;
   /**
    * Secret of at least 32 characters that binds tasks and conversations to their callers. Required if `fetch` is called with a caller.
-   * Bridges with the same key accept each other's handles. Default: none; handles are then the agent's ids.
+   * Bridges with the same key accept each other's handles. Default: no key; handles are then the agent's ids.
    */
   readonly key?: string;
   /**
-   * Returns the credentials for a caller's calls, such as from a token exchange (RFC 8693). They are cached for one minute. Functions in `headers`
-   * are called for each request. The caller's own `Authorization` is never forwarded. Default: all callers share the credentials of the client or
-   * of `connect`.
+   * Returns the credentials for a caller's calls, such as from a token exchange (RFC 8693). The bridge caches them for one minute.
+   * Functions in `headers` are called for each request. The caller's own `Authorization` is never forwarded. Default: all callers share the
+   * credentials of the client or of `connect`.
    */
   readonly credentialsFor?: (caller: Principal) => CallerCredentials | Promise<CallerCredentials>;
   /** Options of the connection, if the agent is a URL. Default: none. */
@@ -36,17 +36,17 @@ export interface McpServerOptions {
   readonly pollIntervalMs?: number;
   /**
    * Gives 2025-11-25 clients sessions over HTTP, which questions within a call, subscriptions and cancellation require. Sessions are local to the
-   * process: with several processes, route by `Mcp-Session-Id` or set this to false. Default: true, for at most 100 clients.
+   * process. If there are several processes, route by `Mcp-Session-Id` or set this option to false. Default: true, for at most 100 clients.
    */
   readonly sessions?: boolean;
   /**
-   * Answers only programs on this machine: checks `Host` and `Origin`, so that web pages cannot use the bridge (DNS rebinding).
-   * Default: false, because the host checks them, as `serve()` does.
+   * Answers only programs on this machine. Checks `Host` and `Origin`, so that web pages cannot use the bridge (DNS rebinding).
+   * Default: false, because the host program checks these headers, as `serve()` does.
    */
   readonly localOnly?: boolean;
   /** Log. Default: none. On stdio, write to standard error only. */
   readonly logger?: Logger;
-  /** Measures `maxWaitMs`. Default: the runtime's. */
+  /** Measures `maxWaitMs`. Default: the clock of the runtime. */
   readonly clock?: Clock;
 }
 

@@ -22,7 +22,7 @@ export function elicitModes(capabilities: { readonly elicitation?: unknown } | u
   return { form: "form" in elicitation || !url, url };
 }
 
-/** The elicitation for a waiting task. `undefined` if the client cannot show it, or there is nothing to ask. */
+/** The elicitation for a waiting task. `undefined` if there is nothing to ask or the client cannot show the elicitation. */
 export function questionOf(task: Task, modes: ElicitModes): InputRequest | undefined {
   const { state, message } = task.status;
   const said = message === undefined ? "" : plain(textOf(message), maxQuestion);
@@ -57,7 +57,7 @@ const oneText: Requested = {
 
 interface McpForm {
   readonly requested: Requested;
-  /** Members with only one possible text. They are not part of the form, because many clients show every member to the user. */
+  /** Members with only one possible text. The form omits these members, because many clients show every member to the user. */
   readonly fixed: Readonly<Record<string, string>>;
 }
 
@@ -133,7 +133,7 @@ const several = {
   default: z.array(z.string()).optional(),
 };
 
-/** Titled choices and multiple choices. MCP has the same formats for them. */
+/** Titled choices and multiple choices, for which MCP has the same formats. */
 const Choices = z.union([
   z.object({ ...about, type: z.literal("string"), oneOf: titled, default: z.string().optional() }),
   z.object({ ...about, type: z.literal("string"), enum: texts, enumNames: texts, default: z.string().optional() }),

@@ -19,7 +19,7 @@ export type Publish = (uri: string) => void;
 
 type Contents = ReadResourceResult["contents"];
 
-/** Adds the resources to a server. `subscribes`: whether the connection can receive 2025-11-25 notifications. */
+/** Adds the resources to a server. `subscribes` tells whether the connection can receive 2025-11-25 notifications. */
 export function serveResources(
   server: Server,
   deps: BridgeDeps,
@@ -141,7 +141,7 @@ const maxWatches = 100;
 /** Minimum time between notifications for a task, because an agent may change it faster than a client reads. */
 const noticeMs = 1000;
 
-/** Who reads a task. */
+/** A reader of a task. */
 interface Watcher {
   readonly client: Pick<Client, "watch">;
   readonly owner: string;
@@ -151,7 +151,7 @@ interface Watcher {
 export class Watches {
   readonly #publish: Publish;
   readonly #clock: Clock;
-  /** The oldest first. */
+  /** Open watches, oldest first. */
   readonly #open = new Map<string, { readonly owner: string; readonly end: () => void }>();
 
   constructor(publish: Publish, clock: Clock) {

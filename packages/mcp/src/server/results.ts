@@ -92,7 +92,7 @@ class Content {
     this.add(artifact.parts, uri === "" || uri.length > maxUri ? undefined : uri, artifact.name);
   }
 
-  /** `uri`: the resource with all parts. */
+  /** `uri` identifies the resource with all parts. */
   add(parts: readonly Part[], uri?: string, name = "artifact"): void {
     for (const part of parts) this.#add(part, uri, line(part.filename ?? name, maxName));
   }
@@ -104,7 +104,7 @@ class Content {
     else if (part.raw !== undefined) this.#file(part.raw, uri, name, mediaType ?? "application/octet-stream");
     else {
       this.#data.push(part.data);
-      // Clients that do not read structured content need it as text too.
+      // Clients that do not read structured content need the data as text too.
       this.#text(JSON.stringify(part.data), uri, name);
     }
   }

@@ -4,8 +4,8 @@ import { callerKey } from "./handles.ts";
 import { Shares } from "./shares.ts";
 
 /*
- * HTTP sessions for 2025-11-25. Questions within a call, notifications and cancellation require one, because they are separate requests. A session
- * holds no state that matters: requests with an unknown session are answered without one.
+ * HTTP sessions for 2025-11-25. Questions within a call, notifications and cancellation require a session, because they are separate requests. A
+ * session holds no essential state, so requests with an unknown session are answered without a session.
  */
 
 interface Session {
@@ -17,7 +17,7 @@ interface Session {
 
 const maxSessions = 100;
 
-/** Maximum size of a request. It includes files as base64. */
+/** Maximum size of a request, including files as base64. */
 export const maxRequestBytes: number = 16 << 20;
 
 export class Sessions {
@@ -25,7 +25,7 @@ export class Sessions {
   readonly #onerror: (error: Error) => void;
   /** Least recently used first. */
   readonly #open = new Map<string, Session>();
-  /** Callers whose sessions are being created. They count towards the limit, so that parallel requests cannot exceed it. */
+  /** Callers whose sessions are being created. These sessions count towards the limit, so that parallel requests cannot exceed the limit. */
   readonly #beginning: string[] = [];
 
   constructor(make: (caller: Principal) => Server, onerror: (error: Error) => void) {
@@ -33,7 +33,7 @@ export class Sessions {
     this.#onerror = onerror;
   }
 
-  /** Answers a request of a session, or a request that starts one. `undefined` if it must be answered without a session. */
+  /** Answers a request that belongs to a session or starts a session. `undefined` if the request must be answered without a session. */
   async answer(request: Request, caller: Principal): Promise<Response | undefined> {
     const owner = callerKey(caller);
     const id = request.headers.get("mcp-session-id");
@@ -49,7 +49,7 @@ export class Sessions {
     return session.transport.handleRequest(request);
   }
 
-  /** Answers the first request of a session. `undefined`: there is no room. */
+  /** Answers the first request of a session. `undefined` if there is no room. */
   async #begin(request: Request, owner: string, caller: Principal): Promise<Response | undefined> {
     this.#beginning.push(owner);
     try {
@@ -61,7 +61,7 @@ export class Sessions {
     }
   }
 
-  /** Closes the oldest session of the caller that has the most, a busy one only for a caller with fewer. Returns whether there is room. */
+  /** Closes the oldest session of the caller with the most sessions; a busy session only for a caller with fewer. Returns whether there is room. */
   async #makeRoom(owner: string): Promise<boolean> {
     const open = [...this.#open.values()];
     if (open.length + this.#beginning.length <= maxSessions) return true;

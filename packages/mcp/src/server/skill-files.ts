@@ -84,7 +84,7 @@ function fileAt(uri: string, files: readonly SkillFile[]): SkillFile | undefined
   return files.find(({ entry }) => entry.uri === uri);
 }
 
-/** The content of a SKILL.md. `undefined` if the URI is not a skill's. */
+/** The content of a SKILL.md. `undefined` if the URI does not belong to a skill. */
 export function readSkillFile(uri: string, files: readonly SkillFile[]): ReadResourceResult["contents"] | undefined {
   const found = fileAt(uri, files);
   return found && [{ uri, mimeType: "text/markdown", text: found.text }];

@@ -4,7 +4,7 @@ import { line, plain } from "@parley/a2a/protocol";
 import type { Tool } from "@modelcontextprotocol/server";
 import * as z from "zod";
 
-/* The skills of a card as tools. Texts of the card are untrusted: they are truncated, sanitized, and marked. */
+/* The skills of a card as tools. Texts of the card are untrusted, so they are truncated, sanitized, and marked. */
 
 /** A file that a caller sends. */
 export interface FileInput {
@@ -103,7 +103,7 @@ export const taskTools: readonly Tool[] = [
   },
 ];
 
-/** The tools of a card. Throws TypeError if a selected skill is not on the card. `omitted`: the number of skills without a tool. */
+/** The tools of a card. Throws TypeError if a selected skill is not on the card. `omitted` is the number of skills without a tool. */
 export function skillTools(
   card: AgentCard,
   chosen: readonly string[] | undefined,

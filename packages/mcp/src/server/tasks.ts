@@ -16,8 +16,8 @@ import { answerOf, idOf, questionOf } from "./questions.ts";
 import { taskView } from "./task-view.ts";
 
 /*
- * The tasks extension (SEP-2663). The A2A task holds all state, so handles outlive the bridge. The SDK does not implement the extension yet: these
- * handlers do the work of its future TaskStore, with the agent as the store.
+ * The tasks extension (SEP-2663). The A2A task holds all state, so handles outlive the bridge. The SDK does not implement the extension yet, so
+ * these handlers do the work of the SDK's future TaskStore, with the agent as the store.
  */
 
 /** The name of the extension. */
@@ -56,7 +56,7 @@ export function serveTasks(server: Server, requestOf: (context: ServerContext) =
   });
   server.setRequestHandler("tasks/update", { params: TaskParams, result }, async ({ taskId }, context) => {
     const { request, task } = await asked(context, taskId);
-    // The SDK removes them from the parameters.
+    // The SDK moves the responses from the parameters to the context.
     await answer(request, task, context.mcpReq.inputResponses ?? {});
     return {};
   });
@@ -65,7 +65,7 @@ export function serveTasks(server: Server, requestOf: (context: ServerContext) =
     try {
       request.see(await request.view.client.cancelTask(task.id));
     } catch (error) {
-      // The task may already have ended: a cancel is only a request.
+      // The task may already have ended, which is no error, because a cancel is only a request.
       if (!hasCode(error, "TaskNotCancelable")) throw failure(request, error);
     }
     return {};

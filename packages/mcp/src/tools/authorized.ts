@@ -3,7 +3,7 @@ import type { CredentialProvider, SchemeRequest } from "@parley/a2a/credentials"
 /* OAuth for MCP servers, with the credential providers that agent clients use. */
 
 /**
- * Sends a request with credentials for the server. If the server rejects them, retries once with new ones.
+ * Sends a request with credentials for the server. If the server rejects the credentials, retries once with new credentials.
  *
  * @param url - URL of the MCP server, the resource for which tokens are issued (RFC 8707).
  */

@@ -135,7 +135,7 @@ const maxRounds = 8;
 
 const maxShown = 100;
 
-/** Lower than the limit of a step. */
+/** Maximum bytes of a stored result, below the limit of a step. */
 const maxStoredBytes = 200 << 10;
 
 class TurnTools implements McpTools {
@@ -254,7 +254,7 @@ class TurnTools implements McpTools {
     const { name, inputSchema } = of.tool;
     const last = of.answers.at(-1);
     const asked: unknown[] = [];
-    // A 2025-11-25 server repeats its questions from the start: it gets the stored answers in order.
+    // A 2025-11-25 server repeats its questions from the start, so it gets the stored answers in order.
     const known = of.answers.filter(({ legacy }) => legacy).flatMap(({ given }) => Object.values(given));
     const stop = new AbortController();
     const onElicit = (request: unknown): ElicitAnswer => {
@@ -293,7 +293,7 @@ class TurnTools implements McpTools {
     return this.#ask(name, { requests: { elicit: jsonOf(asked[0]) ?? null }, state: "", legacy: true });
   }
 
-  /** The questions of a round, if they fit into the task. */
+  /** Stores the questions of a round, if they fit into the task. */
   #ask(
     name: string,
     round: { readonly requests: JsonObject; readonly state: string; readonly legacy: boolean },
@@ -317,7 +317,7 @@ class TurnTools implements McpTools {
     return { kind: "result", result: { ...kept } };
   }
 
-  /** The answer to a question, from this turn's message or stored by an earlier turn. Without an answer, throws the question. */
+  /** The answer to a question, from the message of this turn or from an earlier turn. If there is no answer, throws the question. */
   async #answered(step: string, request: unknown): Promise<ElicitAnswer> {
     const { server } = this.#served;
     const question = questionFor(server, request);
@@ -354,7 +354,7 @@ class TurnTools implements McpTools {
   }
 }
 
-/** Needed because the types of answers differ between the two SDK packages. */
+/** Casts answers, because their types differ between the two SDK packages. */
 function neverOf(given: Record<string, ElicitAnswer>): Record<string, never> {
   return given as unknown as Record<string, never>;
 }

@@ -6,7 +6,7 @@ import { isObject, jsonOf } from "./reading.ts";
 
 /** A tool for AI SDK 6 and 7. */
 export interface AISDKTool {
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments, wrapped as a Standard Schema. The server validates the arguments. */
   readonly inputSchema: {
@@ -25,7 +25,7 @@ export interface AISDKTool {
 }
 
 /**
- * Converts the tools for the AI SDK. They are already steps: do not make them durable again.
+ * Converts the tools for the AI SDK. Calls of these tools are already steps, so do not make the tools durable again.
  *
  * @example
  * ```ts
@@ -56,13 +56,13 @@ export function toAISDK(tools: McpTools): Record<string, AISDKTool> {
 
 /** The argument of `new DynamicStructuredTool()` of `@langchain/core`. */
 export interface LangChainTool {
-  /** Its name. */
+  /** Name of the tool. */
   readonly name: string;
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly schema: Record<string, unknown>;
-  /** Calls the tool once per call id. Throws McpToolError without one. */
+  /** Calls the tool once per call id. Throws McpToolError without a call id. */
   readonly func: (input: unknown, runManager?: unknown, config?: object) => Promise<string>;
 }
 
@@ -90,9 +90,9 @@ export function toLangChain(tools: McpTools): LangChainTool[] {
 
 /** The argument of `tool()` of `@openai/agents`. */
 export interface OpenAIAgentsTool {
-  /** Its name. */
+  /** Name of the tool. */
   readonly name: string;
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly parameters: {
@@ -103,14 +103,14 @@ export interface OpenAIAgentsTool {
   };
   /** False, because MCP schemas do not follow OpenAI's strict mode. */
   readonly strict: false;
-  /** Calls the tool once per call id. Throws McpToolError without one. */
+  /** Calls the tool once per call id. Throws McpToolError without a call id. */
   readonly execute: (input: unknown, context?: unknown, details?: object) => Promise<string>;
   /** Tells the model why a call failed. Throws the question of a tool, which ends the run. */
   readonly errorFunction: (context: unknown, error: unknown) => string;
 }
 
 /**
- * Converts the tools for the OpenAI Agents SDK. A question from a tool ends the run: then throw `tools.question`.
+ * Converts the tools for the OpenAI Agents SDK. If a tool asks a question, the run ends; throw `tools.question` then.
  *
  * @example
  * ```ts
@@ -148,7 +148,7 @@ function schemaOf(schema: JsonObject): Record<string, unknown> {
   return isObject(own) ? { ...own } : {};
 }
 
-/** Removes patterns and excess references: LangChain validates arguments with this untrusted schema, and they could run forever. The server validates too. */
+/** Removes patterns and excess references, which could run forever when LangChain validates with this untrusted schema. The server validates too. */
 function boundedOf(schema: JsonObject): Record<string, unknown> {
   let references = 0;
   const made: unknown = JSON.parse(JSON.stringify(schema), (key, value: unknown) => {
@@ -159,7 +159,7 @@ function boundedOf(schema: JsonObject): Record<string, unknown> {
   return isObject(made) ? { ...made } : {};
 }
 
-/** Nested references multiply the work: n of them can be followed 3^(n/3) times. */
+/** Nested references multiply the work, because n references can be followed 3^(n/3) times. */
 const maxReferences = 32;
 
 function parametersOf(schema: JsonObject): OpenAIAgentsTool["parameters"] {

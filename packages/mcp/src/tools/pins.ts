@@ -1,6 +1,6 @@
 import type { ToolPins } from "./port.ts";
 
-/** Keeps pins in memory, for tests and single processes. They are lost on exit; use a persistent store to detect changes across restarts. */
+/** Keeps pins in memory, for tests and single processes. The pins are lost on exit; use a persistent store to detect changes across restarts. */
 export function memoryPins(): ToolPins & { approve(server: string, tool: string, digest: string): void } {
   const pins = new Map<string, string>();
   const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool]);

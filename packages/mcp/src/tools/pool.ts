@@ -30,11 +30,11 @@ import { McpToolError, type ElicitAnswer, type McpCall, type McpCallOptions, typ
 export interface StdioServer {
   /** The program. */
   readonly command: string;
-  /** Its arguments. Default: none. */
+  /** Arguments of the program. Default: none. */
   readonly args?: readonly string[];
-  /** Its environment variables. Default: none. */
+  /** Environment variables of the program. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Its working directory. Default: the current one. */
+  /** Working directory of the program. Default: the current directory. */
   readonly cwd?: string;
 }
 
@@ -45,8 +45,8 @@ export interface HttpServer {
   /** Headers of each request, such as `Authorization` with this agent's credentials. */
   readonly headers?: Readonly<Record<string, string>> | (() => Promise<Readonly<Record<string, string>>>);
   /**
-   * OAuth of this agent, such as `clientCredentials()` of `@parley/a2a/credentials`. Or a function that `server()` calls for each caller: with
-   * `tokenExchange({ …, subject: caller })`, the server gets a token that was issued for it, never the caller's own.
+   * OAuth of this agent, such as `clientCredentials()` of `@parley/a2a/credentials`. Or a function that `server()` calls for each caller. With
+   * `tokenExchange({ …, subject: caller })`, the server gets a token that was issued for the server, never the caller's own token.
    */
   readonly credentials?: CredentialProvider | ((caller: Principal) => CredentialProvider);
 }
@@ -63,7 +63,7 @@ export interface McpPoolOptions {
   readonly maxAnswerBytes?: number;
   /** Maximum duration of a call or stream over HTTP, in milliseconds. Default: 5 minutes. */
   readonly timeoutMs?: number;
-  /** Allowed addresses. Default: public ones. */
+  /** Allowed addresses. Default: public addresses. */
   readonly policy?: Omit<NetPolicy, "maxBytes" | "timeout">;
   /** Connects only to checked addresses: `nodeDialer()` of `@parley/node`. Default: the runtime's `fetch`, which resolves names again. */
   readonly dialer?: Dialer;
@@ -71,16 +71,16 @@ export interface McpPoolOptions {
   readonly sampling?: (params: CreateMessageRequest["params"]) => Promise<CreateMessageResult>;
   /** Log. Default: none. */
   readonly logger?: Logger;
-  /** Measures `idleMs`. Default: the runtime's. */
+  /** Measures `idleMs`. Default: the clock of the runtime. */
   readonly clock?: Clock;
 }
 
 /** Connections to MCP servers. */
 export interface McpPool {
   /**
-   * A server for `mcpTools()`. It connects with the first call, and reconnects after its process ends.
+   * A server for `mcpTools()`. The first call opens the connection. If the process of the server ends, the next call reconnects.
    *
-   * @param caller - The owner of the connection, such as `turn.principal`. Required if `credentials` is a function. Default: all callers share one.
+   * @param caller - Owner of the connection, such as `turn.principal`. Required if `credentials` is a function. Default: callers share a connection.
    * @throws McpToolError for an unknown name, or a missing caller.
    */
   server(name: string, caller?: Principal): McpClient;
@@ -116,7 +116,7 @@ interface Target {
 interface Access {
   /** Derived from the caller's latest principal, which has the newest token. */
   credentials: CredentialProvider | undefined;
-  /** Remaining model calls of a 2025-11-25 server, whose requests do not identify their tool call. */
+  /** Remaining model calls of a 2025-11-25 server, counted per connection, because its requests do not identify their tool call. */
   samples: number;
 }
 
@@ -181,7 +181,7 @@ class Pool implements McpPool {
     try {
       return await run(await untilAborted(connection.client, signal));
     } catch (error) {
-      // The server no longer has the session: the next call creates one.
+      // The server no longer has the session, so the next call creates a new session.
       if (error instanceof SdkHttpError && error.status === 404 && this.#open.get(key) === connection)
         void this.#end(key);
       throw error;
@@ -192,7 +192,7 @@ class Pool implements McpPool {
     }
   }
 
-  /** Calls a tool. A 2026-07-28 server requests the model in its result. */
+  /** Calls a tool. A 2026-07-28 server can request model calls in its result. */
   async #call(client: Client, params: McpCall, options: Omit<McpCallOptions, "onElicit">): Promise<unknown> {
     const { sampling } = this.#options;
     let result = await client.callTool(params, options);
@@ -211,7 +211,7 @@ class Pool implements McpPool {
     return result;
   }
 
-  /** The connection for a call. `undefined` if there are too many. Synchronous, so that parallel calls cannot exceed the limit. */
+  /** The connection for a call. `undefined` if too many are open. Synchronous, so that parallel calls cannot exceed the limit. */
   #claim(target: Target): Connection | undefined {
     if (this.#closed.signal.aborted) throw new McpToolError("The pool is closed");
     const isFull = this.#open.size >= this.#maxConnections;
@@ -270,7 +270,7 @@ class Pool implements McpPool {
     );
     client.setRequestHandler("elicitation/create", (request) => {
       const [only, ...others] = elicits;
-      // A 2025-11-25 elicitation does not identify its call, so it is answered only if there is one.
+      // A 2025-11-25 elicitation does not identify its call, so it is answered only if exactly one call is in progress.
       const answer = only !== undefined && others.length === 0 ? only(request) : undefined;
       return answer?.action === "accept" ? { ...answer } : { action: "cancel" };
     });
@@ -292,7 +292,7 @@ class Pool implements McpPool {
     return client;
   }
 
-  /** Logs errors of a connection, at most one per second, because a server can cause any number of them. */
+  /** Logs errors of a connection, at most one per second, because a server can cause any number of errors. */
   #reporterFor(server: string): (error: Error) => void {
     const { logger, clock = runtimeClock } = this.#options;
     let next = 0;
@@ -370,13 +370,13 @@ class Pool implements McpPool {
   }
 }
 
-/** Maximum pages of a list. Each may be as large as an answer. */
+/** Maximum pages of a list. Each page may be as large as an answer. */
 const maxPages = 16;
 
 /** Minimum delay before a stream reconnects. The server chooses the delay, and 0 would cause a busy loop. */
 const minReconnectMs = 500;
 
-/** Maximum model calls, and maximum rounds of them, in one tool call. */
+/** Maximum model calls, and maximum rounds of model calls, in one tool call. */
 const maxSamples = 8;
 
 /** The model requests in a result, if it has no other requests. */

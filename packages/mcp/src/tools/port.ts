@@ -1,20 +1,20 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/model";
 import type { AgentYield, MessageRefused, Turn } from "@parley/a2a/internal/protocol/index";
 
-/* The tools' interface: what they need from a turn and an MCP client, and what an agent gets. */
+/* The interface of the tools: their inputs (a turn and an MCP client) and what an agent gets from them. */
 
 /** The members of a turn that the tools use. */
 export type ToolTurn = Pick<Turn, "step" | "working" | "message" | "number" | "signal" | "logger">;
 
 /** The members of an MCP client that the tools use. `Client` of `@modelcontextprotocol/client` and `McpPool.server()` fit. */
 export interface McpClient {
-  /** The local name of the server. A `Client` of the SDK has none. */
+  /** The local name of the server. A `Client` of the SDK has no local name. */
   readonly name?: string;
   /** Lists the tools of all pages. */
   listTools(params?: undefined, options?: McpCallOptions): Promise<{ readonly tools: readonly unknown[] }>;
   /** Calls a tool. */
   callTool(params: McpCall, options?: McpCallOptions): Promise<unknown>;
-  /** The name that the server reports. */
+  /** Returns the name that the server reports. */
   getServerVersion(): { readonly name: string } | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface McpClient {
 export interface McpCall {
   /** Name of the tool. */
   name: string;
-  /** Its arguments. */
+  /** Arguments of the call. */
   arguments?: Record<string, unknown>;
   /** Metadata of the call, such as its idempotency key. */
   _meta?: Record<string, unknown>;
@@ -44,7 +44,7 @@ export interface McpCallOptions {
   allowInputRequired?: boolean;
   /** The tool as listed, without its output schema, because untrusted patterns can run forever. */
   toolDefinition?: { readonly name: string; readonly inputSchema: { readonly type: "object" } };
-  /** Answers an elicitation from a 2025-11-25 server. Only servers of a pool call it. */
+  /** Answers an elicitation from a 2025-11-25 server. Only servers of a pool call this function. */
   onElicit?: (request: unknown) => ElicitAnswer;
 }
 
@@ -77,16 +77,16 @@ export interface ToolPins {
 export interface McpToolsOptions {
   /**
    * Name of the server, for pins and questions. Required for an SDK `Client` with `pins`, because a server that renames itself would evade its pins.
-   * Default: its name in the pool, else the name that it reports.
+   * Default: the name in the pool, else the name that the server reports.
    */
   readonly server?: string;
   /** Names of the tools that the agent may use. Default: all. */
   readonly allow?: readonly string[];
   /** Withholds a tool whose description or schema has changed since it was first seen. Default: no pins. */
   readonly pins?: ToolPins;
-  /** Maximum number of tools. Others are omitted. Default: 128. */
+  /** Maximum number of tools. Further tools are omitted. Default: 128. */
   readonly maxTools?: number;
-  /** Maximum length of a tool description, in bytes of UTF-8. Longer ones are truncated. Default: 1,024. */
+  /** Maximum length of a tool description, in bytes of UTF-8. Longer descriptions are truncated. Default: 1,024. */
   readonly maxDescriptionBytes?: number;
   /** Maximum size of a tool's schema, in bytes of JSON. Tools with larger schemas are withheld. Default: 16 KiB. */
   readonly maxSchemaBytes?: number;
@@ -103,9 +103,9 @@ export interface McpToolsOptions {
 
 /** A tool that an agent may use. Its texts come from the server, and are marked, truncated and sanitized. */
 export interface McpTool {
-  /** Its name. */
+  /** Name of the tool. */
   readonly name: string;
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
@@ -113,11 +113,11 @@ export interface McpTool {
 
 /** A tool that is withheld from the agent. */
 export interface HeldTool {
-  /** Its name. */
+  /** Name of the tool. */
   readonly name: string;
   /** Why it is withheld. */
   readonly reason: string;
-  /** Its current digest. Absent unless it is withheld because of a change. */
+  /** The current digest of the tool. Present only if the tool is withheld because of a change. */
   readonly digest?: string;
 }
 
@@ -127,7 +127,7 @@ export interface McpResult {
   readonly text: string;
   /** All content, as MCP defines it. */
   readonly content: readonly JsonObject[];
-  /** The result as data. Absent if the tool returned none, or it was too large. */
+  /** The result as data. Absent if the tool returned no data or the data was too large. */
   readonly structuredContent?: JsonValue;
   /** Whether the tool reported an error. */
   readonly isError: boolean;
@@ -135,7 +135,7 @@ export interface McpResult {
 
 /** A tool for the model of a framework, such as `tools` of the AI SDK with `jsonSchema(inputSchema)`. */
 export interface ModelTool {
-  /** What it does, as the server describes it. */
+  /** The server's description of the tool. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
@@ -155,8 +155,8 @@ export interface McpTools {
    * Calls a tool once per `id`, and shows its progress as the status of the task. A repeated call with the same id returns the stored result,
    * after a crash and in later turns of the task.
    *
-   * @throws MessageRefused if the tool asks a question. Do not catch it: the task then asks its user, and the next turn reaches the same call
-   * and continues it with the answer.
+   * @throws MessageRefused if the tool asks a question. Do not catch this error: the task then asks the user, and the next turn reaches the
+   * same call, which continues with the answer.
    * @throws McpToolError if the tool is withheld or unknown, or the server fails.
    */
   call(id: string, name: string, args?: JsonObject): AsyncGenerator<AgentYield, McpResult, void>;
@@ -164,7 +164,7 @@ export interface McpTools {
   run(id: string, name: string, args?: JsonObject): Promise<McpResult>;
   /** The tools for the model of a framework, by name. */
   forModel(): Readonly<Record<string, ModelTool>>;
-  /** The question of a tool, if a framework caught it. Throw it after the model's turn. */
+  /** The question of a tool, if a framework caught the error. Throw this error after the model's turn. */
   readonly question: MessageRefused | undefined;
 }
 

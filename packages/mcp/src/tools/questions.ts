@@ -10,14 +10,14 @@ import type { ElicitAnswer } from "./port.ts";
 
 const maxFormBytes = 16 << 10;
 
-/** The question for an elicitation. `undefined` for other requests, such as sampling, or if its link must not be shown. */
+/** The question for an elicitation. `undefined` for other requests, such as sampling, or if the link of the elicitation must not be shown. */
 export function questionFor(server: string, request: unknown): MessageRefused | undefined {
   const params = paramsOf(request);
   if (params === undefined) return undefined;
   const { message, requestedSchema, url } = params;
   const said = `${server} asks: ${line(typeof message === "string" ? message : "", 2000)}`;
   const link = webLink(url);
-  // An answer would mean that the user agreed to open it.
+  // An answer would mean that the user agreed to open the link.
   if (url !== undefined && link === undefined) return undefined;
   const form = isObject(requestedSchema) && bytesOf(requestedSchema) <= maxFormBytes ? requestedSchema : undefined;
   const ask = [

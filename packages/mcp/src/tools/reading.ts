@@ -5,7 +5,7 @@ import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
 import type { McpResult } from "./port.ts";
 import { cutBytes } from "../server/skills.ts";
 
-/* Reads data from servers. It is untrusted, so no member is assumed to have its type. */
+/* Reads data from servers. The data is untrusted, so every member may have the wrong type. */
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -16,7 +16,7 @@ export function jsonOf(value: unknown): JsonValue | undefined {
   return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as JsonValue);
 }
 
-/** The length of a value as JSON. `Infinity` if it is nested too deeply; this limit does not depend on the JavaScript engine. */
+/** The length of a value as JSON. `Infinity` if the value is nested too deeply; this limit does not depend on the JavaScript engine. */
 export function bytesOf(value: unknown): number {
   if (value === undefined) return 0;
   try {
@@ -35,7 +35,7 @@ export async function digestOf(tool: JsonObject): Promise<string> {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A result within its limit. Replaces content that does not fit by a note. */
+/** A result within its limit. Replaces content that does not fit with a note. */
 export function resultOf(value: unknown, maxBytes: number): McpResult {
   const { content: given, structuredContent, isError } = isObject(value) ? value : {};
   const content: JsonObject[] = [];

@@ -14,9 +14,9 @@ import { driverWriter, type Writer } from "../sqlite/writer.ts";
 /** Options of `durableObjectStore()`. */
 export interface DurableObjectStoreOptions {
   /**
-   * Maximum milliseconds after a write until an alarm wakes the object: each write sets the alarm, unless an earlier one is set. If the
-   * object stops during a task, the alarm wakes it, and it takes the task over. The class must have an `alarm()` that calls `onAlarm()`.
-   * `false`: interrupted tasks wait for the next request. Default 30 s.
+   * Maximum milliseconds after a write until an alarm wakes the object. Each write sets the alarm unless an earlier alarm is set. If the
+   * object stops during a task, the alarm wakes the object, which resumes the task. The class needs an `alarm()` that calls `onAlarm()`.
+   * With `false`, interrupted tasks wait for the next request. Default 30 s.
    */
   readonly alarm?: number | false;
 }
@@ -30,8 +30,8 @@ export interface Wakeable {
 /** A store in a Durable Object. */
 export interface DurableObjectStore extends Store {
   /**
-   * Call it in the `alarm()` of the class. Does due work, waits for running work, and sets the next alarm. Rejects if the handler does; the
-   * platform then retries.
+   * Call this in the `alarm()` of the class. It does due work, waits for running work, and sets the next alarm. If the handler rejects, so
+   * does this call, and the platform retries.
    */
   onAlarm(this: void, handler: Wakeable): Promise<void>;
 }
@@ -53,7 +53,7 @@ const bounds = { text: 32 << 20, compaction: 1 << 20, join: 1 << 20 };
  * A durable store in the SQLite database of a Cloudflare Durable Object. Create one per object, in the constructor of its class.
  *
  * @param storage - `ctx.storage` of a class in `new_sqlite_classes`.
- * @throws A2AError `Unavailable` if the object has other data, or data of a newer release.
+ * @throws A2AError `Unavailable` if the object contains data of another program or of a newer release.
  *
  * @example
  * ```ts
@@ -83,7 +83,7 @@ export function durableObjectStore(
   const alarms = new Alarms(storage);
   let isOpen = false;
   const driver = objectDriver(storage, () => {
-    // Creating tables sets no alarm: it would replace the alarm that started the object.
+    // Creating tables sets no alarm, because a new alarm would replace the one that started the object.
     if (isOpen && alarm !== false) alarms.within(alarm);
   });
   create(driver);
@@ -104,7 +104,7 @@ export function durableObjectStore(
     ...store,
     exclusive: true,
     recordBytes,
-    // Nothing to scrub: the platform keeps the file, and can restore it for thirty days.
+    // Nothing to scrub, because the platform keeps the file and can restore it for thirty days.
     ...(store.upkeep !== undefined && { upkeep: { ...store.upkeep, scrub: async () => undefined } }),
     // There are no other writers.
     watch: () => () => undefined,
@@ -142,12 +142,12 @@ class Alarms {
     this.#storage = storage;
   }
 
-  /** Call it in a transaction: the alarm is set if it commits. */
+  /** Call this in a transaction. The alarm is set if the transaction commits. */
   within(ms: number): void {
     const now = Date.now();
     if (this.#at > now && this.#at <= now + ms) return;
     this.pending = this.setFor(now + ms);
-    // The write reports the error: setting an alarm fails if the class has no alarm().
+    // Setting an alarm fails if the class has no alarm(). The write reports that error.
     this.pending.catch(() => (this.#at = -Infinity));
   }
 
@@ -169,7 +169,7 @@ const maxParameters = 100;
 const maxBytes = 2_000_000;
 
 /**
- * The driver for the SQLite of a Durable Object. Calls are synchronous and exclusive: reads need no transaction. The platform caches
+ * The driver for the SQLite of a Durable Object. Calls are synchronous and exclusive, so reads need no transaction. The platform caches
  * prepared statements, opens and closes the database, and rejects `BEGIN` and most pragmas.
  *
  * @param onWrite - Called in each write transaction, before the commit.
@@ -199,7 +199,7 @@ function objectDriver(storage: ObjectStorage, onWrite: () => void): Driver {
   };
 }
 
-/** `changes` and `lastId` are getters: the caller reads them before the next statement. */
+/** `changes` and `lastId` are getters, which the caller reads before the next statement. */
 function statementOf(sql: SqlStorage, text: string): LibraryStatement {
   const count = (of: string): number => Number(rowsOf(sql, `SELECT ${of}()`, [])[0]?.[0]);
   return {
@@ -247,15 +247,15 @@ function withCode(thrown: unknown): unknown {
 /** A value of a column. Columns of Parley have no blobs. */
 export type SqlValue = string | number | ArrayBuffer | null;
 
-/** The rows of a statement, which has run. */
+/** The rows of a statement that has run. */
 export interface SqlCursor {
-  /** The rows, each as the list of its values. */
+  /** The rows, each an array of values. */
   raw(): Iterable<readonly SqlValue[]>;
 }
 
 /** `ctx.storage.sql`. */
 export interface SqlStorage {
-  /** Runs a statement with its parameters, or several statements without any. */
+  /** Runs one statement with parameters, or several statements without parameters. */
   exec(query: string, ...bindings: (string | number | null)[]): SqlCursor;
 }
 

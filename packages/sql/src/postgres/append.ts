@@ -17,14 +17,14 @@ import { ScopeChanges, type ScopeNames } from "./scopes.ts";
 import { search } from "./search.ts";
 import { LogWriter, ReplyWriter, TaskWriter, type LockedTask } from "./task-writer.ts";
 
-/** Another transaction created the same row first. Its code is a serialization failure's, so the transaction is retried. */
+/** Another transaction created the same row first. This error has the code of a serialization failure, so the transaction is retried. */
 class Overtaken extends Error {
   readonly code: string = "40001";
 }
 
 /**
- * Applies the items in one transaction with three round trips, whatever their number: read and lock, decide, write. `onPlaces`: called
- * with the number taken from the sequence `places`.
+ * Applies any number of items in one transaction with three round trips: read and lock, decide, write. Calls `onPlaces` with the number
+ * that the transaction takes from the sequence `places`.
  */
 export async function applyItems(
   sql: Sql,

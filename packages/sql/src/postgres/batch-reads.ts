@@ -34,9 +34,9 @@ const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContext
   JOIN parley.contexts c ON c.owner = v.owner AND c.name = v.name`;
 
 /**
- * Data that every append reads: whether search is on (waits for a transaction that switches it); a number of `places`, by
- * which nodes detect writes; how many of the scopes exist; blocks of `said` for new messages; and how many of the owners that get
- * new tasks or contexts exist. It locks these owners against deletion.
+ * Data that every append reads: whether search is on (waits for a transaction that switches search); a number from `places`, which
+ * lets nodes detect writes; how many of the scopes exist; blocks of `said` for new messages; and how many of the owners that get
+ * new tasks or contexts exist. The statement locks these owners against deletion.
  */
 const selectShared = `SELECT is_on, nextval('parley.places'),
   (SELECT count(*)::int FROM parley.scopes WHERE id = ANY($1::bigint[])),
@@ -72,7 +72,7 @@ export function contextPath(owner: number, contextId: string): string {
   return `${owner}/${indexName(contextId)}`;
 }
 
-/** Ids of the agents and owners of items. Call it before the transaction: missing ones are created. */
+/** Ids of the agents and owners of items. Call this before the transaction, because it creates missing agents and owners. */
 export function resolveNames(sql: Sql, scopes: ScopeIds, items: readonly ReadAppend[]): Promise<ScopeNames> {
   const wanted = items.map((each) => {
     if (!("item" in each)) return { agent: each.context.agent, owner: each.context.owner, make: true };

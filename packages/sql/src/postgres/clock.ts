@@ -3,13 +3,13 @@ import { int, type Sql } from "./schema.ts";
 
 /** Milliseconds between two samples. */
 const interval = 10_000;
-/** `open` takes up to `tries` samples, until one is answered within this many milliseconds. */
+/** `open` takes up to `tries` samples, until the database answers one within this many milliseconds. */
 const slow = 250;
 const tries = 3;
 
 /**
- * Wall time of the database: its last sample plus the monotonic time since. It does not depend on the wall clock of this node, and
- * keeps running while the database is unreachable.
+ * Wall time of the database: the last sample plus the monotonic time since. This clock does not depend on the wall clock of this node,
+ * and keeps running while the database is unreachable.
  */
 export class DatabaseClock implements Clock {
   readonly #sql: Sql;
@@ -19,7 +19,7 @@ export class DatabaseClock implements Clock {
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
-  /** `base`: measures intervals. Tests pass their own. */
+  /** `base` measures intervals. Tests pass their own clock. */
   constructor(sql: Sql, base: Clock = systemClock) {
     this.#sql = sql;
     this.#base = base;
@@ -57,8 +57,8 @@ export class DatabaseClock implements Clock {
   }
 
   /**
-   * Asks the database for its time. The database read its clock between request and answer, which bounds the offset. Moves the offset
-   * only to the nearest bound, so that a slow answer changes little. Resolves to the duration.
+   * Asks the database for the time. The database reads its clock between request and answer, which bounds the offset. Moves the offset
+   * only to the nearest bound, so a slow answer changes little. Resolves to the duration.
    */
   async #sample(): Promise<number> {
     const before = this.#base.elapsed();

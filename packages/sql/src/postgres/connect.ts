@@ -15,17 +15,17 @@ export interface PostgresConnectOptions {
    * is closed; or an adapter to another library.
    */
   readonly database: string | PoolLike | PostgresDriver;
-  /** With a URL: the maximum number of connections. One of them is for wake-ups and heartbeats. Default 10. */
+  /** Maximum number of connections if `database` is a URL. Wake-ups and heartbeats use one of the connections. Default 10. */
   readonly connections?: number;
-  /** Milliseconds to open a connection. A limit of a given pool takes precedence. Default 5000. */
+  /** Maximum milliseconds to open a connection. If `database` is a pool with its own limit, that limit applies. Default 5000. */
   readonly connectTimeout?: number;
   /** Milliseconds after which the server stops a statement. Default 10000. */
   readonly statementTimeout?: number;
-  /** Milliseconds that a statement waits for a lock. Default 5000. */
+  /** Maximum milliseconds that a statement waits for a lock. Default 5000. */
   readonly lockTimeout?: number;
   /**
-   * Milliseconds for which a call is retried while the database is unreachable, restarts, is read-only or has too many connections,
-   * before it fails as `Unavailable`. Opening does not wait. Default 10000.
+   * Milliseconds for which a call is retried before it fails as `Unavailable`, while the database is unreachable, restarts, is read-only
+   * or has too many connections. Opening the store does not retry. Default 10000.
    */
   readonly outageTimeout?: number;
   /** Default: silent. */
@@ -74,7 +74,7 @@ async function openOr(driver: PostgresDriver, settings: Settings): Promise<Datab
     return await openDatabase(driver, settings);
   } catch (thrown) {
     await driver.close().catch(() => undefined);
-    // Other errors of `pg` may contain the URL: only name and code are logged.
+    // Other errors of `pg` may contain the URL, so only their name and code are logged.
     throw thrown instanceof A2AError ? thrown : unavailable(`The database cannot be opened${nameOf(thrown)}`);
   }
 }
@@ -88,7 +88,7 @@ async function connectTo(url: string, options: Settings): Promise<Database> {
   const { Pool } = await loadPg();
   const { connections, connectTimeout, statementTimeout, lockTimeout, outageTimeout, logger } = options;
   const target = readUrl(url);
-  // For single statements. Transactions set their own limits.
+  // These limits are for single statements. Transactions set their own limits.
   const limits = {
     statement_timeout: limitAlone(statementTimeout, outageTimeout),
     lock_timeout: limitAlone(lockTimeout, outageTimeout),

@@ -15,11 +15,11 @@ export interface PoolClientLike {
   /** Stops reporting the end. */
   off(event: "error", listener: (error: Error) => void): unknown;
   off(event: "end", listener: () => void): unknown;
-  /** Returns the client. `destroy`: closes its connection. */
+  /** Returns the client to the pool. With `destroy`, closes its connection. */
   release(destroy?: boolean): void;
-  /** Pipelines statements. Otherwise each waits for the previous one. */
+  /** Whether the client pipelines statements. Otherwise each statement waits for the previous one. */
   readonly pipeline?: boolean;
-  /** Its socket if the driver exposes it: statements sent together are then one write. */
+  /** The socket, if the driver exposes it. With a socket, statements sent together become one write. */
   readonly connection?: { readonly stream?: { destroy(): unknown; cork?(): void; uncork?(): void } };
 }
 
@@ -38,13 +38,13 @@ interface StatementResult {
 }
 
 interface Known {
-  /** Names of the statements that are prepared. Absent: no prepared statements. */
+  /** Names of the prepared statements. If absent, no statement is prepared. */
   readonly names?: StatementNames;
   /** Receives evidence that the connection works or does not. */
   readonly liveness?: Liveness;
 }
 
-/** A pool client as a connection. `most`: milliseconds without an answer after which a statement fails. */
+/** A pool client as a connection. A statement fails after `most` milliseconds without an answer. */
 export function connectionOver(client: PoolClientLike, most: number, { names, liveness }: Known): Connection {
   let isCorked = false;
   /** Makes all statements of this tick one write, which wakes the server once. */
@@ -105,7 +105,7 @@ export interface TypeParsers {
   getTypeParser(oid: number, format?: "text" | "binary"): (text: string) => Value;
 }
 
-/** Parsers of our own, independent of the program's settings for its pool: 8-byte integers are numbers, JSON and times stay text. */
+/** These parsers do not depend on the program's settings for its pool. 8-byte integers become numbers; JSON and times stay text. */
 const typeParsers: TypeParsers = {
   getTypeParser: (oid, format) => (format === "binary" ? refuse : (parsers[oid] ?? String)),
 };
@@ -168,14 +168,14 @@ const doubtAfter = 5000;
 
 /**
  * Tracks when the connections of a pool last answered. NATs, firewalls and lost machines drop connections silently. If one
- * connection is silent, other connections that have not answered since then are not used, either.
+ * connection goes silent, connections that have not answered since then are not used either.
  */
 export class Liveness {
   readonly #answered = new WeakMap<PoolClientLike, number>();
   /** When the last unanswered statement was sent. */
   #silent = -Infinity;
 
-  /** Whether the connection must be checked before use. A new one need not. */
+  /** Whether the connection must be checked before use. A new connection needs no check. */
   isDoubtful(client: PoolClientLike): boolean {
     const at = this.#answered.get(client);
     return at !== undefined && (this.isLost(client) || performance.now() - at > doubtAfter);
@@ -197,12 +197,12 @@ export class Liveness {
 
 /** Number of executions before a statement gets a name, because preparing a rare statement would waste memory of the server. */
 const soon = 3;
-/** The maximum number of named texts. The source code has fewer. */
+/** The maximum number of named texts. The source code has fewer texts. */
 const maxTexts = 500;
 
 /**
- * Names of prepared statements: the server parses and plans each once per connection, which takes longer than to run most of them
- * (docs/decisions/wakeups.md). Behind a pooler, statements get no names, because the next transaction may be in another session.
+ * Names of prepared statements. The server parses and plans a named statement once per connection, which takes longer than running most
+ * statements (docs/decisions/wakeups.md). Behind a pooler, statements get no names, because the next transaction may be in another session.
  */
 export class StatementNames {
   readonly #texts = new Map<string, { runs: number; name?: string }>();
@@ -214,7 +214,7 @@ export class StatementNames {
     this.#isOn = true;
   }
 
-  /** The name of a statement to run, if it has one. */
+  /** The name of a statement to run, if the statement has a name. */
   of(text: string): string | undefined {
     if (!this.#isOn) return undefined;
     const known = this.#texts.get(text);
@@ -238,7 +238,7 @@ export class StatementNames {
   }
 }
 
-/** Whether a statement failed because of its name: the session does not know the name, uses it for another statement, or the table has changed. */
+/** Whether a statement failed because the session does not know its name or uses it for another statement, or because the table has changed. */
 export function isStale(thrown: unknown): boolean {
   const state = sqlState(thrown);
   return state === "26000" || state === "42P05" || isOldPlan(thrown);

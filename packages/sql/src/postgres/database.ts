@@ -11,23 +11,23 @@ import { CommitLost, readFacts, settle, Witnesses, type ServerFacts, type Witnes
 /** The store's database: retries statements and transactions if that is safe, and rejects with errors that clients may see. */
 export interface Database {
   /**
-   * Runs one statement. It is retried after a lost connection, so it must be idempotent; use a transaction for other statements.
+   * Runs one statement. A lost connection causes a retry, so the statement must be idempotent; use a transaction for other statements.
    *
-   * @throws A2AError `Unavailable` if the database cannot run it now. Other server errors, such as a violated constraint, pass through
-   * (`sqlState`).
+   * @throws A2AError `Unavailable` if the database cannot run the statement now. Other server errors, such as a violated constraint, pass
+   * through (`sqlState`).
    */
   query(text: string, values?: readonly Value[], options?: QueryOptions): Promise<Result>;
   /**
-   * Runs `body` in a transaction, and again in a new one after a serialization failure, a deadlock or a connection lost before the
-   * commit. If the connection is lost during the commit, the witness row reveals the outcome.
+   * Runs `body` in a transaction. After a serialization failure, a deadlock or a connection lost before the commit, runs `body` again in a
+   * new transaction. If the connection is lost during the commit, the witness row reveals the outcome.
    *
-   * Statements called in the same turn are sent together. Await all of them: one failure fails the transaction, even if `body` catches it.
+   * Statements called in the same turn are sent together. Await all of them, because one failure fails the transaction even if caught.
    *
    * @throws A2AError `Unavailable` like `query()`. The transaction is then not stored, unless the message says that the outcome is unknown.
    */
   transaction<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T>;
   /**
-   * From now on, write transactions leave a row in this table, which reveals the outcome of an unanswered commit. `table`: quoted for
+   * From now on, write transactions leave a row in this table, which reveals the outcome of an unanswered commit. `table` is quoted for
    * SQL.
    */
   useWitnesses(table: string): void;
@@ -46,16 +46,16 @@ export interface Database {
 export interface QueryOptions {
   /** The deadline of its retries during an outage, from `deadline()`. Default: `deadline()` now. */
   readonly until?: number;
-  /** Milliseconds without an answer after which it is retried on another connection. Default: the deadline. */
+  /** Milliseconds without an answer after which the statement is retried on another connection. Default: the deadline. */
   readonly silence?: number;
 }
 
 export interface TransactionOptions {
-  /** `write`: READ COMMITTED. `read`: the database at one moment (REPEATABLE READ, READ ONLY). */
+  /** `write` is READ COMMITTED. `read` sees one snapshot of the database (REPEATABLE READ, READ ONLY). */
   readonly mode: "read" | "write";
-  /** Milliseconds after which the server stops a statement. 0: never. Default: the database's setting. */
+  /** Milliseconds after which the server stops a statement. 0 means never. Default: the setting of the database. */
   readonly statementTimeout?: number;
-  /** Milliseconds that a statement waits for a lock. 0: no limit. Default: the database's setting. */
+  /** Milliseconds that a statement waits for a lock. 0 means no limit. Default: the setting of the database. */
   readonly lockTimeout?: number;
   /** The deadline of its retries during an outage: `deadline()` at the start of its call. Default: `deadline()` now. */
   readonly until?: number;
@@ -71,11 +71,11 @@ export interface DatabaseOptions {
 
 /** The oldest server that is supported. */
 const oldest = 15;
-/** Attempts of a transaction that conflicts with others. */
+/** Maximum attempts of a transaction that conflicts with other transactions. */
 const maxConflicts = 8;
 /** Milliseconds that a write transaction may be idle. Short, because a paused process must not keep rows locked that another node needs. */
 const idleTimeout = 2000;
-/** The same for a read transaction, which locks no rows and may be folding a large task. */
+/** Milliseconds that a read transaction may be idle: longer, because it locks no rows and may be folding a large task. */
 const idleReadTimeout = 60_000;
 
 /** Checks the version of the server. */
@@ -101,7 +101,7 @@ class RetryingDatabase implements Database {
     this.#options = options;
     this.#patience = new Patience(driver, options.outageTimeout);
     this.#logger = options.logger ?? silentLogger;
-    // Each call that waits listens to it.
+    // Each waiting call adds a listener.
     setMaxListeners(0, this.#closing.signal);
   }
 
@@ -161,7 +161,7 @@ class RetryingDatabase implements Database {
       try {
         return await attempt();
       } catch (thrown) {
-        // A statement that failed because of its name is retried without a name or with another one.
+        // A statement that failed because of its name is retried without a name or with another name.
         const mayRepeat =
           isConflict(thrown) || isStale(thrown)
             ? ++conflicts < maxConflicts
@@ -207,7 +207,7 @@ class RetryingDatabase implements Database {
       lost = thrown;
     }
     if (await this.#isCommitted(lost, witness, until)) return result as T;
-    // Rolled back, so it can be retried.
+    // The transaction was rolled back, so it can be retried.
     throw lost.cause;
   }
 
@@ -233,7 +233,7 @@ class RetryingDatabase implements Database {
         this.#witnesses?.giveBack(witness);
         return isCommitted;
       } catch (thrown) {
-        // The server may still run the transaction, which then keeps the row locked for a while.
+        // The server may still be running the transaction, which keeps the row locked.
         if (!isOutage(thrown) && !isReadOnly(thrown) && !isLocked(thrown)) break;
       }
       if (performance.now() >= until) break;
@@ -255,7 +255,7 @@ export class FullDisk {
     this.#until = isFull ? performance.now() + memory : -Infinity;
   }
 
-  /** Becomes false some seconds after the last failed write, so that a request tests whether there is space. */
+  /** Becomes false some seconds after the last failed write, so the next request tests whether there is space. */
   get isFull(): boolean {
     return performance.now() < this.#until;
   }

@@ -76,7 +76,7 @@ export const dialect: Dialect = {
     WHERE a.parent = 0 AND a.name = $1 AND o.name = $2`,
   contextName: wholeName("c"),
   featureKey: wholeKey,
-  // The records of deleted tasks may still be there, until their partition is dropped.
+  // The log keeps the records of deleted tasks until their partition is dropped.
   logOfContext: `parley.log WHERE place IS NOT NULL AND context = $1
     AND EXISTS (SELECT 1 FROM parley.tasks t WHERE t.number = log.task)`,
   recordTask: "task",
@@ -116,8 +116,8 @@ export const dialect: Dialect = {
 const [base, status, message, artifact, metadata] = [0, 1, 2, 3, 4] as const;
 const ofTasks = "task = ANY($1::bigint[])";
 /**
- * Each kind of piece has an index with only its rows. Task numbers are passed as parameters instead of joined, so that the planner
- * reads only their partitions.
+ * Each kind of piece has a partial index. Task numbers are passed as parameters instead of joined, so that the planner reads only the
+ * partitions of these tasks.
  */
 const selectBases = `SELECT ${base}, task, seq, kind, base FROM parley.log WHERE ${ofTasks} AND seq = 1`;
 const selectStatuses = `SELECT ${status}, l.task, l.seq, l.kind, l.json FROM unnest($2::bigint[], $3::integer[]) AS v (task, seq)
@@ -138,7 +138,7 @@ interface Collected {
   readonly metadata: string[];
 }
 
-/** In one statement. */
+/** Reads the pieces of tasks in one statement. */
 function* readPieces(
   tasks: readonly PiecesOf[],
   { history, artifacts }: LoadOptions,

@@ -1,20 +1,20 @@
 import type { Store } from "@parley/server/internal/store/index";
 
 /**
- * The interface between the store and a PostgreSQL library. `pool.ts` adapts `pg`. Adapters for `postgres` or PGlite are as small.
- * Every value is passed as a parameter.
+ * The interface between the store and a PostgreSQL library. `pool.ts` adapts `pg`. Adapters for `postgres` or PGlite are equally
+ * small. Every value is passed as a parameter.
  */
 export interface PostgresDriver extends Queries {
   /**
-   * Lends a connection to `body` until its promise settles. If `body` rejects, the connection is closed and not reused. `silence`:
-   * milliseconds without an answer after which the connection counts as lost; default: the driver's.
+   * Lends a connection to `body` until its promise settles. If `body` rejects, the connection is closed and not reused. After
+   * `silence` milliseconds without an answer, the connection counts as lost. The default is the driver's limit.
    */
   hold<T>(body: (connection: Connection) => Promise<T>, silence?: number): Promise<T>;
-  /** Subscribes once to a NOTIFY channel on a separate connection. Absent if the driver cannot: readers poll. */
+  /** Subscribes once to a NOTIFY channel on a separate connection. Absent if the driver cannot listen; readers then poll. */
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
-  /** The maximum number of connections. Absent: unknown, and no connection is kept longer than a call. */
+  /** The maximum number of connections. If absent, the maximum is unknown, and no connection is kept longer than a call. */
   readonly connections?: number;
-  /** The use of the pool now. Absent: unknown. */
+  /** How many connections of the pool are in use now. Absent if unknown. */
   readonly use?: Store["connections"];
   /** Called once every connection is known to keep its session, so statements may be prepared and run by name. */
   keepsSessions?(): void;
@@ -25,12 +25,12 @@ export interface PostgresDriver extends Queries {
 /** Something that runs statements. */
 export interface Queries {
   /**
-   * Runs a statement. Without `values` the text may have several, separated by semicolons; the result is the last statement's.
+   * Runs a statement. Without `values`, the text may contain several statements; the result is the result of the last statement.
    *
-   * Statements of a held connection run in call order, without waiting for earlier ones. In a transaction, those after a
-   * failed one fail too.
+   * Statements of a held connection are sent in call order, without waiting for earlier answers. In a transaction, all statements after a
+   * failed statement fail too.
    *
-   * Rejects with the error of the library. `code` is the SQLSTATE if the server sent it, such as `40001`.
+   * Rejects with the error of the library. If the server sent the error, `code` is the SQLSTATE, such as `40001`.
    */
   query(text: string, values?: readonly Value[]): Promise<Result>;
 }
@@ -38,11 +38,11 @@ export interface Queries {
 /** A connection that is held. */
 export interface Connection extends Queries {
   /**
-   * Like `Queries.query`. `silence`: milliseconds without an answer after which it rejects as lost, with a socket error or a message that
-   * begins with `timeout expired` or `Query read timeout`. Default: the `silence` of `hold`.
+   * Like `Queries.query`. After `silence` milliseconds without an answer, rejects with a socket error or a message that begins with
+   * `timeout expired` or `Query read timeout`. Default: the `silence` of `hold`.
    */
   query(text: string, values?: readonly Value[], silence?: number): Promise<Result>;
-  /** The process id from the server's handshake. A pooler sends another one, which reveals the pooler. */
+  /** The process id from the server's handshake. A pooler sends another id, which reveals the pooler. */
   readonly backend?: number | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface ChannelListener {
 
 /** A subscription to a channel. Statements run on its connection. */
 export interface Listening extends Queries {
-  /** Ends it. */
+  /** Ends the subscription. */
   close(): Promise<void>;
 }
 

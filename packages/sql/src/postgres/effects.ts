@@ -34,7 +34,7 @@ import type { LockedTask } from "./task-writer.ts";
 
 // Applies the effects of appends: features, idempotency keys, checkpoints, states, and the audit.
 
-/** A row of a task. */
+/** The name of a feature row. */
 export type WantedFeature = readonly [agent: number, taskId: string, feature: string, key: string];
 
 const wantedRows = columns("agent bigint, id text, feature text, key text");
@@ -66,18 +66,18 @@ interface Changing {
   readonly feature: string;
   readonly key: string;
   state: FeatureState | undefined;
-  /** Whether an item has set or deleted it. */
+  /** Whether an item has set or deleted the row. */
   changed: boolean;
 }
 
-/** The feature rows of a transaction: named ones are read at its start, and changed ones written at its end. */
+/** The feature rows of a transaction. Rows that the items name are read at the start; changed rows are written at the end. */
 export class FeatureRows {
   readonly #rows = new Map<string, Changing>();
   readonly #counts = new Map<number, number>();
   readonly #wakes = new Map<string, readonly [task: number, feature: string, due: number]>();
   readonly #deleted = new Map<string, readonly Value[]>();
 
-  /** Reads rows. Call it when the tasks are locked, so that it sees all earlier commits. */
+  /** Reads rows. Call this when the tasks are locked, so that all earlier commits are visible. */
   async read(sql: Sql, names: readonly WantedFeature[]): Promise<void> {
     const rows = names.map(([agent, task, feature, key]) => [
       agent,
@@ -156,10 +156,10 @@ function nameOf(task: number, feature: string, key: string): string {
 
 const namedKey = columns("owner bigint, name text");
 const wantedKeys = columns("owner bigint, name text, now bigint");
-/** Locked, so that one transaction replaces an expired key. Readers do not wait. */
+/** Locks expired keys, so that only one transaction replaces each. Readers do not wait. */
 const lockExpired = `SELECT k.owner, k.name FROM ${rowsOf(wantedKeys)} JOIN parley.keys k ON k.owner = v.owner AND k.name = v.name
   WHERE k.until <= v.now ORDER BY k.owner, k.name FOR NO KEY UPDATE OF k`;
-/** Not part of the locking statement, which would join a key that was just replaced to its former task. */
+/** A separate statement, because the locking statement would join a key that was just replaced to its former task. */
 const selectKeys = `SELECT ${onceColumns}, k.until, k.owner, k.name FROM ${rowsOf(namedKey)}
   JOIN parley.keys k LEFT JOIN parley.tasks t ON t.number = k.task ON k.owner = v.owner AND k.name = v.name`;
 
@@ -181,7 +181,7 @@ export interface WantedKey {
   readonly now: number;
 }
 
-/** The keys of a transaction: existing ones are read at its start, and new ones written at its end. */
+/** The keys of a transaction. Existing keys are read at the start; new keys are written at the end. */
 export class Keys {
   readonly #known = new Map<string, KnownKey>();
   readonly #stored = new Set<string>();
@@ -263,7 +263,7 @@ const statements = (Object.keys(valueTables) as ValueTable[]).map((table): State
   };
 });
 
-/** Checkpoints and states. The last one of a transaction counts. */
+/** Checkpoints and states. If a transaction sets a value twice, the last one counts. */
 export class ValueRows {
   readonly #values: Readonly<Record<ValueTable, Map<number, string | null>>> = {
     checkpoints: new Map(),

@@ -64,7 +64,7 @@ export function isSilence(thrown: unknown): boolean {
   return thrown instanceof Error && /^(?:Query read timeout|timeout expired)/.test(thrown.message);
 }
 
-/** Whether a retry within seconds may help: the connection was lost, or the server has too many connections. */
+/** Whether a retry within seconds may help, because the connection was lost or the server has too many connections. */
 export function isOutage(thrown: unknown): boolean {
   return isDisconnection(thrown) || sqlState(thrown) === "53300";
 }
@@ -93,13 +93,13 @@ const socketErrors: ReadonlySet<string> = new Set([
   "ENOENT", // A missing Unix socket.
 ]);
 
-/** Errors of `pg` that have no code. */
+/** Messages of `pg` errors that have no code. */
 const lostConnection =
   /^(?:Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Client was closed|The connection ended)/;
 
 /**
- * The error for clients, with the driver's error as its cause: server messages can contain data, and connection errors the address.
- * Errors about the statement itself pass through.
+ * The error for clients, with the driver's error only as its cause, because server messages can contain data, and connection errors can
+ * contain the address. Errors about the statement itself pass through.
  */
 export function readable(thrown: unknown): unknown {
   if (thrown instanceof A2AError) return thrown;
@@ -115,7 +115,7 @@ export function readable(thrown: unknown): unknown {
     : thrown;
 }
 
-/** Seconds after which a client should retry. Short, because the call has already waited for long. */
+/** Seconds after which a client should retry. Short, because the call has already waited long. */
 const retryAfter = 1;
 
 function later(sentence: string, cause: unknown): A2AError {
@@ -126,7 +126,7 @@ function isMissingFile(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
 }
 
-/** Whether Node rejected a certificate. The codes are OpenSSL's, and Node's code for host names. */
+/** Whether Node rejected a certificate. The list has OpenSSL's codes and Node's code for host names. */
 function isCertificateError(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return false;
   return /CERT|LEAF_SIGNATURE|ISSUER/.test(thrown.code);

@@ -30,18 +30,18 @@ export interface PostgresStoreOptions extends PostgresConnectOptions {
   /** The schema of the tables. A database can have several stores, each in its own schema. Default `parley`. */
   readonly schema?: string;
   /**
-   * Whether opening the store creates or upgrades the tables. `false`: the tables must already have this version, such as after `parley db
-   * migrate`. Default true.
+   * Whether opening the store creates or upgrades the tables. With `false`, the tables must already have this version, such as after
+   * `parley db migrate`. Default true.
    */
   readonly migrate?: boolean;
   /**
-   * Wakes the readers of other nodes, such as over NATS. It stays open when the store is closed. `false`: each node polls. Default:
-   * LISTEN and NOTIFY, on a separate connection.
+   * Wakes the readers of other nodes, such as over NATS. Closing the store does not close the wake-up. With `false`, each node polls.
+   * Default: LISTEN and NOTIFY, on a separate connection.
    */
   readonly wakeup?: Wakeup | false;
   /**
-   * Milliseconds between two polls for changes by other nodes while wake-ups do not arrive; ten times this while they do. Default
-   * 500.
+   * Milliseconds between two polls for changes by other nodes while wake-ups do not arrive. While wake-ups arrive, polls are ten times
+   * rarer. Default 500.
    */
   readonly pollInterval?: number;
 }
@@ -55,8 +55,8 @@ export interface PostgresStore extends Store {
 /**
  * A durable store in PostgreSQL 15 or newer, for any number of nodes.
  *
- * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the database cannot be reached, has tables of a newer
- * release, or `pg` is not installed.
+ * Rejects with an `A2AError` of code `Unavailable` if the database cannot be reached, has tables of a newer release, or `pg` is not
+ * installed. The error says what to do.
  *
  * @example
  * ```ts
@@ -84,7 +84,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       const interval = options.pollInterval ?? 500;
       const quick = quickQueries(database.driver);
       const watch = new Watch(quick, schema, { wakeup, interval, ...logging(options) });
-      // Rejects if it cannot poll, because the node would silently miss appends of others.
+      // Rejects if polling is impossible, because the node would silently miss appends of other nodes.
       await watch.open(database);
       const clock = new DatabaseClock(schema.over(quick));
       opened.push(clock);
@@ -95,7 +95,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       const store = databaseStore(database, schema, { ...options, clock, wakeup, watch, heartbeats, onClose: close });
       return Object.assign(store, { wakeup });
     } catch (thrown) {
-      // The wake-up and the heartbeats would keep reconnecting.
+      // Otherwise the wake-up and the heartbeats would keep reconnecting.
       await close();
       throw readable(thrown);
     }
@@ -131,20 +131,20 @@ export interface PostgresVersion {
 
 /** The plan of `migratePostgres()`. */
 export interface PostgresPlan extends PostgresVersion {
-  /** Whether this release works with the current tables: they have its version, or the next one. */
+  /** Whether this release works with the current tables, which must have its version or the next version. */
   readonly usable: boolean;
-  /** The statements that it would run, one text per version. */
+  /** The statements that `migratePostgres()` would run, one text per version. */
   readonly statements: readonly string[];
 }
 
 /**
- * Creates or upgrades the tables before the programs that use them start. Resolves to the previous version. Several processes
- * may call it concurrently.
+ * Creates or upgrades the tables before the programs that use them start. Resolves to the previous version. Several processes may
+ * migrate concurrently.
  */
 export function migratePostgres(options: PostgresStoreOptions): Promise<PostgresVersion> {
   return withDatabase(options, async (database, schema) => {
     const version = await upgrade(database, schema);
-    // Nodes that may not drop tables leave that to this call.
+    // Nodes without the right to drop tables leave expired partitions to this call.
     await new Retention(database, schema, options).drop();
     return version;
   });

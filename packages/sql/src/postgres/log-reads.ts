@@ -19,7 +19,7 @@ import type { Database } from "./database.ts";
 import type { Row, Value } from "./driver.ts";
 import { isOutage } from "./errors.ts";
 
-/** Maximum number of new records of a task for a shared statement. A reader that is further behind reads alone. */
+/** Maximum number of new records per task in a shared statement. A reader that is further behind reads alone. */
 const maxNew = 64;
 /** Maximum bytes of records per task. */
 const maxBytes = 65_536;
@@ -47,7 +47,7 @@ const selectNew = `SELECT v.at, ${taskColumns}, r.*
     ) r ON t.seq - v.after <= ${maxNew}
   ORDER BY v.at, r.seq`;
 
-/** `undefined`: no such task. `alone`: it must be read separately. */
+/** `undefined` if there is no such task; `alone` if the task must be read separately. */
 type Found = LogPage | "alone" | undefined;
 
 interface Read {
@@ -56,13 +56,13 @@ interface Read {
   readonly row: readonly Value[];
   readonly after: number;
   readonly limit: number;
-  /** The deadline of its retries. */
+  /** The deadline for retries. */
   readonly until: number;
   resolve(found: Found): void;
   reject(error: unknown): void;
 }
 
-/** Reads the new records of many tasks with one statement: after a wake-up, their readers all ask in the same tick. */
+/** Reads the new records of many tasks with one statement, because after a wake-up their readers all ask in the same tick. */
 export class LogReads {
   readonly #database: Pick<Database, "query" | "deadline">;
   readonly #text: string;
@@ -97,7 +97,7 @@ export class LogReads {
   #schedule(): void {
     if (this.#isDue || this.#reading === maxAtOnce || this.#waiting.length === 0) return;
     this.#isDue = true;
-    // After this tick, so that readers woken together share a statement.
+    // Runs after this tick, so that readers woken together share a statement.
     setImmediate(() => {
       this.#isDue = false;
       void this.#read();
@@ -128,7 +128,7 @@ export class LogReads {
     this.#schedule();
   }
 
-  /** During an outage, rejects reads past their deadline. After other errors, runs each read separately, so that one cannot fail the others. */
+  /** During an outage, rejects reads past their deadline. After other errors, runs each read separately, so that no read fails the others. */
   #failed(reads: readonly Read[], thrown: unknown): void {
     const isAway = thrown instanceof A2AError && isOutage(thrown.cause);
     if (!isAway) {

@@ -7,7 +7,7 @@ import type { Schema } from "./schema.ts";
 /**
  * The tables by version. A published version never changes: append a new one (`shared/versions.ts`).
  *
- * - `scopes`: agents and their owners. `counts`: their tasks by state, in several rows, so that nodes do not block each other.
+ * - `scopes`: agents and their owners. `counts`: the number of their tasks by state, split over several rows, so that nodes do not block each other.
  * `contexts`: contexts of owners, with their counts.
  * - `tasks`: the head of a task, a small row that each append rewrites. Large values are in other tables. `runs`: claimed runs, separate,
  * so that a lease renewal changes no index of tasks.
@@ -203,7 +203,7 @@ export const versions: readonly string[] = [
     END
   $migration$;
   `,
-  // Processes and their heartbeats.
+  // The processes that use the store, with their heartbeats.
   `
   CREATE UNLOGGED TABLE parley.nodes (
     name text COLLATE "C" PRIMARY KEY,
@@ -271,14 +271,14 @@ export const newestVersion: number = versions.length;
 
 /** SQLSTATE of a lock that was not acquired in time. */
 export const lockNotAvailable = "55P03";
-/** Milliseconds that a migration waits for a table lock. Readers and writers queue behind it, so it gives up soon and is retried. */
+/** Milliseconds that a migration waits for a table lock. Readers and writers queue behind the migration, so it gives up soon and retries. */
 const tableTimeout = 500;
 
 /** Locks of migrations: two numbers, the second from the name of the schema. */
 const lockClass = 0x70_61_72_6c;
 
 /**
- * Upgrades the tables in the transaction of `queries`. Nodes that start together wait for the first one. The lock belongs to the transaction,
+ * Upgrades the tables in the transaction of `queries`. Nodes that start together wait for the first node. The lock belongs to the transaction,
  * because a session lock would be lost behind a pooler. Rejects with `lockNotAvailable` if a table is in use for long.
  */
 export async function migrate(
@@ -293,7 +293,7 @@ export async function migrate(
   refuseTooNew(found, list.length);
   if (found >= to) return found;
   await queries.query(`SET LOCAL lock_timeout = ${tableTimeout}`);
-  // A user who may not create schemas may still own this one.
+  // A user without the right to create schemas may still own this schema.
   const [exists] = await sql("SELECT (to_regnamespace($1) IS NOT NULL)::int", quoted(schema.name));
   if (count(exists) === 0) await queries.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema.name)}`);
   if (found === 0)

@@ -27,7 +27,7 @@ export async function forget(sql: Sql, nodes: readonly string[]): Promise<void> 
   await sql("DELETE FROM parley.nodes WHERE name = ANY($1::text[])", nodes.map(encodeName));
 }
 
-/** With at least this many connections, heartbeats get their own. */
+/** With at least this many connections, heartbeats get their own connection. */
 const minForOwn = 3;
 
 /**
@@ -41,17 +41,17 @@ export class Heartbeats {
   readonly #own: OwnConnection | undefined;
   /** Sends heartbeats through the pool. */
   readonly #pool: Queries;
-  /** Unanswered heartbeats by connection. No others are sent there until the answer. */
+  /** Unanswered heartbeats by connection. A connection gets no further heartbeat until it answers. */
   readonly #open = new Map<Queries, Promise<readonly StoreNode[]>>();
 
-  /** `listening`: the connection that listens now. */
+  /** `listening` returns the connection that listens now. */
   constructor(database: Database, schema: Schema, listening: () => Queries | undefined) {
     this.#database = database;
     this.#schema = schema;
     this.#listening = listening;
     const { driver } = database;
     if ((driver.connections ?? 0) >= minForOwn) this.#own = new OwnConnection(driver);
-    // No retries: the next heartbeat is the retry.
+    // Not retried, because the next heartbeat is the retry.
     this.#pool = {
       query: (statement, values) => database.query(statement, values, { until: 0, silence: quickSilence }),
     };
@@ -66,7 +66,7 @@ export class Heartbeats {
       try {
         return await this.#send(way, node, within);
       } catch {
-        // It may be lost silently. `NotifyWakeup` monitors the connection that listens.
+        // The connection may be lost silently. `NotifyWakeup` monitors the listening connection.
         if (way === this.#own) this.#own?.leave(true);
       }
     }
@@ -90,7 +90,7 @@ export class Heartbeats {
     return Promise.race([answer, late]).finally(() => clearTimeout(timer));
   }
 
-  /** Returns its connection. */
+  /** Returns the connection of the heartbeats to the pool. */
   close(): void {
     this.#own?.leave();
   }
@@ -116,7 +116,7 @@ class OwnConnection implements Queries {
     return (await this.#lent.connection).query(statement, values);
   }
 
-  /** Returns the connection, or closes it if it is lost. The next statement takes another one. */
+  /** Returns the connection, or closes a lost connection. The next statement takes another connection. */
   leave(isLost = false): void {
     this.#lent?.end(isLost);
     this.#lent = undefined;
@@ -142,7 +142,7 @@ function lend(driver: PostgresDriver): Lent {
 
 /*
  * Rate budgets shared by all nodes. A row has the time at which the whole budget is available again (generic cell rate algorithm), by
- * the clock of the database. Once that is past, the row is deleted. The table is unlogged: after a crash or a failover all budgets are
+ * the clock of the database. Once that time has passed, the row is deleted. The table is unlogged: after a crash or a failover all budgets are
  * full.
  */
 

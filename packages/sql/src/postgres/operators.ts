@@ -13,7 +13,7 @@ export function operatorsOf(calls: Calls, write: Write): StoreOperators {
     change: (change) =>
       calls.run(() =>
         write(async (sql) => {
-          // One change at a time. Readers do not wait.
+          // Only one change runs at a time. Readers do not wait.
           if (change.order !== undefined) await sql("LOCK TABLE parley.orders IN SHARE ROW EXCLUSIVE MODE");
           return run(sql, changeOrders(dialect, change));
         }),

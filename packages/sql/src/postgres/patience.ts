@@ -2,8 +2,8 @@ import { unavailable } from "@parley/server/internal/store/index";
 import { sqlState, type Connection, type PostgresDriver, type Queries, type Result, type Value } from "./driver.ts";
 
 /**
- * BEGIN and single statements are fast. If one is not answered within this share of the call's time, its connection counts as lost, and the
- * call spends the rest of its time on another connection.
+ * BEGIN and single statements are fast. If a statement is not answered within this share of the call's time, its connection counts as lost,
+ * and the call spends the rest of its time on another connection.
  */
 const share = 1 / 2;
 /** The minimum of that share, in milliseconds. */
@@ -16,13 +16,13 @@ function shortSilence(outageTimeout: number): number {
   return Math.max(least, outageTimeout * share);
 }
 
-/** The server-side timeout of a single statement, in milliseconds. The server reports a slow statement before it counts as lost. 0: none. */
+/** The server-side timeout of a single statement, in milliseconds. The server reports a slow statement before its connection counts as lost. */
 export function limitAlone(limit: number, outageTimeout: number): number {
   return limit === 0 ? 0 : Math.min(limit, Math.trunc(shortSilence(outageTimeout)) - notice);
 }
 
 export interface Patient {
-  /** Milliseconds after which the server stops a statement. 0: never, and then no connection counts as lost. */
+  /** Milliseconds after which the server stops a statement. With 0, the server never does, and no connection counts as lost. */
   readonly statementTimeout: number;
   /** The deadline of its call, by `performance.now()`. */
   readonly until: number;
@@ -51,7 +51,7 @@ export class Patience {
     this.#outageTimeout = outageTimeout;
   }
 
-  /** Like `PostgresDriver.hold`. Rejects as for a lost connection if none is lent, or a statement is not answered, in time. */
+  /** Like `PostgresDriver.hold`. If no connection is lent or a statement is not answered in time, rejects as for a lost connection. */
   async hold<T>(body: (connection: PatientConnection) => Promise<T>, patient: Patient): Promise<T> {
     const most = silenceAfter(patient.statementTimeout);
     if (most === 0) return this.#driver.hold((connection) => body(withoutEnd(connection)), 0);
@@ -111,7 +111,7 @@ function withoutEnd(connection: Connection): PatientConnection {
   return { backend: connection.backend, query, begin: query, ask: query };
 }
 
-/** Runs cheap statements: if one is not answered soon, its connection is closed, and the statement may be retried on another. */
+/** Runs cheap statements. If a statement is not answered soon, its connection is closed, and another connection may retry the statement. */
 export function quickQueries(driver: PostgresDriver): Queries {
   return {
     query: (text, values) => driver.hold((connection) => connection.query(text, values, quickSilence), quickSilence),
@@ -127,13 +127,13 @@ export const answerMargin = 1000;
 /** Milliseconds after which a connection with a cheap statement is lost. Short, because a node whose heartbeats wait must not seem dead. */
 export const quickSilence = 1500;
 
-/** Like `quickSilence`, for the listening connection, which has no spare. */
+/** Like `quickSilence`, but longer, because the listening connection has no spare. */
 export const listenSilence = 5000;
 
 /** The largest timeout of PostgreSQL, in milliseconds. */
 const longest = 2 ** 31 - 1;
 
-/** Milliseconds after which a silent connection is lost. 0: never, if statements have no timeout. */
+/** Milliseconds after which a silent connection is lost. 0 (never) if statements have no timeout. */
 export function silenceAfter(statementTimeout: number): number {
   return statementTimeout === 0 ? 0 : statementTimeout + silenceMargin;
 }

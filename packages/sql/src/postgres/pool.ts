@@ -21,7 +21,7 @@ export interface PoolLike {
   readonly idleCount?: number;
   /** Number of callers that wait for a client. */
   readonly waitingCount?: number;
-  /** `max`: the maximum number of connections. `connectionTimeoutMillis`: how long lending one may take; 0 or absent: no limit. */
+  /** `max`: the maximum number of connections. `connectionTimeoutMillis`: maximum time to lend a connection; no limit if 0 or absent. */
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
 
@@ -30,7 +30,7 @@ export interface PoolDriverOptions {
   readonly silence: number;
   /** Whether `close()` ends the pool. */
   readonly owned: boolean;
-  /** Milliseconds to lend a connection, if the pool has no limit itself. Default: none. */
+  /** Maximum milliseconds to lend a connection if the pool has no limit itself. Default: none. */
   readonly connectTimeout?: number;
   /** Called for idle connections that ended. */
   readonly onIdleError?: (error: Error) => void;
@@ -87,7 +87,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   return {
     hold,
     query: (text, values) => hold((connection) => connection.query(text, values)),
-    // A subscription keeps its connection, so statements need another one.
+    // A subscription keeps its connection, so statements need another connection.
     ...(pool.options?.max === 1 ? {} : { listen }),
     ...(pool.options?.max !== undefined && { connections: pool.options.max }),
     ...("totalCount" in pool && { use }),
@@ -95,7 +95,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
       await Promise.allSettled(held);
-      // Its connections end a little later, and may emit errors until then.
+      // Connections of the pool end a little later, and may emit errors until then.
       if (owned) await pool.end();
       else pool.off("error", onError);
     },
@@ -105,7 +105,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
 /** Ignores errors of a lent client, because its running statements reject anyway. */
 function ignore(): void {}
 
-/** Takes a client, whose errors have a listener from the start. `limit`: milliseconds; 0: none. */
+/** Takes a client, and listens to its errors from the start. `limit` is in milliseconds; 0 means no limit. */
 function borrow(pool: PoolLike, limit: number): Promise<PoolClientLike> {
   return new Promise((resolve, reject) => {
     let isLate = false;
@@ -131,7 +131,7 @@ async function living(pool: PoolLike, limit: number, liveness: Liveness): Promis
     const client = await borrow(pool, limit);
     if (!liveness.isDoubtful(client) || (await answers(client, liveness))) return client;
     client.off("error", ignore);
-    // Otherwise it would wait for the server to close the connection.
+    // Otherwise the client would wait for the server to close the connection.
     client.connection?.stream?.destroy();
     destroy(client);
   }
@@ -154,7 +154,7 @@ function destroy(client: PoolClientLike): void {
   client.on("error", ignore);
 }
 
-/** Listens on a client. Closes it afterwards, because other users of the pool must not get it. */
+/** Listens on a client. Closes the client afterwards, because other users of the pool must not get it. */
 async function listenOver(
   client: PoolClientLike,
   names: StatementNames,
@@ -199,7 +199,7 @@ async function listenOver(
   };
 }
 
-/** An identifier. Without quotes it would be folded to lower case. */
+/** Quotes an identifier, because PostgreSQL folds unquoted identifiers to lower case. */
 export function quoted(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`;
 }

@@ -44,7 +44,7 @@ import { findContexts, findPlace, findScope, namedAgents, tallyOf } from "./scop
 
 // Queries of the engine: claimable runs, due features, conversations, idempotency keys, notes of other nodes.
 
-/** The tasks of one page of runs, in its order. */
+/** The tasks of one page of runs, in the order of the page. */
 const selectRuns = (page: string): string => `SELECT ${taskColumns}
   FROM (${page}) p JOIN parley.tasks t ON t.number = p.task JOIN parley.contexts c ON c.id = t.context
     JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner
@@ -123,7 +123,7 @@ export async function readDue(sql: Sql, query: FeatureQuery): Promise<readonly D
   });
 }
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export async function readConversation(
   sql: Sql,
   key: ContextKey,
@@ -149,7 +149,7 @@ export async function readOnce(sql: Sql, owner: Owner, key: string, now: number)
 /** Maximum number of expired notes that a statement deletes: more than it stores. */
 const maxTidied = 2_000;
 
-/** Locks notes in the order of their keys, and expired ones only if they are unlocked, so that nodes never deadlock. */
+/** Locks notes in the order of their keys, and expired notes only if they are unlocked, so that nodes never deadlock. */
 const writeExpiring = `WITH gone AS (
     DELETE FROM parley.notes WHERE key IN (
       SELECT key FROM parley.notes WHERE until <= $4 AND key <> ALL($1::text[]) ORDER BY until LIMIT ${maxTidied}
@@ -181,7 +181,7 @@ interface Lists {
   readonly states: readonly number[];
 }
 
-/** Call it in a transaction. Resolves to at most one task more than the limit. */
+/** Call this in a transaction. Resolves to at most one task more than the limit. */
 export async function findListed(
   sql: Sql,
   scope: Scope,
@@ -209,7 +209,7 @@ async function listScopes(
   return { level, ids: contextId === undefined ? [found] : await findContexts(sql, found, contextId) };
 }
 
-/** Without `since`, the counters have the total. With it, the tasks since then are counted along the index. */
+/** Without `since`, the counters have the total. With `since`, the tasks since that time are counted along the index. */
 async function totalOf(sql: Sql, { level, ids, states: wanted }: Lists, since: number | undefined): Promise<number> {
   if (since === undefined) {
     const tally = await tallyOf(sql, level, ids);
@@ -224,7 +224,7 @@ async function totalOf(sql: Sql, { level, ids, states: wanted }: Lists, since: n
   return count(rows[0]);
 }
 
-/** The places of a page's tasks, at most one more than the limit. Two seeks in each list find them, at any depth. */
+/** The places of a page's tasks, at most one task more than the limit. Two seeks in each list find them, at any depth. */
 async function placesIn(sql: Sql, lists: Lists, scope: Scope, query: ListQuery): Promise<readonly Place[]> {
   const { level, ids, states: wanted } = lists;
   const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;

@@ -11,7 +11,7 @@ const tasksPerLook = 10_000;
 /** Milliseconds between two checks. The result of a check stays valid. */
 const defaultInterval = 60_000;
 
-/** The comment of a partition that is being dropped. Other detached ones are someone's archive. */
+/** The comment of a partition that is being dropped. Detached partitions without it are someone's archive. */
 const marker = "Parley drops this table: its tasks are deleted";
 
 /** The result of checking a partition for old tasks. */
@@ -32,8 +32,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Finds partitions that only have expired tasks. Their records are not deleted one by one: the partition is dropped once its tasks
- * are deleted. Each node checks separately.
+ * Finds partitions that only have expired tasks. Their records are not deleted one by one. Instead, the partition is dropped once
+ * its tasks are deleted. Each node checks separately.
  */
 export class Retention {
   readonly #database: Database;
@@ -60,8 +60,8 @@ export class Retention {
   }
 
   /**
-   * Creates the partitions of the next weeks, and continues to look for old ones. Resolves to `false` if it was called recently: a sweep of
-   * many pages needs it only once.
+   * Creates the partitions of the next weeks, and continues to look for old partitions. Does nothing and resolves to `false` if called
+   * recently, because a sweep of many pages needs this only once.
    */
   async look(deleteBefore?: number): Promise<boolean> {
     const at = performance.now();
@@ -80,7 +80,7 @@ export class Retention {
 
   /**
    * Drops partitions without tasks. Partitions in use are left for the next call. PostgreSQL detaches one partition at a
-   * time, so pending ones come first.
+   * time, so partitions that are already being detached come first.
    */
   async drop(): Promise<void> {
     if (!(await this.#dropDetached())) return;
@@ -157,7 +157,7 @@ export class Retention {
     return isClear;
   }
 
-  /** Runs statements on a partition, which may be in use or dropped by another node. Resolves to whether they succeeded. */
+  /** Runs statements on a partition, which may be in use or dropped by another node. Resolves to whether the statements succeeded. */
   async #try(name: string, body: (run: (sql: string) => Promise<unknown>) => Promise<void>): Promise<boolean> {
     try {
       await body((sql) => this.#database.query(this.#schema.text(sql)));
@@ -213,7 +213,7 @@ export const nextNumber: string = `floor(extract(epoch FROM clock_timestamp()) /
 
 const daysPerPartition = 7;
 const numbersPerPartition = numbersPerDay * daysPerPartition;
-/** Number of partitions to create ahead, including this week's. */
+/** Number of partitions to create ahead, including the partition of this week. */
 const partitionsAhead = 5;
 
 const lockClass = 0x70_61_72_74;
@@ -241,7 +241,7 @@ export async function partitionsOf(queries: Queries, schema: Schema): Promise<re
   return rows.map((row) => ({ name: text(row, 0), from: int(row, 1), to: int(row, 2), isOwn: row[3] === true }));
 }
 
-/** Whether the log accepts new tasks: it has a partition for them, or a write may create one. */
+/** Whether the log accepts new tasks, because it has a partition for them or a write may create one. */
 export async function hasPartition(queries: Queries, schema: Schema): Promise<boolean> {
   const [row] = await schema.over(queries)(
     `SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint,
@@ -254,7 +254,7 @@ export async function hasPartition(queries: Queries, schema: Schema): Promise<bo
 }
 
 /**
- * Creates missing partitions of this week and the next ones, in the transaction of `queries`. Unlike `CREATE TABLE … PARTITION OF`,
+ * Creates missing partitions of this week and the next weeks, in the transaction of `queries`. Unlike `CREATE TABLE … PARTITION OF`,
  * `ATTACH` does not wait for readers and writers.
  */
 export async function ensurePartitions(queries: Queries, schema: Schema): Promise<void> {
@@ -295,7 +295,7 @@ function gapsIn(known: readonly Range[], from: number, to: number): readonly Ran
   return gaps;
 }
 
-/** A whole week is named by its number, a part of one by its first task number. */
+/** A partition of a whole week is named by the number of the week; a shorter partition by its first task number. */
 function nameOf({ from, to }: Range): string {
   return to - from === numbersPerPartition ? `log_${from / numbersPerPartition}` : `log_${from}`;
 }

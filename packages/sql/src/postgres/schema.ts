@@ -3,20 +3,20 @@ import { encodeName, ownColumns as sharedColumns } from "../shared/rows.ts";
 import type { Queries, Row, Value } from "./driver.ts";
 import { quoted } from "./pool.ts";
 
-/** Maximum bytes of an identifier (PostgreSQL §4.1.1). PostgreSQL truncates longer ones, so two schemas could become one. */
+/** Maximum bytes of an identifier (PostgreSQL §4.1.1). PostgreSQL truncates longer names, so two schemas could become one. */
 const maxBytes = 63;
 
-/** Runs a statement. It names its tables as `parley.tasks`, whatever the name of the schema. */
+/** Runs a statement. The text names tables as `parley.tasks`, whatever the name of the schema. */
 export type Sql = (text: string, ...values: readonly Value[]) => Promise<readonly Row[]>;
 
 /**
- * Writes statements for a schema. Every name is qualified, because behind a pooler each transaction may get another session, with another
- * client's `search_path`.
+ * Writes statements for a schema. Every name is qualified, because behind a pooler each transaction may get a different session, with the
+ * `search_path` of another client.
  */
 export class Schema {
   readonly name: string;
   readonly #prefix: string;
-  /** Cached: statements are constants, and few are derived from them. */
+  /** Statements by text. They can be cached because statements are constants, and few statements are derived from them. */
   readonly #texts = new Map<string, string>();
 
   /** @throws TypeError for a name that PostgreSQL would truncate or reject. */
@@ -48,13 +48,13 @@ export class Schema {
   }
 }
 
-/** The row of a statement that returns at most one. */
+/** The row of a statement that returns at most one row. */
 export async function one(rows: Promise<readonly Row[]>): Promise<Row | undefined> {
   return (await rows)[0];
 }
 
 /**
- * Waits for statements that were sent together. Rejects with the first failure, because it makes all later statements of the
+ * Waits for statements that were sent together. Rejects with the first failure, because that failure makes all later statements of the
  * transaction fail.
  */
 export async function together<T extends readonly unknown[]>(
@@ -78,8 +78,8 @@ export * from "../shared/rows.ts";
 const longestName = 500;
 
 /**
- * The form in which a name from a client is indexed: a long name as its beginning and its hash. No other name can equal that, because
- * names are stored without control characters.
+ * The indexed form of a name from a client. A long name is indexed by its beginning and its hash. No other name can equal this form,
+ * because names are stored without control characters.
  */
 export function indexName(name: string): string {
   const encoded = encodeName(name);
@@ -126,13 +126,13 @@ export function columns(list: string): readonly Column[] {
   });
 }
 
-/** SQL of rows that are passed as one array for each column: `unnest($1::bigint[], …) AS v (task, …)`. */
+/** SQL of rows that are passed as one array per column: `unnest($1::bigint[], …) AS v (task, …)`. */
 export function rowsOf(columns: readonly Column[], first = 1): string {
   const arrays = columns.map(([, type], at) => `$${at + first}::${type}[]`);
   return `unnest(${arrays.join(", ")}) AS v (${columns.map(([name]) => name).join(", ")})`;
 }
 
-/** A statement that inserts rows. `rest`: the end of the statement, such as `ON CONFLICT`. `where`: a condition for the rows `v`. Default: all. */
+/** A statement that inserts rows. `rest` is the end of the statement, such as `ON CONFLICT`; `where` is a condition for the rows `v`. */
 export function insertInto(
   table: string,
   columns: readonly Column[],

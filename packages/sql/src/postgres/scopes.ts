@@ -34,14 +34,14 @@ const insertScopes = insertInto("scopes", made, "parent, name", "ON CONFLICT DO 
 const maxDraws = 3;
 
 /**
- * An id that no scope ever had, even if a failover lost rows: a node that has cached an id must not find another owner under it.
- * Ids of earlier releases are below 2^48.
+ * An id that no scope ever had, even if a failover lost rows, because a node that has cached an id must not find another owner under
+ * that id. Ids of earlier releases are below 2^48.
  */
 function newId(): number {
   return 2 ** 48 + randomInt(2 ** 48 - 1);
 }
 
-/** A cached scope no longer exists: the owner was deleted, the database was restored, or a replica took over without it. */
+/** A cached scope no longer exists, because the owner was deleted, the database was restored, or a replica without the scope took over. */
 export class ScopeGone extends Error {}
 
 interface WantedScope {
@@ -59,7 +59,7 @@ export class ScopeIds {
     this.#known.clear();
   }
 
-  /** Resolves ids. Missing scopes with `make` are created. */
+  /** Resolves ids. Creates missing scopes if `make` is set. */
   async resolve(sql: Sql, wanted: readonly (Owner & { readonly make: boolean })[]): Promise<ScopeNames> {
     const found = new ScopeNames();
     await this.#resolve(
@@ -131,14 +131,14 @@ export class ScopeNames {
   }
 }
 
-/** The id of an agent or an owner. Readers do not remember it: after a failover it could be invalid. */
+/** The id of an agent or an owner. Readers do not cache the id, which could be invalid after a failover. */
 export async function findScope(sql: Sql, agent: string, owner?: string): Promise<number | undefined> {
   if (owner !== undefined) return (await findPlace(sql, { agent, owner }, ""))?.owner;
   const [row] = await sql("SELECT id FROM parley.scopes WHERE parent = $1 AND name = $2", root, indexName(agent));
   return row && count(row);
 }
 
-/** SQL of the ids of the agents named in `$1`, or of all if that is null. */
+/** SQL of the ids of the agents named in `$1`, or of all agents if `$1` is null. */
 export const namedAgents: string = `SELECT id FROM parley.scopes
   WHERE parent = ${root} AND ($1::text[] IS NULL OR name = ANY($1::text[]))`;
 
@@ -256,7 +256,7 @@ export class ScopeChanges {
     return written.every((row) => this.#contexts.has(int(row, 2)));
   }
 
-  /** Call it last: other transactions wait for these rows. */
+  /** Call this last, because other transactions wait for these rows. */
   async writeCounts(sql: Sql): Promise<void> {
     const rows = Array.from(this.#tallies, ([scope, tally]): Value[] => [scope, ...tally]);
     await write(sql, upsertCounts, rows, countColumns.length);

@@ -9,7 +9,7 @@ import { findPlace } from "./scopes.ts";
 
 /*
  * The index of full text search: a text by task and record. Its words, prefixed with the owner, are a `tsvector` under a GIN index, so a
- * query reads only words of its owner. It has no positions, because a `tsvector` keeps at most 16,383. Phrases are matched in `words`.
+ * query reads only words of its owner. The `tsvector` has no positions, because it keeps at most 16,383. Phrases are matched in `words`.
  */
 
 export const search: SearchDialect = {
@@ -41,7 +41,7 @@ export const search: SearchDialect = {
     return found;
   },
   add({ task, owner, seq, words, mainWords, message, artifact, text: json }) {
-    // Words have letters and digits, so nothing in them is syntax.
+    // Words contain only letters and digits, so they contain no syntax.
     const lexemes = Array.from(new Set(words), (word) => `'${indexed(owner, word)}'`).join(" ");
     return [
       change(
@@ -66,7 +66,7 @@ export const search: SearchDialect = {
   },
 };
 
-/** Values of each term, after the five of a page. */
+/** Number of values per term, which follow the five values of a page. */
 const valuesPerTerm = 3;
 
 /** The words of a term as a `tsquery`; its phrase; and the main words, all of which a text must have. */
@@ -104,7 +104,7 @@ function pageStatement(terms: number): string {
     ORDER BY ${points} DESC, t.number DESC LIMIT $4 OFFSET $5`;
 }
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export async function findTasks(sql: Sql, owner: Owner, wanted: SearchQuery): Promise<SearchPage> {
   await run(sql, checkReady());
   const { contextId } = wanted;
@@ -113,7 +113,7 @@ export async function findTasks(sql: Sql, owner: Owner, wanted: SearchQuery): Pr
   return run(sql, findIn(search, id, contextId === undefined ? undefined : context, wanted));
 }
 
-/** Call it in a transaction. Waits for running appends: later ones see the change. */
+/** Call this in a transaction. Waits for running appends, so that all later appends see the change. */
 export async function switchIndex(sql: Sql, on: boolean): Promise<void> {
   await sql("LOCK TABLE parley.search IN ACCESS EXCLUSIVE MODE");
   if (on) await sql("UPDATE parley.search SET is_on = 1, next = 0 WHERE is_on = 0");

@@ -86,7 +86,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
           // Most stores never had an index.
           if (on !== isOn) await write((sql) => switchIndex(sql, on));
           if (!on || (isOn && next === undefined)) return;
-          // Closing waits for this call. The next process continues.
+          // Closing waits for this call, so stop here. The next process continues.
           while (await write((sql) => run(sql, stepIndex(search)))) calls.checkOpen();
         }),
       find: (owner, query) => calls.readTogether((sql) => findTasks(sql, owner, query)),
@@ -178,7 +178,7 @@ export class Calls extends OpenCalls {
 /** The server-side timeout of a check, in milliseconds. Its connection counts as lost after twice that time. */
 const limit = 1000;
 
-/** Sent in one message with its timeout, which applies to the implicit transaction of that message. */
+/** One message contains the statement and its timeout, which applies to the implicit transaction of that message. */
 const read = `SET LOCAL statement_timeout = ${limit};
   SELECT pg_is_in_recovery()::int, (current_setting('transaction_read_only') = 'on')::int,
     (SELECT coalesce(max(version), 0) FROM parley.migrations),

@@ -62,7 +62,7 @@ export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepRepo
       : await write((sql) => compactOver(sql, sweeping, compactBefore, left, deletion.budget));
   const hasExpired = await write((sql) => deleteExpired(sql, sweeping));
   const more = deletion.more || compaction.more || hasExpired;
-  // When the last tasks are deleted, and also after each check, because there may always be more.
+  // Drops partitions when the last tasks are deleted, and also after each check, because there may always be more tasks.
   if (deletes && (looked || !more)) await retention.drop();
   return { deleted: deletion.done, compacted: compaction.done, more };
 }
@@ -103,7 +103,7 @@ async function compactOver(
   return { done, more: loose.length > seen, budget };
 }
 
-/** Deletes idle contexts and expired keys. Resolves to whether there are more. Waits for no lock. */
+/** Deletes idle contexts and expired keys without waiting for locks. Resolves to whether there are more. */
 async function deleteExpired(sql: Sql, options: Sweeping): Promise<boolean> {
   const { deleteBefore, rules = [], now, limit } = options;
   const idle = deleteBefore === undefined && rules.length === 0 ? 0 : await deleteIdle(sql, options);
@@ -151,7 +151,7 @@ export async function deleteTasks(
   const numbers = tasks.map(({ number }) => number);
   const logs = numbers.filter((number) => !keepsLog(number));
   await together([
-    // In the lock order of appends: keys, then contexts.
+    // Appends lock keys, then contexts, so this uses the same order.
     sql(deleteKeys("task", "FOR UPDATE"), numbers),
     scopes.writeContexts(sql),
     // A context is as old as the newest status that any of its tasks ever had.
@@ -237,13 +237,13 @@ export type TaskList = readonly [scope: number, state: number, before: number];
 
 const listed = columns("scope bigint, state smallint, before bigint");
 
-/** The oldest tasks of each list. `and`: a condition, and row locks. */
+/** The oldest tasks of each list. `and` is SQL with a condition and row locks. */
 export function selectLists(level: "agent" | "owner", columns: string, and: string): string {
   return `SELECT t.* FROM ${rowsOf(listed)} CROSS JOIN LATERAL (SELECT ${columns} FROM parley.tasks t
     WHERE t.${level} = v.scope AND t.state = v.state AND t.status_time < v.before ${and}) t`;
 }
 
-/** Locks the oldest tasks of these lists, except those locked by others. */
+/** Locks the oldest tasks of these lists, except tasks that other transactions have locked. */
 export async function lockLists(
   sql: Sql,
   level: "agent" | "owner",
@@ -257,7 +257,7 @@ export async function lockLists(
   return rowsOfTasks(sql, found, limit);
 }
 
-/** With a rule per agent and state, each pair is a list. */
+/** Locks tasks by a rule per agent and state. Each pair of agent and state is a list. */
 async function lockByRules(sql: Sql, options: SweepOptions): Promise<readonly TaskRow[]> {
   const lists = (await agentsOf(sql)).flatMap(({ id, name }) =>
     sweptStates.flatMap((state): TaskList[] => {

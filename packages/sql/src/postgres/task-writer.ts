@@ -30,7 +30,7 @@ import {
 
 /** A locked task, with the state that the transaction knows. */
 export interface LockedTask extends KnownTask {
-  /** The time of its newest status, in milliseconds since the Unix epoch. A status can be older than the previous one. */
+  /** The time of its newest status, in milliseconds since the Unix epoch. A status can be older than the previous status. */
   touched: number;
   /** `hasFeatures` in the table. */
   readonly storedFeatures: boolean;
@@ -52,7 +52,7 @@ const insertColumns = [...typed(identity), ...typed(["long_id"]), ...changing];
 // A missing row reveals that another node has created a task with the same id meanwhile.
 const insertTasks = insertInto("tasks", insertColumns, "agent, id", "ON CONFLICT (agent, id) DO NOTHING RETURNING 1");
 const updateTasks = updateOf(changing);
-/** For tasks whose only change is a longer log, as after each chunk. */
+/** For tasks whose only change is a longer log, such as after each chunk. */
 const growTasks = updateOf(typed(growing));
 
 function updateOf(columns: readonly Column[]): string {
@@ -77,7 +77,7 @@ export class TaskWriter {
   readonly #runs: Value[][] = [];
   readonly #ended: number[] = [];
 
-  /** Call it at the end of a transaction, once for each task. */
+  /** Call this at the end of a transaction, once for each task. */
   add(task: LockedTask): void {
     const { row, head, stored } = task;
     if (stored !== undefined && head === stored) return;
@@ -155,7 +155,7 @@ class Rows {
 export class LogWriter {
   readonly #rows = new Rows(insertRecords, logColumns.length);
 
-  /** `place`: only for a record of the history. `base`: only for the first record of a task. */
+  /** Only a record of the history has a `place`. Only the first record of a task has a `base`. */
   add(
     task: number,
     seq: number,

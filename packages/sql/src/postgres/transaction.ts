@@ -15,7 +15,7 @@ export class CommitLost extends Error {
 /** The outcome of a transaction on a working connection. */
 type Settled<T> = { readonly result: T } | { readonly failure: unknown };
 
-/** Runs a transaction. Rejects if the connection is unusable: with `CommitLost` if the commit may have taken effect. */
+/** Runs a transaction. Rejects if the connection is unusable, and with `CommitLost` if the commit may have taken effect. */
 export async function settle<T>(
   connection: PatientConnection,
   begin: string,
@@ -53,7 +53,7 @@ export async function settle<T>(
   try {
     await connection.query("COMMIT");
   } catch (thrown) {
-    // Only an answer of the server proves that it did not commit.
+    // Only an answer of the server proves that the transaction did not commit.
     throw isAnswer(thrown) ? thrown : new CommitLost(thrown);
   }
   return { result };
@@ -63,9 +63,9 @@ export async function settle<T>(
 export interface ServerFacts {
   /** `server_version_num`, such as 150018. */
   readonly version: number;
-  /** Whether a pooler is in between: each transaction may then use another session of the server. */
+  /** Whether a pooler is in between, so that each transaction may use a different session of the server. */
   readonly pooled: boolean;
-  /** Whether it is a read-only replica. */
+  /** Whether the server is a read-only replica. */
   readonly readOnly: boolean;
 }
 
@@ -106,14 +106,14 @@ async function sessionOf(queries: Queries): Promise<unknown> {
 
 /**
  * Rows that prove commits: if the connection is lost during a commit, the row reveals its outcome, even after a crash or a failover that
- * lost the commit. Transaction ids cannot prove a commit, because a server reuses the ids of lost ones. Each open transaction has its own
+ * lost the commit. Transaction ids cannot prove a commit, because a server reuses the ids of lost transactions. Each open transaction has its own
  * row, so that transactions do not wait for each other.
  */
 export class Witnesses {
   readonly #table: string;
   #free: Witness[] = [];
 
-  /** `table`: its name, quoted for SQL. It has the columns `id`, `token` and `at`. */
+  /** `table` is the name of the table, quoted for SQL. The table has the columns `id`, `token` and `at`. */
   constructor(table: string) {
     this.#table = table;
   }
@@ -137,7 +137,7 @@ export class Witness {
     this.#table = table;
   }
 
-  /** The first statement of a transaction. It also assigns the transaction id, before any sequence value. */
+  /** The first statement of a transaction, which also assigns the transaction id, before any sequence value is taken. */
   begin(): string {
     this.#token += 1;
     return `INSERT INTO ${this.#table} AS w (id, token) VALUES ('${this.#id}', ${this.#token})

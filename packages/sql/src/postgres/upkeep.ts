@@ -35,7 +35,7 @@ export function upkeepOf(calls: Calls, write: Write, retention: Retention): Upke
     remove: (selection, limit) =>
       calls.run(async (): Promise<RemovedTasks> => {
         const tasks = await write((sql) => removeTasks(sql, selection, limit));
-        // A separate transaction, because it locks conversations, and appends wait for transactions that change counts.
+        // A separate transaction, because this step locks conversations, and appends wait for transactions that change counts.
         const { deleted: conversations, more } = await write((sql) => removeIdle(sql, selection, limit));
         return { deleted: tasks.deleted, conversations, more: tasks.more || more };
       }),
@@ -166,7 +166,7 @@ async function clearOwner(sql: Sql, owner: Owner, limit: number): Promise<Remove
 }
 
 /**
- * Deletes an owner without data. Waits for transactions that create data for it, and blocks new ones, which then fail with `ScopeGone`.
+ * Deletes an owner without data. Waits for transactions that create data for the owner, and blocks new ones, which then fail with `ScopeGone`.
  * Other owners are not affected.
  */
 async function forgetOwner(sql: Sql, owner: Owner): Promise<Removed> {

@@ -10,18 +10,18 @@ export interface NotifyWakeupOptions {
   readonly interval?: number;
   /** Milliseconds of silence after which the node sends itself a notification. Default 15000. */
   readonly heartbeat?: number;
-  /** Milliseconds within which a notification to itself must arrive. Default 5000. */
+  /** Milliseconds within which the node's notification to itself must arrive. Default 5000. */
   readonly echoTimeout?: number;
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
 
 /**
- * Wake-ups by LISTEN and NOTIFY. Commits with a notification block each other, so notifications follow the append: many in one
+ * Wake-ups by LISTEN and NOTIFY. Commits with a notification block each other, so notifications are sent after the append, many in one
  * statement, without waiting for the disk (docs/decisions/wakeups.md).
  *
- * Resolves when it has received its own message, or when that has failed (`isConnected`). It keeps retrying, rarely behind a pooler. A node
- * that cannot listen still notifies: NOTIFY works through a pooler.
+ * Resolves once the node has received its own message or has failed to (`isConnected`). The node keeps retrying, but rarely behind a pooler.
+ * A node that cannot listen still notifies, because NOTIFY works through a pooler.
  */
 export async function notifyWakeup(
   driver: PostgresDriver,
@@ -33,7 +33,7 @@ export async function notifyWakeup(
   return wakeup;
 }
 
-/** No wake-ups: each node polls. */
+/** Sends no wake-ups, so each node polls. */
 export const noWakeup: Wakeup = {
   isConnected: false,
   publish() {},
@@ -61,7 +61,7 @@ export class NotifyWakeup implements Wakeup {
   #isConnected = false;
   #isClosed = false;
   #hasWorked = false;
-  /** Failures to listen since it last worked. */
+  /** Number of failures to listen since listening last worked. */
   #failures = 0;
   #heard = 0;
   #cancelTimer: (() => void) | undefined;
@@ -146,15 +146,15 @@ export class NotifyWakeup implements Wakeup {
       });
       this.#listening = listening;
       if (early !== undefined) throw early.cause;
-      // The connection is usually idle. A pooler would lend its session to others.
+      // The connection is usually idle. Not set behind a pooler, which would lend the changed session to other clients.
       if (!this.#pooled) await listening.query("SET idle_session_timeout = 0");
-      // Sent on another connection, because a pooler could answer on the same one.
+      // The test is sent on another connection, because a pooler could answer on the same connection.
       const arrives = await this.#hearsItself();
       if (this.#listening !== listening) return;
       if (!arrives) return await this.#giveUp(listening);
     } catch (cause) {
       logger.debug("PostgreSQL: LISTEN failed", { cause });
-      // It has ended, and is being retried.
+      // The connection has ended meanwhile, and a retry is scheduled.
       if (listening !== undefined && this.#listening !== listening) return;
       this.#listening = undefined;
       await listening?.close();
@@ -176,7 +176,7 @@ export class NotifyWakeup implements Wakeup {
   /** Called when notifications do not arrive. */
   async #giveUp(listening?: Listening): Promise<void> {
     this.#listening = undefined;
-    // A pooler lends the session to others.
+    // A pooler lends the session to other clients.
     if (this.#pooled && !this.#isClosed) await listening?.query("UNLISTEN *").catch(() => undefined);
     await listening?.close();
     if (this.#isClosed) return;
@@ -208,7 +208,7 @@ export class NotifyWakeup implements Wakeup {
     this.#after(most * (0.5 + Math.random() / 2), () => void this.open());
   }
 
-  /** Checks whether notifications still arrive if none has for a while. */
+  /** If no notification has arrived for a while, checks whether notifications still arrive. */
   #beat(): void {
     const before = this.#heard;
     this.#after(this.#options.heartbeat, () => {
@@ -239,7 +239,7 @@ export class NotifyWakeup implements Wakeup {
     try {
       if (this.#isClosed) return false;
       await this.#notify(this.#driver, [this.#batch.ping()]);
-      // The time starts now, because sending may have waited for a connection.
+      // The timeout starts after sending, because sending may have waited for a connection.
       cancel = clock.after(echoTimeout, () => hear?.(false));
       return await heard;
     } finally {

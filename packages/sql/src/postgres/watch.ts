@@ -7,14 +7,14 @@ import { int, type Schema } from "./schema.ts";
 
 /** Factor of the poll interval while wake-ups arrive. */
 const calmer = 10;
-/** The maximum duration of another node's write in milliseconds: all its timeouts together. */
+/** The maximum duration of another node's write, in milliseconds, which is the sum of all its timeouts. */
 const longestWrite = 60_000;
-/** The maximum number of own places remembered between two polls. Further places count as other nodes'. */
+/** The maximum number of own places remembered between two polls. Further places count as places of other nodes. */
 const maxPlaces = 100_000;
 
 /**
- * The number of write transactions so far, the oldest running one, and the next one. They are read in this order, so that every counted
- * transaction began before the next one. The sequence is read by a function, which needs USAGE or SELECT.
+ * The number of write transactions so far, the oldest running transaction, and the next transaction id. The statement reads them in this
+ * order, so that every counted transaction has a lower id than the next. Reading the sequence needs USAGE or SELECT.
  */
 const look = `WITH places AS MATERIALIZED (SELECT coalesce(pg_sequence_last_value('parley.places'), 0) AS last),
     snapshot AS MATERIALIZED (SELECT last, pg_current_snapshot() AS now FROM places)
@@ -37,7 +37,7 @@ export interface WatchOptions {
 }
 
 /**
- * Calls listeners after other nodes have written: immediately by wake-up, otherwise by polling the number of write transactions of all nodes.
+ * Calls listeners after other nodes have written: immediately after a wake-up, otherwise by polling the number of all write transactions.
  * A transaction takes its number before it commits, so each poll calls the listeners until all transactions that had begun have ended.
  */
 export class Watch {
@@ -69,7 +69,7 @@ export class Watch {
     await queries.query(this.#text);
   }
 
-  /** How this node learns of writes by other nodes. `unseen`: not at all, because neither wake-ups nor polls work. */
+  /** How this node learns of writes by other nodes. `unseen` means not at all, because neither wake-ups nor polls work. */
   get hearing(): NonNullable<StoreCondition["changes"]> {
     if (this.#options.wakeup.isConnected) return "told";
     return this.#fails ? "unseen" : "polled";
@@ -108,9 +108,9 @@ export class Watch {
 
   async #turn(): Promise<void> {
     const turn = this.#looks++;
-    // The first poll is the baseline of the next ones.
+    // The first poll must run, because it is the baseline of later polls.
     if (this.#options.wakeup.isConnected && turn % calmer !== 0 && this.#seen !== undefined) return;
-    // One poll at a time.
+    // Only one poll runs at a time.
     if (this.#looking !== undefined) return;
     this.#looking = this.#look();
     const mayHaveChanged = await this.#looking;
@@ -145,7 +145,7 @@ export class Watch {
     return true;
   }
 
-  /** Whether others have taken a number between two polls. An own number whose answer is pending counts as theirs. */
+  /** Whether other nodes took a number between two polls. A number of this node whose answer is pending counts as another node's. */
   #hasMoved(before: Seen, { last }: Seen): boolean {
     let own = 0;
     for (const places of this.#own) {
@@ -156,7 +156,7 @@ export class Watch {
     return last - before.last !== own;
   }
 
-  /** Logs the first of several failures. An outage is reported by the calls that it fails. */
+  /** Logs only the first of several failures. During an outage, the failing calls report it. */
   #fail(cause: unknown): void {
     if (!this.#fails && this.#timer !== undefined && !isOutage(cause) && !isReadOnly(cause)) {
       this.#logger.warn("PostgreSQL: failed to poll for changes by other nodes; retrying", { cause });

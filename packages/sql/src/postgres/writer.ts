@@ -39,7 +39,7 @@ interface WriterOptions {
 /** Maximum retries of items whose owner is being deleted, because the recreated owner could be deleted again. */
 const maxRepeatCount = 5;
 
-/** Appends in the order of the calls, one transaction at a time. Calls made meanwhile share the next one (group commit). */
+/** Appends in the order of the calls, one transaction at a time. Calls made meanwhile share the next transaction (group commit). */
 export class Writer {
   readonly #database: Database;
   readonly #schema: Schema;
@@ -98,7 +98,7 @@ export class Writer {
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
-      // Nothing is stored. Only the deadlines of some calls have passed.
+      // Nothing is stored. Only calls past their deadline must fail.
       if (thrown instanceof A2AError && (isOutage(thrown.cause) || isReadOnly(thrown.cause))) {
         const [oldest, ...others] = calls;
         oldest?.reject(thrown);
@@ -118,12 +118,12 @@ export class Writer {
     try {
       wakeup.publish(changedBy(changes, outcomes));
     } catch (cause) {
-      // The items are stored, and readers of other nodes poll.
+      // The items are stored, and the readers of other nodes find them by polling.
       logger.error("PostgreSQL: failed to publish wake-up", { cause });
     }
   }
 
-  /** Commits one by one, because an item that the server rejects must not fail other calls. Calls past their deadline fail. */
+  /** Commits each call separately, because an item that the server rejects must not fail other calls. Calls past their deadline fail. */
   async #commitEach(calls: readonly Call[], thrown: unknown): Promise<void> {
     const isRefused = !(thrown instanceof A2AError);
     for (const call of calls) {
@@ -132,7 +132,7 @@ export class Writer {
     }
   }
 
-  /** Rejects calls past their deadline, instead of trying an unreachable database for each. */
+  /** Rejects calls past their deadline, instead of trying an unreachable database for each call. */
   #rejectLate(thrown: A2AError): void {
     const now = performance.now();
     const late = this.#waiting.filter(({ until }) => until <= now);
@@ -165,7 +165,7 @@ export class Writer {
   }
 }
 
-/** Whether one of several calls may have caused an error, by its data or by a lock that it waits for. */
+/** Whether a single call may have caused an error, by its data or by a lock that it waits for. */
 function isOfOne(thrown: unknown): boolean {
   return !(thrown instanceof A2AError) || isLocked(thrown.cause) || isConflict(thrown.cause);
 }

@@ -24,7 +24,7 @@ import { encodeName, maxSeq, stateNumber, trialOf, type TaskRow, type Value } fr
 
 // Decides the items of a transaction, and collects the task rows to write.
 
-/** A task as a writer knows it. */
+/** A task as cached by a writer. */
 export interface KnownTask {
   readonly row: Pick<TaskRow, "number" | "agent" | "owner" | "context">;
   /** The head in the table; absent until the transaction that creates the task ends. */
@@ -55,7 +55,7 @@ function isPause(state: TaskState | undefined): boolean {
   return state !== undefined && stateKinds[state] !== "active";
 }
 
-/** Whether the search index needs an update after a record: it has texts, or completes artifacts. */
+/** Whether the search index needs an update after a record, because the record has texts or completes artifacts. */
 export function addsTexts({ inHistory, record }: ReadRecord): boolean {
   return inHistory || isPause(record.state);
 }
@@ -116,7 +116,7 @@ export type ReadAppend = ReadItem | ContextAppend;
 export const valueTables = { checkpoints: "task", task_states: "task", context_states: "context" } as const;
 export type ValueTable = keyof typeof valueTables;
 
-/** The context and task whose deletion deletes an idempotency key. */
+/** The context and task of an idempotency key. Deleting either deletes the key. */
 export interface KeyPlace {
   readonly owner: number;
   readonly task: number | null;
@@ -139,7 +139,7 @@ export interface Changes<Task extends KnownTask> {
     add(effect: OnceEffect, place: KeyPlace, at: Pick<OnceRecord, "seq" | "taskId">): void;
   };
   readonly features: {
-    /** `task`: absent if the item creates it. */
+    /** `task` is absent if the item creates it. */
     refusalOf(task: Task | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined;
     apply(task: Task, effect: FeatureEffect): void;
   };
@@ -147,9 +147,9 @@ export interface Changes<Task extends KnownTask> {
   readonly acts: { add(act: AuditedAct): void };
   /** `null` deletes a value. */
   readonly values: { set(table: ValueTable, id: number, value: string | null): void };
-  /** Whether none of the rows that an item names exist, except its context. If so, the store can skip the other queries. */
+  /** Whether no row that an item names exists, except its context. If so, the store can skip the other queries. */
   isNew(item: TaskAppend): boolean;
-  /** `foreign`: another owner's task. It looks nonexistent, except that its id cannot be reused. */
+  /** `foreign` means the task of another owner, which is invisible here, except that its id cannot be reused. */
   find(key: TaskKey): Task | "foreign" | undefined;
   ownerId(owner: Owner): number | undefined;
   /** Creates a task without records. */
@@ -157,14 +157,14 @@ export interface Changes<Task extends KnownTask> {
   /** A context, which is created if it is missing. */
   context(key: ContextKey): FoundContext;
   changed(task: Task, before: TaskHead | undefined): void;
-  /** Adds a record of a task. `base`: only for its first record. */
+  /** Adds a record of a task. Only the first record has a `base`. */
   addRecord(task: Task, seq: number, read: ReadRecord, base: string | undefined): void;
   addReply(context: number, effect: ContextMessageEffect): void;
   /** Notes when a conversation was last used. */
   touch(context: FoundContext, time: number): void;
 }
 
-/** Applies the items in order. Each sees the changes of earlier ones. */
+/** Applies the items in order. Each item sees the changes of earlier items. */
 export function applyAll<Task extends KnownTask>(
   changes: Changes<Task>,
   items: readonly ReadAppend[],
@@ -202,7 +202,7 @@ function appendTask<Task extends KnownTask>(changes: Changes<Task>, read: ReadIt
   return { ok: true, seq: head.seq, fence: head.fence };
 }
 
-/** Leases and runs are in the head. */
+/** Applies effects to a task. Leases and runs are part of the head. */
 function applyToTask<Task extends KnownTask>(changes: Changes<Task>, task: Task, effects: readonly TaskEffect[]): void {
   const { number, owner, context } = task.row;
   for (const effect of effects) {
@@ -238,7 +238,7 @@ function appendContext<Task extends KnownTask>(
   return { ok: true, seq: 0, fence: 0 };
 }
 
-/** The record of an idempotency key of the effects. */
+/** The existing record of an idempotency key in the effects. */
 function duplicate<Task extends KnownTask>(
   changes: Changes<Task>,
   key: Owner,

@@ -7,8 +7,8 @@ export class OpenCalls {
   #onIdle: (() => void) | undefined;
 
   /**
-   * `body` gets the number of bytes that it may read. If it throws `NeedsRoom`, it runs again once `room` has reserved the bytes. Like
-   * `withRoom`, with one promise less.
+   * `body` gets the number of bytes that it may read. If `body` throws `NeedsRoom`, it runs again once `room` has reserved the bytes. Like
+   * `withRoom`, but creates one promise less.
    */
   async run<T>(body: (most: number) => Promise<T>, room?: Room): Promise<T> {
     this.checkOpen();
@@ -35,7 +35,7 @@ export class OpenCalls {
     if (this.#isClosed) throw unavailable("The store is closed");
   }
 
-  /** Rejects every further call. Returns `false` if it was closed before. */
+  /** Rejects every further call. Returns `false` if the store was already closed. */
   end(): boolean {
     const wasOpen = !this.#isClosed;
     this.#isClosed = true;

@@ -16,7 +16,7 @@ import {
 import { all, first, query, selectTask, type Dialect, type Query, type Steps } from "./dialect.ts";
 import { eventOf, int, kindNumber, maxSeq, seqOf, text, type Row, type Value } from "./rows.ts";
 
-// Reads the newest entries of a conversation. Large texts are read only if they are returned.
+// Reads the newest entries of a conversation. Reads large texts only if they are returned.
 
 /** A condition for records of the log, with its values. Its parameters begin with `$3`. */
 interface Where {
@@ -26,7 +26,7 @@ interface Where {
 
 const everything: Where = { sql: "", values: [] };
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export function* readConversation(
   dialect: Dialect,
   key: ContextKey,
@@ -151,8 +151,8 @@ function* saidSince(
 }
 
 /**
- * The last record of the agent before a turn. Usually it precedes the message of the turn, but earlier turns may have added records after
- * that message, and so may lost runs of this turn. The agent's records are in the order of turns, so a binary search finds it.
+ * The last record of the agent before a turn. Usually this record precedes the message of the turn, but earlier turns and lost runs of this
+ * turn may have added records after that message. The agent's records are in the order of turns, so a binary search finds the record.
  */
 function* lastBefore(
   { log, seq }: Dialect,
@@ -174,7 +174,7 @@ function* lastBefore(
 const firstPage = 8;
 const largestPage = 256;
 
-/** Reads the sizes of a page first: the database knows them without reading the texts. */
+/** Reads the sizes of a page first, because the database knows sizes without reading the texts. */
 class LogChunks implements Chunks<Steps<void>> {
   readonly #dialect: Dialect;
   readonly #task: number;
@@ -220,7 +220,7 @@ class LogChunks implements Chunks<Steps<void>> {
     this.#upTo = (this.#places.at(-1)?.seq ?? 1) - 1;
   }
 
-  /** Reads the first chunk of the page and those after it that fit into `room`. */
+  /** Reads the first chunk of the page and the following chunks that fit into `room`. */
   *#readTexts(room: number): Steps<void> {
     const [newest, ...more] = this.#places;
     let [left, oldest] = [room, newest];

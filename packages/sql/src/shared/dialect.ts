@@ -22,13 +22,13 @@ export interface LogRange {
   readonly task: number;
   /** Excludes records up to this one. Default 0. */
   readonly after?: number;
-  /** The last record. Default: the last one of the log. */
+  /** The last record. Default: the last record of the log. */
   readonly upTo?: number;
-  /** Only the records of an index, or only the agent's. Default: all. */
+  /** Selects only the records of an index, or only the records of the agent. Default: all records. */
   readonly part?: "history" | "artifacts" | "metadata" | "agent";
   /** A further condition. */
   readonly and?: string;
-  /** Default: the oldest first. */
+  /** Whether the newest record comes first. Default: the oldest comes first. */
   readonly newestFirst?: boolean;
   readonly limit?: number;
 }
@@ -40,14 +40,14 @@ export interface Dialect {
   /** The columns of `taskRow` with the names of agent and owner, and the tables to read them from. */
   readonly taskColumns: string;
   readonly taskTables: string;
-  /** Agents `a` with their owners `o`, and the names of both. */
+  /** Tables of agents `a` with their owners `o`, and the names of both. */
   readonly ownerTables: string;
   readonly ownerNames: string;
   /** The table of tasks, to be read by the index of the level. */
   tasksBy(level: "agent" | "owner"): string;
-  /** Agents by name, at most `$1`, each with the number of its tasks in each of `states`. */
+  /** SQL of at most `$1` agents by name, each with the number of its tasks in each of `states`. */
   readonly agentCounts: string;
-  /** SQL of the contexts `c` of agent `$1` and owner `$2`, to which a condition is appended; and the column of the name. */
+  /** SQL of the contexts `c` of agent `$1` and owner `$2`, to which callers append a condition; and the column of the name. */
   readonly contextTables: string;
   readonly contextName: string;
   readonly featureKey: string;
@@ -61,7 +61,7 @@ export interface Dialect {
   readonly recordColumns: string;
   /** Reads columns of the log, in its order. */
   log(columns: string, range: LogRange): Query;
-  /** Replaces the records of a task up to `seq` by its compacted ones: the first, and one for each artifact. */
+  /** Replaces the records of a task up to `seq` with compacted records: the first record, and one record per artifact. */
   compact(
     task: number,
     seq: number,
@@ -100,7 +100,7 @@ function taskSelect(
 
 type HeadSelects = readonly [ofAgent: string, ofOwner: string];
 
-/** Cached, because every read of a task begins with one of these texts. Building it took 2 % of the read. */
+/** Cached, because every read of a task begins with one of these texts. Building the text took 2 % of the time of a read. */
 const known = new WeakMap<Dialect, HeadSelects>();
 
 function headSelects(dialect: Dialect): HeadSelects {
@@ -117,7 +117,7 @@ export function selectNumber({ taskTables, taskColumns }: Dialect, number: numbe
 }
 
 /*
- * Code for both databases: generators that yield statements. SQLite answers a statement synchronously, PostgreSQL asynchronously.
+ * Code for both databases consists of generators that yield statements. SQLite answers a statement synchronously, PostgreSQL asynchronously.
  * Statements are in PostgreSQL's syntax: with `$1`, and with `parley.` before the name of a table.
  */
 
@@ -126,7 +126,7 @@ export type Value = string | number | null;
 /** The columns of a row, in the order of the statement. */
 export type Row = readonly unknown[];
 
-/** A statement with its values. Arrays are for statements of PostgreSQL. */
+/** A statement with its values. Only PostgreSQL accepts arrays as values. */
 export interface Query {
   readonly sql: string;
   readonly values: readonly (Value | readonly Value[])[];

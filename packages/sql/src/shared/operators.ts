@@ -28,7 +28,7 @@ import {
   type Value,
 } from "./rows.ts";
 
-// For operators: reads tasks of all owners, and stores their orders and the audit of their acts.
+// Functions for operators, which read tasks of all owners, and store orders of operators and the audit of their acts.
 
 type Position = Required<OperatorQuery>["after"];
 
@@ -65,7 +65,7 @@ function scopesOf({ name, ownerTables }: Dialect, { agent, owner }: OperatorQuer
   return query(`SELECT o.id FROM ${ownerTables} WHERE a.parent = 0 ${named} AND o.name = $${values.length}`, ...values);
 }
 
-/** Two seeks in an index find the page, at any depth: one for tasks at the time of the position, one for tasks beyond it. */
+/** Two index seeks find the page, at any depth: one for tasks at the time of the position, one for tasks beyond that time. */
 function listOf(
   { tasksBy }: Dialect,
   level: "agent" | "owner",
@@ -104,7 +104,7 @@ export function* readOrders(): Steps<readonly StandingOrder[]> {
   return rows.map((row) => ({ name: decodeName(text(row, 0)), value: text(row, 1) }));
 }
 
-/** Call it in a transaction that excludes other changes of orders. */
+/** Call this in a transaction that excludes other changes of orders. */
 export function* changeOrders(dialect: Dialect, asked: OperatorChange): Steps<boolean> {
   const { order, act } = readChange(asked);
   if (order !== undefined && !(yield* setOrder(dialect, order))) return false;

@@ -21,11 +21,11 @@ export type { Row, Value };
 
 /**
  * Databases store UTF-8 without NUL, but JavaScript strings can have NUL and lone surrogates. So a name is stored as a JSON string without
- * its quotes, which for most names is the name itself, and JSON is stored with lone surrogates escaped.
+ * its quotes, which equals most names, and JSON is stored with lone surrogates escaped.
  */
 export { decodeName, encodeJson, encodeName };
 
-// Tables store a kind, an actor or a state as its index in these lists: only append to them.
+// Tables store a kind, an actor or a state as its index in these lists, so only append to the lists.
 
 const kinds: readonly RecordKind[] = ["task", "message", "statusUpdate", "artifactUpdate"];
 const actors: readonly Actor[] = ["user", "agent", "system", "delegate"];
@@ -58,7 +58,7 @@ export function seqOf(row: Row, column = 0): number {
   return int(row, column) % 2 ** 24;
 }
 
-/** A time to compare with stored ones, which are safe integers. A query may have `Infinity`. */
+/** A time to compare with stored times, which are safe integers. A query may contain `Infinity`. */
 export function timeLimit(time: number): number {
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, time));
 }
@@ -142,8 +142,8 @@ function ownerOf(row: Row): Owner {
 }
 
 /**
- * The column `run_alone`: 1 if the run was taken over alone, plus twice the number of deaths that it has survived. For a suspended run,
- * the bitwise complement of that.
+ * The column `run_alone`: 1 if the run was taken over alone, plus twice the number of process deaths that it has survived. A suspended run
+ * has the bitwise complement of that number.
  */
 export function trialOf(run: StoredRun | undefined): number | null {
   const trial = 2 * (run?.outlived ?? 0) + (run?.alone === true ? 1 : 0);
@@ -217,7 +217,7 @@ export function recordValues({ record, hasMetadata }: ReadRecord): readonly Valu
   ];
 }
 
-/** A record of the history, by its kind and its text. */
+/** The history record of a kind and a JSON text. */
 export function eventOf(kind: number, json: string): StoredEvent {
   return {
     kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
@@ -227,14 +227,14 @@ export function eventOf(kind: number, json: string): StoredEvent {
 
 // The rows of features and of idempotency keys.
 
-/** The columns: the key, the value, and when it is due. */
+/** Reads a feature row. The columns are the key, the value, and the time when the row is due. */
 export function featureRow(row: Row): FeatureRow {
   const due = optional(row, 2);
   const value = { key: decodeName(text(row, 0)), value: text(row, 1) };
   return typeof due === "number" ? { ...value, due } : value;
 }
 
-/** The columns: the hash, the number of the record, the id of the task, and the answer. */
+/** Reads the record of a key. The columns are the hash, the number of the record, the id of the task, and the answer. */
 export function onceRecord(key: string, row: Row): OnceRecord {
   const [taskId, answer] = [optional(row, 2), optional(row, 3)];
   return {

@@ -29,20 +29,20 @@ export interface IndexedText {
   readonly mainWords: readonly string[];
   readonly message: string | null;
   readonly artifact: string | null;
-  /** As JSON: text, or the pieces of an artifact. */
+  /** JSON of the text, or of the pieces of an artifact. */
   readonly text: string;
 }
 
 /** The database-specific parts of search. */
 export interface SearchDialect {
   readonly dialect: Dialect;
-  /** The function that finds a text in another. */
+  /** The SQL function that finds a text within another text. */
   readonly position: "instr" | "strpos";
   /** SQL that locks the row of `search`, and a task `t`. */
   readonly lockSearch: string;
   readonly lockTask: string;
   /**
-   * The tasks that contain all terms, ranked by `pointsOf` of the port: number, id, and the total. `filters`: the context and the state.
+   * The tasks that contain all terms, ranked by `pointsOf` of the port: number, id, and the total. `filters` are context and state.
    */
   page(
     owner: number,
@@ -51,7 +51,7 @@ export interface SearchDialect {
     page: { readonly limit: number; readonly skip: number },
   ): Query;
   /**
-   * The best texts of tasks, at most `maxSnippets` of each: texts with more of the terms first, then newer ones. Columns: message,
+   * The best texts of tasks, at most `maxSnippets` per task. Texts with more of the terms come first, then newer texts. Columns: message,
    * artifact, text. Reads each term once for all tasks.
    */
   best(
@@ -66,13 +66,13 @@ export interface SearchDialect {
   begin?(task: number): Steps<void>;
 }
 
-/** Maximum texts per term; the newest ones count. Few owners have more. */
+/** Maximum texts per term; the newest texts are used. Few owners have more texts. */
 export const maxTexts = 10_000;
 
-/** Separates an owner from a word. Words cannot contain it. */
+/** Separates an owner from a word. Words cannot contain this sign. */
 const sign = "\u00b7";
 
-/** A word in the index, prefixed so that a query only reads words of its owner. */
+/** A word in the index, prefixed with the owner so that a query only reads words of its owner. */
 export function indexed(owner: number, word: string): string {
   return owner.toString(36) + sign + word;
 }
@@ -84,14 +84,14 @@ export function* stateOfIndex(lock = ""): Steps<{ readonly isOn: boolean; readon
   return { isOn: int(row, 0) === 1, next: typeof next === "number" ? next : undefined };
 }
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export function* checkReady(): Steps<void> {
   const { isOn, next } = yield* stateOfIndex();
   if (!isOn) throw unavailable("Full text search is switched off");
   if (next !== undefined) throw unavailable("The index of full text search is being built");
 }
 
-/** Call it in a transaction. `context`: absent if the query names none. */
+/** Call this in a transaction. `context` is absent if the query names no context. */
 export function* findTasks(
   search: SearchDialect,
   owner: number,
@@ -100,7 +100,7 @@ export function* findTasks(
 ): Steps<SearchPage> {
   const filters = [context ?? null, state === undefined ? null : stateNumber(state)] as const;
   const rows = yield* all(search.page(owner, terms, filters, { limit, skip }));
-  // A page beyond the last one has no total.
+  // A page beyond the last page has no total.
   const isBeyond = rows.length === 0 && skip > 0;
   const [any] = isBeyond ? yield* all(search.page(owner, terms, filters, { limit: 1, skip: 0 })) : rows;
   const numbers = rows.map((row) => int(row, 0));
@@ -128,7 +128,7 @@ const [lookedPerStep, tasksPerStep] = [2000, 200];
 /** Approximate bytes of text per step, so that its transaction is short. */
 const bytesPerStep = 2 << 20;
 
-/** Indexes some of the older tasks. Returns whether there are more. Call it in a transaction. */
+/** Indexes some of the older tasks. Returns whether there are more. Call this in a transaction. */
 export function* stepIndex(search: SearchDialect): Steps<boolean> {
   const { isOn, next: from } = yield* stateOfIndex(search.lockSearch);
   if (!isOn || from === undefined) return false;
@@ -174,11 +174,11 @@ export interface GrownTask {
   readonly seq: number;
   /** Whether an agent is working on it, so that its artifacts may be incomplete. */
   readonly isActive: boolean;
-  /** The first record of its log that was not joined to others. */
+  /** The first record of its log that was not joined to other records. */
   readonly firstSeq: number;
 }
 
-/** Indexes the records of a log since the last call. Call it when the records are written and the task is locked. */
+/** Indexes the records of a log since the last call. Call this when the records are written and the task is locked. */
 export function* indexTask(search: SearchDialect, task: GrownTask): Steps<void> {
   const { number, seq, isActive, firstSeq } = task;
   const select = query("SELECT history, artifacts, room FROM parley.search_tasks WHERE task = $1", number);
@@ -188,7 +188,7 @@ export function* indexTask(search: SearchDialect, task: GrownTask): Steps<void> 
   if (known === undefined && search.begin !== undefined) yield* search.begin(number);
   const texts = new SearchTexts(before);
   if (texts.left > 0) yield* readMessages(search, task, history, texts);
-  // A sweep has merged later chunks into the first records of artifacts, so read these again.
+  // A sweep has merged later chunks into the first records of artifacts, so read those records again.
   const isJoined = firstSeq > artifacts;
   if (!isActive) yield* readArtifacts(search, task, isJoined ? 0 : artifacts, texts);
   yield [
@@ -203,12 +203,12 @@ export function* indexTask(search: SearchDialect, task: GrownTask): Steps<void> 
   ];
 }
 
-/** Records per read: each may be as large as `searchBounds.record`. */
+/** Few records per read, because each may be as large as `searchBounds.record`. */
 const recordsAtOnce = 16;
 /** Maximum records of a task that are read. Few tasks have more texts. */
 const maxRecords = 20_000;
 
-/** Calls `visit` for the records of a task that are searched: number, kind, text. A task may be larger than the memory. */
+/** Calls `visit` with number, kind and text of each searched record. Reads in steps, because a task may be larger than the memory. */
 function* eachRecord(
   { dialect, position }: SearchDialect,
   range: Pick<LogRange, "task" | "part" | "after">,

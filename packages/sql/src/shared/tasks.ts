@@ -82,7 +82,7 @@ export class KeptTasks {
 }
 
 /**
- * The key of a task in `KeptTasks`, which changes with each record. It includes the time of the status, because another process may delete
+ * The key of a task in `KeptTasks`, which changes with each record. The key includes the time of the status, because another process may delete
  * the task and create a newer one with the same id and number.
  */
 function keyOf(
@@ -139,7 +139,7 @@ export function* readFeatures(
   return rows.map(featureRow);
 }
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export function* readLog(
   { dialect, bounds }: Omit<Reads, "kept">,
   scope: Scope,
@@ -153,7 +153,7 @@ export function* readLog(
   const { limit, kinds, bytes = defaultPageBytes } = options;
   const after = Math.min(maxSeq, Math.max(options.after, head.firstSeq - 1));
   if (after >= head.seq) return { records: [], head };
-  // SQL allows no empty list, so add -1, which is not a kind.
+  // SQL does not allow an empty list, so add -1, which is not a kind.
   const and = kinds === undefined ? {} : { and: `kind IN (${[-1, ...kinds.map(kindNumber)].join(", ")})` };
   const range: LogRange = { task: number, after, limit, ...and };
   if (head.bytes <= Math.min(bytes, most)) {
@@ -171,7 +171,7 @@ export function* readLog(
   return { records: rows.map(recordRow), head };
 }
 
-/** A cached task, or only its row. Throws `NeedsRoom` for a task of more than `most` bytes. */
+/** The cached task, or only the row of a task that is not cached. Throws `NeedsRoom` for a task of more than `most` bytes. */
 export function* readKept(
   { dialect, kept }: Reads,
   scope: Scope,
@@ -187,7 +187,7 @@ export function* readKept(
   return json === undefined ? { task } : { snapshot: snapshotOf(task.head, json) };
 }
 
-/** Call it in a transaction. Reading an unchanged task again, as in polling, only reads its row. */
+/** Call this in a transaction. Reading an unchanged task again, as in polling, only reads its row. */
 export function* readTask(
   reads: Reads,
   scope: Scope,
@@ -204,7 +204,7 @@ export function* readTask(
   return read;
 }
 
-/** Call it in a transaction. Throws, without reading it, if a task exceeds the maximum length of a text. */
+/** Call this in a transaction. Throws, without reading it, if a task exceeds the maximum length of a text. */
 export function* readPieces(
   { dialect, bounds }: Omit<Reads, "kept">,
   { head, ...task }: TaskRow,
@@ -240,7 +240,7 @@ function* sizeOf(
   return found.reduce((total, [row]) => total + count(row), 0);
 }
 
-/** The page of a list. `found`: the tasks of the page in order, at most one more than the limit. Call it in a transaction. */
+/** The page of a list. `found` has the tasks of the page in order, at most one task more than the limit. Call this in a transaction. */
 export function* readPage(
   reads: Reads,
   { found, total }: { readonly found: readonly Place[]; readonly total: number },
@@ -254,7 +254,7 @@ export function* readPage(
 }
 
 /**
- * As many tasks as fit into the page. Most are unchanged and cached. Other tasks are read in groups, and large tasks one by one.
+ * As many tasks as fit into the page. Most tasks are unchanged and cached. Other tasks are read in groups, and large tasks one by one.
  */
 function* readListed(
   reads: Reads,

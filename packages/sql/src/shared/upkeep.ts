@@ -24,12 +24,12 @@ export function pagesOf({ bytes }: TaskHead): number {
   return Math.ceil(bytes / 4096);
 }
 
-/** Leaves one record for each artifact and no progress messages. Returns the effort; 0 if nothing was done. Call it in a transaction. */
+/** Leaves one record for each artifact and no progress messages. Returns the effort; 0 if nothing was done. Call this in a transaction. */
 export function* compactTask(reads: Omit<Reads, "kept">, task: TaskRow): Steps<number> {
   const { dialect, bounds } = reads;
   const { head, number } = task;
   if (head.bytes > bounds.compaction) {
-    // Not compacted. The mark makes later sweeps skip it.
+    // This task stays as it is. The mark makes later sweeps skip it.
     yield [change("UPDATE parley.tasks SET compacted = 1 WHERE number = $1", number)];
     return 0;
   }
@@ -77,7 +77,7 @@ export function* readContexts(
   });
 }
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export function* readReplies(
   { name, contextTables }: Dialect,
   { agent, owner, contextId }: ContextKey,

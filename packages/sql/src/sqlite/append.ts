@@ -51,7 +51,7 @@ const selectSite = `SELECT (SELECT id FROM scopes WHERE parent = ? AND name = ?)
 const insertRecords = insertInto("log", ["key", "context", "place", "base", ...recordValueColumns]);
 const insertReplies = insertInto("replies", ["context", "place", "time", "json"]);
 
-/** Applies the items of one transaction. Each task is read and written once. */
+/** Applies the items of one transaction. Reads and writes each task only once. */
 export function applyItems(
   driver: Driver,
   memory: WriterMemory,
@@ -83,7 +83,7 @@ class Batch implements Changes<KnownTask> {
   readonly #newReplies: ManyRows;
   /** Tasks whose history has grown, if texts are indexed. */
   readonly #grown: Set<KnownTask> | undefined;
-  /** The number of the first task that this batch creates, and of the next one. */
+  /** The numbers of the first task that this batch creates and of the next new task. */
   #firstNew = Infinity;
   #next: number | undefined;
   /** State of the item that is being applied. */
@@ -106,7 +106,7 @@ class Batch implements Changes<KnownTask> {
     this.#grown = memory.indexes ? new Set() : undefined;
   }
 
-  /** Operators act rarely: a batch without an act allocates nothing for them. */
+  /** Created on demand, because operators act rarely. */
   get acts(): Acts {
     return new Acts(this.#driver);
   }
@@ -194,7 +194,7 @@ class Batch implements Changes<KnownTask> {
     this.keys.write();
     this.values.write((task) => task >= this.#firstNew);
     this.#scopes.write();
-    // After their records are written.
+    // Texts are indexed after their records are written.
     for (const task of this.#grown ?? []) run(this.#driver, indexTask(search, grownTask(task)));
   }
 
@@ -206,7 +206,7 @@ class Batch implements Changes<KnownTask> {
     return { row, stored: head, storedStatus: statusSeq, head, statusSeq, hasMetadata, hasFeatures };
   }
 
-  /** The context of a new task, and whether its id or key exists. One statement takes 3 µs; three would take 6 µs. */
+  /** The context of a new task, and whether its id or key exists. One statement takes 3 µs; three statements would take 6 µs. */
   #siteOf({ task, create, effects = [] }: TaskAppend): Site | undefined {
     if (create === undefined) return undefined;
     const [once, ...more] = effects.filter((effect) => effect.effect === "once");

@@ -37,7 +37,7 @@ export function ask(driver: Driver, { sql, values, writes, one }: Query): readon
 
 const texts = new Map<string, string>();
 
-/** A shared statement in SQLite's dialect. Cached: statements are constants, and few are derived from them. */
+/** A shared statement in SQLite's dialect. Texts can be cached because statements are constants, and few statements are derived from them. */
 function translated(sql: string): string {
   let text = texts.get(sql);
   if (text === undefined) texts.set(sql, (text = sql.replaceAll("parley.", "").replaceAll(/\$(?=\d)/g, "?")));
@@ -136,8 +136,8 @@ function* largePieces(
 }
 
 /*
- * Smaller tasks are read as one text: in `libsql` reading a value takes longer than finding it, so a page of 50 tasks takes half of the
- * time (row `list`). With `node:sqlite` it makes no difference. JSON cannot contain the characters that separate the parts.
+ * Smaller tasks are read as one text. In `libsql` reading a value takes longer than finding it, so this halves the time of a page of 50
+ * tasks (row `list`). With `node:sqlite` it makes no difference. JSON cannot contain the characters that separate the parts.
  */
 const [betweenTexts, inEvent, betweenTasks, betweenParts] = ["\u001c", "\u001d", "\u001e", "\u001f"];
 

@@ -9,7 +9,7 @@ export interface Driver {
    * snapshot.
    */
   transaction<T>(mode: "read" | "write", body: () => T): T;
-  /** The maximum number of parameters of a statement. Absent: more than any statement has. */
+  /** The maximum number of parameters of a statement. If absent, the limit is higher than any statement needs. */
   readonly maxParameters?: number;
   /** Whether no other connection can change the database. Default false. */
   readonly isAlone?: boolean;
@@ -62,7 +62,7 @@ export interface Library {
   close(): void;
 }
 
-/** `values`: checked, one for each parameter. */
+/** `values` were checked, and there is one value per parameter. */
 export interface LibraryStatement {
   run(values: readonly Value[]): { readonly changes: number; readonly lastId: number };
   get(values: readonly Value[]): Row | undefined;
@@ -116,7 +116,7 @@ export function driverOver(library: Library): Driver {
         // Statements of libsql keep the connection and its log open until they are garbage-collected, so empty the log now.
         library.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
-        // Harmless: the next connection to the file reads the log.
+        // Harmless, because the next connection to the file reads the log.
       }
       library.close();
     },

@@ -57,7 +57,7 @@ export class Features {
   }
 }
 
-/** A new key replaces an expired one. */
+/** Inserts keys. A new key replaces an expired key. */
 const insertKeys = insertInto(
   "keys",
   ["owner", "name", "hash", "task", "context", "seq", "until", "answer"],
@@ -103,7 +103,7 @@ export class Keys {
   }
 }
 
-/** Checkpoints and states. The last one of a transaction counts. */
+/** Checkpoints and states. If a transaction sets a value twice, the last one counts. */
 export class Values {
   readonly #driver: Driver;
   readonly #values = new Map<string, readonly [table: ValueTable, id: number, value: string | null]>();
@@ -116,7 +116,7 @@ export class Values {
     this.#values.set(`${table}/${id}`, [table, id, value]);
   }
 
-  /** `isNew`: whether a task has nothing to delete. */
+  /** `isNew` tells whether a task is new and has nothing to delete. */
   write(isNew: (task: number) => boolean): void {
     for (const [table, id, value] of this.#values.values()) {
       const column = valueTables[table];
@@ -130,7 +130,7 @@ export class Values {
   }
 }
 
-/** The audit of operators. They act rarely, so each act is a statement. */
+/** The audit of operators. Operators act rarely, so each act is a separate statement. */
 export class Acts {
   readonly #driver: Driver;
 

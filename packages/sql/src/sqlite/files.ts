@@ -8,18 +8,18 @@ const suffixes = ["", "-wal", "-shm"] as const;
 /** The device and inode of each file of a database, by path. */
 export type Identity = Readonly<Record<string, string>>;
 
-/** The files at these paths are not the opened ones: writes would be lost. */
+/** The files at these paths are not the files that were opened, so writes would be lost. */
 class FilesMoved extends Error {
   readonly code: string = movedCode;
 }
 
-/** Call it while the database is open. */
+/** Call this while the database is open. */
 export function identityOf(path: string): Identity {
   const found = suffixes.map((suffix) => [path + suffix, idOf(path + suffix)] as const);
   return Object.fromEntries(found.filter(([, id]) => id !== ""));
 }
 
-/** Throws `FilesMoved` if a file is missing or replaced. Opens no file: closing it again would drop SQLite's locks. */
+/** Throws `FilesMoved` if a file is missing or replaced. Does not open files, because closing a file would drop SQLite's locks. */
 export function checkFiles(identity: Identity): void {
   for (const file of Object.keys(identity)) {
     const found = idOf(file);

@@ -31,19 +31,19 @@ export interface SqliteStoreOptions {
   /** The database file, created with its folder if it is missing. `:memory:` keeps everything in memory. */
   readonly path: string;
   /**
-   * Whether to create the file, and upgrade its tables. `false`: the file must have the tables of this version and is not changed, such
-   * as for a tool that reads the file of a server. Default true.
+   * Whether to create the file and upgrade its tables. With `false`, the file must have the tables of this version and is not changed. Use
+   * `false` for a tool that reads the file of a server. Default true.
    */
   readonly create?: boolean;
   /**
-   * The failures that an acknowledged append survives. `FULL` (default): also power loss, because each commit waits for the
-   * disk. `NORMAL`: a crash of the process; power loss may undo the last commits. The file stays consistent. Under load many
-   * tasks share a commit, so `FULL` costs little; on a slow disk `NORMAL` answers single requests sooner.
+   * Which failures an acknowledged append survives. With `FULL` (default), it survives process crashes and power loss, because each commit
+   * waits for the disk. With `NORMAL`, it survives process crashes; power loss may undo the last commits, but the file stays consistent.
+   * Under load many tasks share a commit, so `FULL` costs little; on a slow disk `NORMAL` answers single requests sooner.
    */
   readonly synchronous?: "FULL" | "NORMAL";
   /** How long a call waits while another process writes, in milliseconds, before it fails as `Unavailable`. Default 5000. */
   readonly busyTimeout?: number;
-  /** Maximum size of the file, in pages of 4096 bytes. Appends beyond it fail as `Unavailable`. Default: none. */
+  /** Maximum size of the file, in pages of 4096 bytes. Appends beyond this size fail as `Unavailable`. Default: no limit. */
   readonly maxPages?: number;
   /**
    * The SQLite library: `node:sqlite` (Node 22.16 or newer), `bun:sqlite` or the package `libsql`. Default: the runtime's library, else
@@ -53,7 +53,7 @@ export interface SqliteStoreOptions {
   /** Milliseconds between two polls of `watch` for changes by other processes. Default 200. */
   readonly watchInterval?: number;
   /**
-   * Whether to write in a thread, so that requests are answered while it waits for the disk. Default true. Without effect for
+   * Whether to write in a thread, so that requests are answered while a write waits for the disk. Default true. Has no effect for
    * `:memory:` and in a program bundled into one file.
    */
   readonly thread?: boolean;
@@ -64,8 +64,8 @@ export interface SqliteStoreOptions {
 /**
  * A durable store in one SQLite file. Several processes may share the file, such as one that drains and its successor.
  *
- * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the file cannot be opened, is not a store of this kind, or is more than
- * one version newer, or if the driver is missing. While its files are removed, renamed or replaced, every call rejects as `Unavailable`.
+ * Rejects with an `A2AError` of code `Unavailable` if the driver is missing, or if the file cannot be opened, is not a Parley store, or is more
+ * than one version newer. The error says what to do. While the files are removed, renamed or replaced, every call rejects as `Unavailable`.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { synchronous = "FULL", busyTimeout = 5000, maxPages, watchInterval = 200, thread = true } = options;
@@ -79,7 +79,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const open = await loadDriver(options.driver);
     if (!inMemory && create) mkdirSync(dirname(path), { recursive: true });
     if (!create) accessSync(path);
-    // The thread starts while this one creates the tables.
+    // The writer thread starts while the main thread creates the tables.
     const file = thread && !inMemory ? threadFile() : undefined;
     const beside = (writer = file && threadWriter(file, connection));
     const opened = (driver = await openConnection(open, connection));
@@ -107,7 +107,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   }
 }
 
-/** The reason without the path, which only the cause contains. */
+/** The reason without the file path, which only the cause contains. */
 function sentenceOf(path: string, thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : "";
   const reason = isFolder(path) ? "it is a folder" : message.includes(dirname(path)) ? "" : message;

@@ -29,7 +29,7 @@ export function defaultDriver(): DriverName {
   return nodeSqlite() === undefined ? "libsql" : "node:sqlite";
 }
 
-/** Loads a driver by its name, or the default one. Rejects with a `MissingDriver`. */
+/** Loads a driver by its name, or the default driver. Rejects with a `MissingDriver`. */
 export async function loadDriver(name?: DriverName): Promise<OpenDriver> {
   const open = await find(name ?? defaultDriver());
   if (open !== undefined) return open;
@@ -41,7 +41,7 @@ export async function loadDriver(name?: DriverName): Promise<OpenDriver> {
 }
 
 /**
- * Opens a connection. The settings read the file, so they wait while another process creates it, or closes the last connection to it.
+ * Opens a connection. The settings read the file, so they wait while another process creates the file or closes its last connection.
  * `guard` wraps each attempt.
  */
 export function openConnection(
@@ -96,7 +96,7 @@ function nodeSqlite(): NodeSqliteModule | undefined {
   return module !== undefined && isUsable(module) ? module : undefined;
 }
 
-/** A module of the runtime, if it has one. Some runtimes throw. */
+/** A built-in module, if the runtime has it. Some runtimes throw. */
 function builtin(name: string): object | undefined {
   try {
     return process.getBuiltinModule(name);
@@ -105,13 +105,13 @@ function builtin(name: string): object | undefined {
   }
 }
 
-/** Loads the package from this program, or from the project in the working directory: `npx` installs a program without it. */
+/** Loads the package from this program, or from the project in the working directory, because `npx` installs a program without `libsql`. */
 async function libsql(): Promise<LibsqlModule | undefined> {
   try {
     return await import("libsql");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
-    // Other errors mean that the package is installed and fails to load, such as without a binary for this machine.
+    // Other errors mean that the package is installed but fails to load, such as if it has no binary for this machine.
     if (code !== "ERR_MODULE_NOT_FOUND" || !String(cause).includes("'libsql'")) throw cause;
   }
   const file = fileInProject("libsql");
@@ -292,7 +292,7 @@ function openLibsql(module: LibsqlModule, path: string): Library {
           return { changes, lastId: Number(lastInsertRowid) };
         },
         get(values) {
-          // After `all`, the library's `get` ignores its values and uses those of `all`.
+          // After `all`, the library's `get` ignores its values and uses the values of `all`.
           if (hasReadAll) return (statement.all(values) as readonly Row[])[0];
           return statement.get(values) as Row | undefined;
         },

@@ -25,7 +25,7 @@ export interface ListMemory {
   readonly counts: Counts;
 }
 
-/** Call it in a transaction. Returns at most one task more than the limit. */
+/** Call this in a transaction. Returns at most one task more than the limit. */
 export function findListed(
   driver: Driver,
   memory: ListMemory,
@@ -88,7 +88,7 @@ interface PageQuery {
 }
 
 const placeColumns = ["status_time", "number", "seq", "bytes", "status_seq", "has_metadata", "id"];
-/** Columns as one text (`dialect.ts`). The id is last because it can contain spaces. It cannot contain a line break. */
+/** Columns as one text (`dialect.ts`). The id is last because it can contain spaces, but no line break. */
 const placeText = placeColumns.join(" || ' ' || ");
 
 /** The tasks of one state in one scope. Two seeks in the index find them, at any depth. */
@@ -134,21 +134,21 @@ interface Rung {
 
 interface Ladder {
   readonly late: number;
-  /** Oldest first, all below `top`. */
+  /** Oldest first; every rung is below `top`. */
   rungs: Rung[];
   top: Rung;
 }
 
 /** Lists with up to this many tasks are counted each time, at 20 ns per task. */
 const few = 1000;
-/** Both limit the memory to a few megabytes: a rung is two numbers. */
+/** Both constants limit the memory to a few megabytes. A rung is two numbers. */
 const maxRungs = 64;
 const maxLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;
 
 /**
- * Counts the tasks of a list since some time. No counter has this number, and counting visits every task. So this class caches, for some
- * past times (its rungs), how many tasks are older, and counts only newer tasks.
+ * Counts the tasks of a list since some time. No stored counter has this number, and counting visits every task. So this class caches, for
+ * some past times (its rungs), how many tasks are older, and counts only newer tasks.
  *
  * Rungs are valid until a process adds or removes an older task. None was added if `late` (`Tally`) is unchanged, and none was removed if
  * the total minus the newer tasks is unchanged.
@@ -156,10 +156,10 @@ const never = Number.MAX_SAFE_INTEGER;
 export class Counts {
   readonly #ladders = new Map<string, Ladder>();
 
-  /** Call it in the transaction that read `list`. */
+  /** Call this in the transaction that read `list`. */
   since(driver: Driver, list: StateList, since: number): number {
     const between = (from: number, to: number): number => countBetween(driver, list, from, to);
-    // A new context can get the id of a deleted one, so contexts are not remembered.
+    // A new context can get the id of a deleted context, so the counts of contexts are not cached.
     if (list.held <= few || list.level === "context") return between(since, never);
     const ladder = this.#ladder(list, between);
     const { rungs, top } = ladder;
@@ -176,7 +176,7 @@ export class Counts {
     return list.held - before;
   }
 
-  /** The rungs of a list; new ones if they are no longer valid. Few tasks are newer than the top rung. */
+  /** The rungs of a list, or new rungs if the cached ones are no longer valid. Few tasks are newer than the top rung. */
   #ladder({ id, state, held, tally }: StateList, between: (from: number, to: number) => number): Ladder {
     const { settled, late } = tally;
     const rungAt = (time: number): Rung => ({ time, before: held - between(time, never) });

@@ -7,10 +7,10 @@ import { count } from "./rows.ts";
  *
  * - `scopes`: agents, owners and contexts, each with its number of tasks per state.
  * - `tasks`: the head of a task, a small row that each append rewrites. Large values are in other tables.
- * - `log`: one row per record, with the key `number << 24 | seq`: the records of a task are adjacent, and appends add to their end. A
- * partial index finds the history. Artifacts have no index: they are most of a long log, and each chunk would write one more page.
+ * - `log`: one row per record, with the key `number << 24 | seq`, so the records of a task are adjacent, and appends add to their end. A
+ * partial index finds the history. Artifacts have no index, because they are most of a long log, and each chunk would write one more page.
  * - `search_texts`: searched texts by the key of their record, with their number of words. `search_tasks`: how far a log is indexed.
- * `search_index`: words. A trigger deletes the texts with their task, and notes the task in `search_gone` until its words are deleted.
+ * `search_index`: words. A trigger deletes the texts with their task, and adds the task to `search_gone` until its words are deleted.
  * - `features`: rows that server features keep with tasks, with a partial index of due ones.
  * - `notes`: notes between processes, until they expire.
  * - `orders`: standing orders of operators. `acts`: the audit of operators.
@@ -129,7 +129,7 @@ export const versions: readonly string[] = [
   ALTER TABLE tasks ADD COLUMN run_deaths INTEGER;
   ALTER TABLE tasks ADD COLUMN run_alone INTEGER;
   `,
-  // Rows that features of the server keep with tasks. The id is the order in which keys were stored.
+  // Rows that features of the server keep with tasks. Ids increase in the order in which keys were stored.
   `
   CREATE TABLE features (
     id INTEGER PRIMARY KEY,
@@ -147,7 +147,7 @@ export const versions: readonly string[] = [
   `
   CREATE TABLE task_states (task INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
   `,
-  // Full text search (search.ts), off by default: the index is created when it is first switched on. And notes between processes.
+  // Full text search (search.ts) is off by default; the index is created when search is first switched on. And notes between processes.
   `
   CREATE TABLE search (id INTEGER PRIMARY KEY, is_on INTEGER NOT NULL, next INTEGER) STRICT;
   INSERT INTO search (id, is_on, next) VALUES (1, 0, NULL);

@@ -29,7 +29,7 @@ interface ClaimableRun {
   readonly until: number;
 }
 
-/** Call it in a transaction. Merges the runs of each agent in the order of their index, and reads the tasks of one page. */
+/** Call this in a transaction. Merges the runs of each agent in the order of their index, and reads the tasks of one page. */
 export function readClaimable(driver: Driver, scopes: ScopeIds, query: ClaimQuery): ClaimPage {
   const found: ClaimableRun[] = [];
   for (const name of new Set(query.agents)) {
@@ -48,7 +48,7 @@ export function readClaimable(driver: Driver, scopes: ScopeIds, query: ClaimQuer
   return { heads, next: { number: last.number, ...(last.until !== free && { leaseUntil: last.until }) } };
 }
 
-/** Call it in a transaction. Counts the runs of each agent along their index. */
+/** Call this in a transaction. Counts the runs of each agent along their index. */
 export function readStranded(
   driver: Driver,
   scopes: ScopeIds,
@@ -69,7 +69,7 @@ export function readStranded(
     .map((row) => ({ agent: decodeName(text(row, 1)), tasks: int(row, 2) }));
 }
 
-/** At most one run more than the limit, from three ranges of the index: no lease, the lease of the position, and leases that expired later. */
+/** At most one run more than the limit, from three ranges of the index: no lease, the lease time of the position, and later lease times. */
 function runsOf(
   driver: Driver,
   agent: number,
@@ -105,7 +105,7 @@ const selectById = `SELECT f.key, f.value, f.due, t.id, o.name
   FROM features f JOIN tasks t ON t.number = f.task JOIN scopes o ON o.id = t.owner WHERE f.id = ?`;
 
 /**
- * Call it in a transaction. Merges the due rows of each agent in index order, and only then reads their values, because the values of a full
+ * Call this in a transaction. Merges the due rows of each agent in index order, and only then reads their values, because the values of a full
  * page of each agent could exceed the memory.
  */
 export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
@@ -128,7 +128,7 @@ export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): 
   });
 }
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export function readConversation(
   driver: Driver,
   scopes: ScopeIds,
@@ -183,7 +183,7 @@ export function readNotes(driver: Driver, keys: readonly string[], now: number):
   return new Map(found.flatMap(([key, row]) => (row === undefined ? [] : [[key, text(row, 0)]])));
 }
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export function writeNotes(driver: Driver, notes: readonly StoreNote[], now: number): void {
   driver.prepare("DELETE FROM notes WHERE until <= ?").run(timeLimit(Math.floor(now)));
   for (const { key, value, until } of notes) driver.prepare(writeNote).run(key, value, timeLimit(Math.floor(until)));

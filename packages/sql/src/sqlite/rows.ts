@@ -10,7 +10,7 @@ export const ownTables: string = "tasks t JOIN scopes c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN scopes a ON a.id = t.agent JOIN scopes o ON o.id = t.owner`;
 
 /**
- * Rows per statement. A call of `libsql` costs 1.3 µs, more than a small row: sixteen rows per call reduce the cost per row to a third
+ * Rows per statement. A call of `libsql` costs 1.3 µs, more than a small row, so sixteen rows per call reduce the cost per row to a third
  * (benchmark row `task-sqlite`).
  */
 const sizes = [16, 4, 1] as const;
@@ -27,7 +27,7 @@ export function statementOf(columns: number, sqlOf: (values: string) => string):
   return { columns, sizes: sizes.map((rows) => ({ rows, sql: sqlOf(`VALUES ${Array(rows).fill(row).join(", ")}`) })) };
 }
 
-/** `conflict`: the clause for a row that exists. */
+/** `conflict` is the clause for existing rows. */
 export function insertInto(table: string, columns: readonly string[], conflict = ""): ManyStatement {
   const into = `INSERT INTO ${table} (${columns.join(", ")})`;
   return statementOf(columns.length, (values) => `${into} ${values} ${conflict}`);

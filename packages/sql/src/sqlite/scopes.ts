@@ -60,7 +60,7 @@ export class ScopeIds {
     this.#known.clear();
   }
 
-  /** Whether the owner has a new id, because another process deleted and recreated it. Call it if a read finds nothing. */
+  /** Whether the owner has a new id, because another process deleted and recreated it. Call this if a read finds nothing. */
   hasMoved(agent: string, owner: string | undefined): boolean {
     const parent = this.find(agent);
     if (parent === undefined || owner === undefined) return false;
@@ -108,7 +108,7 @@ const tolerance = 500;
 export interface Tally {
   /** Tasks by state, in the order of `states`. */
   readonly held: readonly number[];
-  /** For an agent or owner: as long as `late` is unchanged, its lists are stable before this time. */
+  /** As long as `late` is unchanged, the lists of an agent or owner are stable before this time. */
   readonly settled: number;
   readonly late: number;
 }
@@ -136,7 +136,7 @@ interface Change {
   touched: number;
   /** The time of the oldest new status. */
   oldest: number;
-  /** The last place in use, if it is known. */
+  /** The last place in use, if known. */
   places: number | null;
 }
 

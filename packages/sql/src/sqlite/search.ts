@@ -22,7 +22,7 @@ import type { ScopeIds } from "./scopes.ts";
  * tokenizer `ascii` keeps. The column `main` repeats the main words.
  *
  * A trigger deletes the texts of a deleted task, because earlier releases also delete tasks, and their SQLite may be unable to change the index.
- * It notes the task, so that a process of this release can delete the words. Until then, a search ignores words without a text.
+ * The trigger records the task, so that a process of this release can delete the words. Until then, a search ignores words without a text.
  */
 
 const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(
@@ -89,7 +89,7 @@ export const search: SearchDialect = {
     ];
     return text(row, 1);
   },
-  // The task may have the number of a deleted task.
+  // The task may have the number of a deleted task whose words still exist.
   *begin(task) {
     const [row] = yield* all(query("SELECT 1 FROM search_gone WHERE task = ?", task));
     if (row !== undefined) yield dropWordsOf(task);
@@ -108,7 +108,7 @@ function mainMatchOf(owner: number, term: SearchTerm): string {
   return `(${matchOf(owner, term)}) AND main : (${each.join(" AND ")})`;
 }
 
-/** FTS5 has `bm25`, but that counts the texts of all owners. */
+/** Does not use `bm25` of FTS5, which counts the texts of all owners. */
 function pageStatement(terms: number): string {
   const { main, most, least } = searchPoints;
   const names = Array.from({ length: terms }, (_, at) => `t${at}`);
@@ -126,7 +126,7 @@ function pageStatement(terms: number): string {
     ORDER BY ${points} DESC, t.number DESC LIMIT ? OFFSET ?`;
 }
 
-/** Call it in a transaction. */
+/** Call this in a transaction. */
 export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, wanted: SearchQuery): SearchPage {
   run(driver, checkReady());
   const find = (): SearchPage => {
@@ -147,7 +147,7 @@ export function isIndexed(driver: Driver): boolean {
 /** `on` and `off` switch the index, and `more` indexes older data. */
 export type IndexStep = "on" | "off" | "more";
 
-/** Call it in a transaction. Returns whether there is more to add. */
+/** Call this in a transaction. Returns whether there is more to add. */
 export function stepIndex(driver: Driver, step: IndexStep): boolean {
   if (step === "off") {
     driver.prepare("UPDATE search SET is_on = 0 WHERE is_on = 1").run();

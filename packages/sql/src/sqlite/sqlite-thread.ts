@@ -7,7 +7,7 @@ import { driverWriter, type Writer } from "./writer.ts";
 
 // The thread that `threadWriter` starts. It answers requests in their order.
 
-// Node 22 warns that its SQLite is experimental. The main thread has already printed that.
+// Node 22 warns that its SQLite is experimental. The main thread has already printed this warning.
 process.removeAllListeners("warning");
 
 const { gate, options } = workerData as ThreadData;
@@ -45,7 +45,7 @@ async function call(request: Request): Promise<unknown> {
     [identity] = request.input;
     return undefined;
   }
-  // Opened by the first call that needs it, because the tables do not exist earlier.
+  // The first call that needs the writer opens it, because the tables do not exist earlier.
   writer ??= await openWriter(await loadDriver(options.driver));
   const method = writer[request.call] as (...input: readonly unknown[]) => Promise<unknown>;
   return method(...request.input);

@@ -70,7 +70,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
           // Most stores never had an index, and a write would wake other processes.
           if (!on && !isIndexed(reader)) return;
           for (let more = await writer.index(on ? "on" : "off"); more;) {
-            // Closing waits for this call. The next process continues.
+            // Closing waits for this call, so stop here. The next process continues.
             calls.checkOpen();
             more = await writer.index("more");
           }
@@ -100,7 +100,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         query.room,
       ),
     conversation: (context, wanted) => calls.readTogether(() => readConversation(reader, scopes, context, wanted)),
-    // Called for every message.
+    // Without a promise, because this is called for every message.
     once: (owner, key, now): OnceRecord | undefined | Promise<OnceRecord | undefined> =>
       calls.readAtOnce(() => readOnce(reader, scopes, owner, key, now)),
     watch: (listener) => watch.add(listener),
@@ -150,7 +150,7 @@ export class Calls extends OpenCalls {
     return written;
   }
 
-  /** If the last write found the disk full, probes whether it still is. One probe at a time. */
+  /** If the last write found the disk full, probes whether it still is. Only one probe runs at a time. */
   async whyFull(probe: () => Promise<void>): Promise<string | undefined> {
     if (!this.#isFull) return undefined;
     this.#probing ??= this.write(probe)
@@ -160,7 +160,7 @@ export class Calls extends OpenCalls {
     return this.#isFull ? fullDisk : undefined;
   }
 
-  /** For reads with one statement, which need no transaction, or reads that begin their own transactions. */
+  /** Runs a read with one statement, which needs no transaction, or a read that begins its own transactions. */
   read<T>(body: (most: number) => T, room?: Room): Promise<T> {
     return this.run((most) => {
       this.#files?.check();
@@ -230,7 +230,7 @@ class Watch {
   }
 
   async #poll(): Promise<void> {
-    // A database that cannot be read now has no changes to report.
+    // If the database cannot be read now, there are no changes to report.
     const moved = await this.#moved().catch(() => false);
     if (moved) for (const listener of this.#listeners) listener();
   }

@@ -74,7 +74,7 @@ export function byTime(a: Row, b: Row): number {
   return int(a, 1) - int(b, 1) || int(a, 0) - int(b, 0);
 }
 
-/** Like `over`, with a retention time per agent and state: each pair is a list. */
+/** Like `over`, with a retention time per agent and state. Each pair of agent and state is a list. */
 function overByRules(driver: Driver, options: SweepOptions): readonly Row[] {
   const select = driver.prepare(
     "SELECT number, status_time FROM tasks INDEXED BY tasks_agent WHERE agent = ? AND state = ? AND status_time < ? ORDER BY status_time, number LIMIT ?",

@@ -30,7 +30,7 @@ export class WriterMemory {
   readonly tasks: BoundedMap<KnownTask>;
   readonly #driver: Driver;
   #version: number | undefined;
-  /** Whether texts are indexed. `undefined`: not read yet. */
+  /** Whether texts are indexed. `undefined` until read. */
   #indexes: boolean | undefined;
 
   constructor(driver: Driver) {
@@ -41,14 +41,14 @@ export class WriterMemory {
     this.tasks = new BoundedMap({ bytes: maxBytes, bytesOf });
   }
 
-  /** Call it in a transaction. Forgets everything if another connection has committed. */
+  /** Call this in a transaction. Forgets everything if another connection has committed. */
   check(): void {
     const version = dataVersion(this.#driver);
     if (version !== this.#version) this.forget();
     this.#version = version;
   }
 
-  /** Whether full text search is on. Call it in a transaction, after `check`. */
+  /** Whether full text search is on. Call this in a transaction, after `check`. */
   get indexes(): boolean {
     return (this.#indexes ??= isIndexed(this.#driver));
   }
@@ -73,7 +73,7 @@ const updates = {
   both: updateOf([...plain, ...placing, ...owning]),
 };
 const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
-/** For tasks whose only change is a longer log, as after each chunk. */
+/** For tasks whose only change is a longer log, such as after each chunk. */
 const growTasks = statementOf(growing.length + 1, (values) => {
   const set = growing.map((name, at) => `${name} = v.column${at + 2}`).join(", ");
   return `UPDATE tasks SET ${set} FROM (${values}) v WHERE number = v.column1`;
@@ -95,7 +95,7 @@ export class TaskWriter {
     this.#grown = new ManyRows(driver, growTasks);
   }
 
-  /** Call it at the end of a transaction, once for each task. */
+  /** Call this at the end of a transaction, once for each task. */
   write(task: KnownTask): void {
     if (task.stored === undefined) this.#insert(task);
     else if (hasGrown(task, task.stored))
@@ -116,7 +116,7 @@ export class TaskWriter {
     this.#new.add(...identityOf(task), ...plainOf(task), ...placingOf(head), ...owningOf(head));
   }
 
-  /** SQLite rewrites index entries of all columns that a statement names: update only those that changed. */
+  /** Updates only changed columns, because SQLite rewrites the index entries of all columns that a statement names. */
   #update(task: KnownTask, stored: TaskHead): void {
     const { head, row } = task;
     const moved = head.state !== stored.state || head.statusTime !== stored.statusTime;

@@ -8,7 +8,7 @@ import type { Identity } from "./files.ts";
 import type { Writer } from "./writer.ts";
 
 export interface ThreadWriter extends Writer {
-  /** Tells the thread which files it must write to. They do not exist yet when the thread starts. */
+  /** Tells the thread which files it must write to. The files do not exist yet when the thread starts. */
   keepTo(identity: Identity): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export type Request = {
   [Call in keyof ThreadWriter]: { readonly call: Call; readonly input: Parameters<ThreadWriter[Call]> };
 }[keyof ThreadWriter];
 
-/** `failure`: an SQLite error as data, because posting the error would lose its code. */
+/** `failure` is an SQLite error as data, because posting the error itself would lose its code. */
 export type Answer =
   | { readonly value: unknown }
   | { readonly error: unknown }
@@ -28,12 +28,12 @@ export interface ThreadData {
   readonly gate: Gate;
 }
 
-/** Whether this is the TypeScript source, as in tests. The thread runs the built file even then, because Node may not support TypeScript. */
+/** Whether this file is the TypeScript source, as in tests. The thread runs the built file even then, because Node may not support TypeScript. */
 const isSource = import.meta.url.endsWith(".ts");
 
 /** The file of the thread. `undefined` in a program bundled into one file. */
 export function threadFile(): URL | undefined {
-  // A variable, so that bundlers do not treat the file as an asset.
+  // The name is a variable, so that bundlers do not treat the file as an asset.
   const name = isSource ? "../../dist/sqlite/sqlite-thread.js" : "sqlite-thread.js";
   const file = new URL(name, import.meta.url);
   return file.protocol === "file:" && existsSync(fileURLToPath(file)) ? file : undefined;
@@ -115,7 +115,7 @@ const closed = 2;
 /** Milliseconds after which the process exits even if the disk does not answer. */
 const exitTimeout = 10_000;
 
-/** In the thread: runs `body` inside the gate. Never returns once the gate is closed. */
+/** Called in the thread. Runs `body` inside the gate. Never returns once the gate is closed. */
 export function pass<T>(gate: Gate, body: () => T): T {
   if ((Atomics.or(gate, 0, inside) & closed) !== 0) {
     leave(gate);
@@ -133,7 +133,7 @@ function leave(gate: Gate): void {
   Atomics.notify(gate, 0);
 }
 
-/** In the exiting process: blocks until the thread is outside, because asynchronous code no longer runs. */
+/** Called in the exiting process. Blocks until the thread is outside, because asynchronous code no longer runs. */
 function closeGate(gate: Gate): void {
   if ((Atomics.or(gate, 0, closed) & inside) !== 0) Atomics.wait(gate, 0, inside | closed, exitTimeout);
 }

@@ -41,12 +41,12 @@ export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: Kep
   };
 }
 
-/** Call it in a transaction. For an owner, `deleted` counts conversations. */
+/** Call this in a transaction. For an owner, `deleted` counts conversations. */
 export function tidy(driver: Driver, what: Tidying): RemovedTasks {
   return "tasks" in what ? removeTasks(driver, what) : { ...forgetOwner(driver, what), conversations: 0 };
 }
 
-/** The lists of a selection: one per state of each agent or owner, in the order of an index. */
+/** The lists of a selection, one per state of each agent or owner, in the order of an index. */
 export function listsOf(
   driver: Driver,
   { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
@@ -142,8 +142,8 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
   const idle = driver.prepare(`${contexts} LIMIT ?`).all(id, limit).map(count);
   for (const context of idle) deleteContext(driver, context);
   if (idle.length === limit) return { deleted: limit, more: true };
-  // The id must not be reused: another process may have cached it, and would find the next owner under it. The new name equals no stored name
-  // of a caller.
+  // The id must not be reused, because another process may have cached it and would find a different owner under it. No name of a caller
+  // is stored as the new name.
   driver
     .prepare(
       "UPDATE scopes SET name = char(1) || id, touched = 0, late = 0, n0 = 0, n1 = 0, n2 = 0, n3 = 0, n4 = 0, n5 = 0, n6 = 0, n7 = 0, tasks = 0 WHERE id = ?",
@@ -153,7 +153,7 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
 }
 
 /**
- * Copies the database, because only a copy is free of deleted data: split pages keep some of it, even with `secure_delete`. The search
+ * Copies the database, because only a copy is free of deleted data. Split pages keep some deleted data, even with `secure_delete`. The search
  * index keeps words until it is merged.
  */
 export function scrub(driver: Driver): void {
@@ -162,7 +162,7 @@ export function scrub(driver: Driver): void {
   driver.exec("VACUUM");
 }
 
-/** Empties the write-ahead log, which still contains what `scrub` overwrote. Throws an SQLite error while a reader needs pages of it. */
+/** Empties the write-ahead log, which still contains what `scrub` overwrote. Throws an SQLite error while a reader needs pages of the log. */
 export function emptyLog(driver: Driver): void {
   // SQLite reports a busy reader in the row, not as an error.
   const [busy] = driver.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() ?? [];

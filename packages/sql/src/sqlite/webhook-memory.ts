@@ -8,11 +8,11 @@ import { defaultDriver, loadDriver, MissingDriver, openConnection, type DriverNa
 /** Options of `sqliteWebhookMemory()`. */
 export interface SqliteWebhookMemoryOptions {
   /**
-   * The file, created with its folder if it is missing. It must not be the file of a store. Several processes may share it.
+   * The file, created with its folder if missing. Do not use the file of a store. Several processes may share the file.
    * `:memory:` keeps everything in memory.
    */
   readonly path: string;
-  /** Milliseconds to remember a delivery. Default 7 days: senders give up earlier. */
+  /** Milliseconds to remember a delivery. Default 7 days, because senders give up earlier. */
   readonly keep?: number;
   /** Maximum bytes of data. Above it, the oldest deliveries are forgotten. Default 256 MiB. */
   readonly bytes?: number;
@@ -97,7 +97,7 @@ function memoryIn(
     for (let changes = 1; changes > 0 && size() > bytes;) {
       changes = 0;
       for (const table of ["handled", "streams"]) {
-        // Keeps the newest row. Deletes rows with the same time together.
+        // Keeps the newest row. Rows with the same time are deleted together.
         const before = driver.prepare(`SELECT at FROM ${table} ORDER BY at LIMIT 1 OFFSET ${forgotten}`).get()?.[0];
         if (before !== undefined) changes += driver.prepare(`DELETE FROM ${table} WHERE at <= ?`).run(before).changes;
       }

@@ -113,7 +113,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         check?.();
         scrub(driver);
       });
-      // A separate step, because only this step is retried while a reader blocks it.
+      // A separate step, because only this step is retried while a reader blocks the log.
       return inTurn(() => emptyLog(driver));
     },
     index: (step) =>

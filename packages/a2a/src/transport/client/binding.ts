@@ -2,15 +2,15 @@ import type { Bytes, Clock } from "../../base/index.ts";
 import type { AgentCard, AgentInterface } from "../../model/index.ts";
 import type { AgentService, OperationName } from "../../protocol/index.ts";
 
-/** The interface of a client's binding, and its dependencies. */
+/** The interface of client bindings, and their dependencies. */
 
-/** A binding of a client. It opens interfaces that a card lists under the binding's name. */
+/** A binding of a client, which opens interfaces that a card lists under the binding's name. */
 export interface ClientBinding {
   /** The name on cards, `protocolBinding` (A2A 1.0 §4.4.6). */
   readonly name: string;
-  /** Versions that it speaks, as `Major.Minor`. The preferred version is the first. */
+  /** Versions that the binding speaks, as `Major.Minor`, the preferred version first. */
   readonly versions: readonly string[];
-  /** Returns why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
+  /** Returns why the URL of an interface cannot be used, such as "is not …". Default: accepts only absolute HTTP URLs. */
   unusable?(url: string): string | undefined;
   /** The origin that receives the requests, if the URL of the interface is not an HTTP URL. */
   origin?(url: string, card: AgentCard): string | undefined;
@@ -28,7 +28,7 @@ export interface ClientHost {
   readonly clock: Clock;
   /** The limits. */
   readonly limits: ClientLimits;
-  /** Adds credentials to requests. Absent: no credentials. */
+  /** Adds credentials to requests. If absent, requests have no credentials. */
   readonly credentials?: RequestCredentialing | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ClientHost {
 export interface CredentialedRequest {
   /** HTTP method. */
   readonly method: string;
-  /** Its URL. */
+  /** URL of the request. */
   readonly url: string;
   /** Headers by their lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -48,20 +48,20 @@ export interface AnswerHeaders {
   get(name: string): string | null | undefined;
 }
 
-/** Adds credentials to the requests of a client. `sendRequest()` calls it; a binding that does not use it must call this itself. */
+/** Adds credentials to the requests of a client. `sendRequest()` does this; a binding without `sendRequest()` must call these methods itself. */
 export interface RequestCredentialing {
   /**
-   * Adds credentials to a request: in headers, or in the query for some API keys. Called for each attempt. Returns requests to other
+   * Adds credentials to the headers of a request, or to the query for some API keys. Called for each attempt. Returns requests to other
    * origins unchanged.
    */
   add<Request extends CredentialedRequest>(request: Request, signal: AbortSignal | undefined): Promise<Request>;
-  /** Reads data for the next credentials from an answer: the `DPoP-Nonce` header (RFC 9449 §8). */
+  /** Reads data for the next credentials, the `DPoP-Nonce` header (RFC 9449 §8), from an answer. */
   answered(headers: AnswerHeaders): void;
 }
 
 /** Limits of a client. */
 export interface ClientLimits {
-  /** Maximum wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. */
+  /** Maximum wait for the headers of a response, in milliseconds. Does not apply to a send that waits for its task. */
   readonly connectTimeout: number | false;
   /** Maximum pause within a response, in milliseconds. */
   readonly idleTimeout: number | false;
@@ -84,7 +84,7 @@ export interface FetchInit {
   readonly body?: string | Bytes;
   /** Ends the request when it is aborted. */
   readonly signal: AbortSignal;
-  /** `follow` only for a card without credentials, because a redirect would send credentials and messages to another URL. */
+  /** `follow` is only for a card without credentials, because a redirect would send credentials and messages to another URL. */
   readonly redirect: "manual" | "follow";
 }
 

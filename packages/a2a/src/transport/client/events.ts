@@ -11,7 +11,7 @@ import {
 export interface ServerSentEvent {
   /** The `event` field. Absent or empty means `message`. */
   readonly event?: string | undefined;
-  /** The `id` field of this event. In the standard, later events inherit it; here they do not. */
+  /** The `id` field of this event. In the standard, later events inherit the id; here they do not. */
   readonly id?: string | undefined;
   readonly data: string;
 }
@@ -25,15 +25,15 @@ export class SseParser {
   readonly #limit: number;
   /** Bytes of the current event, including its field names and comments. */
   #size = 0;
-  /** The beginning of an unfinished line. It is not searched again, so a long line takes linear time. */
+  /** The beginning of an unfinished line, which is not searched again, so a long line takes linear time. */
   #line: Pieces | undefined;
   #skipLineFeed = false;
   #data: string | undefined;
-  /** The lines of data after the first one. */
+  /** The lines of data after the first line. */
   #more: Pieces | undefined;
   #event: string | undefined;
   #id: string | undefined;
-  /** The last `retry` field of the server: the wait before a reconnection, in milliseconds. */
+  /** The last `retry` field of the server, which is the wait before a reconnection, in milliseconds. */
   retry: number | undefined;
 
   /** @param limit - Largest event in bytes, including its field names and comments. */
@@ -42,8 +42,8 @@ export class SseParser {
   }
 
   /**
-   * Returns the events that this piece completes. `bytes`: size of the piece; if it has several events, characters are counted instead.
-   * Throws `InvalidResponse` if an event exceeds the limit.
+   * Returns the events that this piece completes. `bytes` is the size of the piece; if the piece has several events, characters are counted
+   * instead. Throws `InvalidResponse` if an event exceeds the limit.
    */
   push(chunk: string, bytes: number = chunk.length): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];
@@ -124,7 +124,7 @@ interface Template {
   readonly part: Part;
 }
 
-/** Makes no further templates after this many unused ones in a row, because the stream has no such chunks. */
+/** Stops making templates after this many unused templates in a row, because the stream has no chunks that match. */
 const maxUnused = 8;
 
 /**
@@ -149,11 +149,11 @@ export function chunkDecoder(decode: (data: string) => StreamResponse): (data: s
 
 /** The event of a text that matches the template, in which only one string literal differs. */
 function fill({ before, after, update, part }: Template, data: string): StreamResponse | undefined {
-  // Comparing slices is faster than `startsWith`, which compares each character.
+  // Compares slices because `startsWith`, which compares each character, is slower.
   if (data.slice(0, before.length) !== before || data.slice(-after.length) !== after) return undefined;
   let text: unknown;
   try {
-    // Parses even a literal without escapes, because a slice would keep its whole source text in memory.
+    // Parses even a literal without escapes, because a slice would keep the whole event text in memory.
     text = JSON.parse(data.slice(before.length, -after.length));
   } catch {
     return undefined;
@@ -177,7 +177,7 @@ function templateOf(
   if (at === -1) return undefined;
   const before = data.slice(0, at);
   const after = data.slice(at + literal.length);
-  // The literal may occur elsewhere. So check that replacing it changes the text of the part.
+  // The literal may also occur elsewhere, so check that replacing it changes the text of the part.
   const other = `${part.text}?`;
   try {
     if (onlyPart(decode(before + JSON.stringify(other) + after))?.text !== other) return undefined;

@@ -31,11 +31,11 @@ export interface ClientResponse {
   readonly mediaType: string;
   /** The body as it arrives. */
   bytes(): AsyncGenerator<Uint8Array, void, void>;
-  /** The whole body. `limit`: its maximum size in bytes, by default `maxResponseBytes`. */
+  /** The whole body. `limit` is its maximum size in bytes, by default `maxResponseBytes`. */
   text(limit?: number): Promise<string>;
   /** The events of an event stream, in batches as they arrive. */
   events(): AsyncGenerator<readonly ServerSentEvent[], void, void>;
-  /** The delay before a reconnection that the server requests, in seconds: the `retry` field of the event stream. */
+  /** The delay before a reconnection, in seconds, as requested by the server in the `retry` field of the event stream. */
   retryAfter(): number | undefined;
   /** Closes the connection. May be called at any time, and more than once. */
   close(): void;
@@ -64,8 +64,8 @@ export async function requestHeaders(
 /**
  * Sends a request and waits for the headers of the response.
  *
- * @throws A2AError `ConnectionFailed`, `Timeout` or `Aborted`. Reading the body throws `ConnectionLost` as well, and
- * `InvalidResponse` if it is too large.
+ * @throws A2AError `ConnectionFailed`, `Timeout` or `Aborted`. Reading the body can also throw `ConnectionLost`, and
+ * `InvalidResponse` if the body is too large.
  */
 export async function sendRequest(
   host: ClientHost,
@@ -75,7 +75,7 @@ export async function sendRequest(
   if (signal?.aborted) throw abortError(signal);
   const { clock, limits, credentials } = host;
   const sent = (await credentials?.add(request, signal)) ?? request;
-  // Errors name the URL without credentials, because a key may be in the query.
+  // The connection gets the URL without credentials, because errors contain the URL, and a key may be in the query.
   const connection = new Connection(request.url, clock, signal);
   const timeout = request.timeout ?? outgoing?.connectTimeout ?? limits.connectTimeout;
   const { status, headers } = await connection.open(host.fetch, sent, timeout);
@@ -106,7 +106,7 @@ export async function sendRequest(
   };
 }
 
-/** The connection of one request. It ends with the caller's signal, at a timeout, at the end of the body, or by `close`. */
+/** The connection of one request, which ends with the caller's signal, at a timeout, at the end of the body, or by `close`. */
 class Connection {
   readonly #url: string;
   readonly #clock: Clock;
@@ -146,7 +146,7 @@ class Connection {
     }
   }
 
-  /** The body, up to `limit` bytes. Throws `ConnectionLost` if it breaks off. */
+  /** The body, up to `limit` bytes. Throws `ConnectionLost` if the body breaks off. */
   async *bytes(
     limit: number,
     idleTimeout: number | false,
@@ -210,7 +210,7 @@ class Connection {
 
 /**
  * Browsers report a CORS failure as a bare `TypeError`, like a server that is down, so the client retries it. A `no-cors` probe could not
- * distinguish them, because a proxy that answers 502 without CORS headers is reachable, too.
+ * distinguish the two cases, because a proxy that answers 502 without CORS headers is also reachable.
  */
 function corsHint(url: string, thrown: unknown): string {
   const page = (globalThis as { location?: { origin?: string } }).location?.origin;

@@ -41,8 +41,8 @@ export interface EncodedCall<Name extends OperationName = OperationName> {
   /** The context of the call. */
   readonly context: CallContext;
   /**
-   * Maximum wait for the answer to begin, in milliseconds. `false`: no limit, the default for a send that waits for its task (A2A 1.0
-   * §3.2.2).
+   * Maximum wait for the answer to begin, in milliseconds. `false` means no limit, which is the default for a send that waits for its task
+   * (A2A 1.0 §3.2.2).
    */
   readonly timeout: number | false;
 }
@@ -51,7 +51,7 @@ export interface EncodedCall<Name extends OperationName = OperationName> {
 export interface ClientTransport {
   /** Sends a call. Returns its result as parsed JSON, and the URIs of the extensions that the server activated. */
   call(call: EncodedCall<UnaryName>): Promise<{ readonly result: unknown; readonly extensions?: readonly string[] }>;
-  /** Sends a call that is answered with events. `readEvents()` creates their `batches`. */
+  /** Sends a call that is answered with events. `readEvents()` creates the `batches` of the reply. */
   stream(call: EncodedCall<StreamName>): Promise<StreamReply>;
 }
 
@@ -91,13 +91,13 @@ export function clientService(
 export interface EventSource<Raw> {
   /** The events, in batches as they arrive. Throws the error that ends the stream early. */
   readonly batches: AsyncIterable<readonly Raw[]>;
-  /** Reads one event: its JSON, and its number in the log of the task if the server sends one. Throws the error in it, if any. */
+  /** Reads one event: its JSON, and its number in the log of the task if the server sends a number. Throws if the event is an error. */
   read(raw: Raw): { readonly event: unknown; readonly seq?: number | undefined };
-  /** Ends the request. Called when the stream is over, and when its reader stops, even before the first read. */
+  /** Ends the request. Called when the stream is over, and when the reader stops, even before the first read. */
   close(): void;
 }
 
-/** Decodes the events of a stream, up to the one that ends it. Throws `ConnectionLost` if the source ends earlier. */
+/** Decodes the events of a stream, up to the event that ends it. Throws `ConnectionLost` if the source ends earlier. */
 export function readEvents<Raw>(
   shapes: Pick<Shapes, "decodeEvent" | "endsStream">,
   operation: StreamName,
@@ -116,9 +116,9 @@ export function readEvents<Raw>(
 /**
  * The items of a stream, until the protocol ends it. Throws `ConnectionLost` if the source ends earlier.
  *
- * @param itemOf - Reads one event. If it throws, the events before that one are delivered first.
- * @param ends - Whether the last read event is marked as the last one. Otherwise its state decides.
- * @param retryAfter - When a reader whose stream broke may reconnect, in seconds.
+ * @param itemOf - Reads one event. If this throws, earlier events are delivered first.
+ * @param ends - Whether the event read last is marked as the end of the stream. Default: the state decides.
+ * @param retryAfter - Seconds after which a reader may reconnect if the stream breaks.
  */
 export async function* untilOver<Raw>(
   source: AsyncIterable<readonly Raw[]>,
@@ -152,21 +152,21 @@ export async function* untilOver<Raw>(
     if (broken !== undefined) throw broken.error;
     if (over) return;
   }
-  // Some servers end a stream while its task is interrupted (§11.7). In any other state events are missing.
+  // Some servers end a stream while its task is interrupted (§11.7). In any other state, events are missing.
   if (state === undefined || stateKinds[state] === "active") {
     throw new A2AError("ConnectionLost", "The stream ended before its task did", { retryAfter: retryAfter?.() });
   }
 }
 
-/** Reads HTTP responses, for JSON-RPC and REST. */
+/** Functions for HTTP responses, for JSON-RPC and REST. */
 
-/** The header `A2A-Extensions`, before 1.0 `X-A2A-Extensions`: URIs that the server activated (A2A 1.0 §4.6.1). */
+/** The URIs that the server activated (A2A 1.0 §4.6.1), from the header `A2A-Extensions`, or before 1.0 `X-A2A-Extensions`. */
 export function activatedExtensions(response: ClientResponse): { extensions?: readonly string[] } {
   const uris = response.header("a2a-extensions") ?? response.header("x-a2a-extensions");
   return uris === undefined ? {} : { extensions: uris.match(/[^\s,]+/g) ?? [] };
 }
 
-/** The body as JSON; `undefined` if it is not. Some servers in Go set no media type, and Go's default is `text/plain`. */
+/** The body as JSON; `undefined` if the body is not JSON. Accepts `text/plain`, Go's default, because some servers in Go set no media type. */
 export function parseJson(response: ClientResponse, text: string): unknown {
   return /^$|[/+]json$|^text\/plain$/.test(response.mediaType) ? readJson(text) : undefined;
 }
@@ -241,8 +241,8 @@ function excerpt(text: string): string {
 }
 
 /**
- * The items of an event stream up to its end. Throws `ConnectionLost` if it ends early. `parse`: JSON of an event; throws the error in it.
- * `decoder`: may decode some events faster.
+ * The items of an event stream up to its end. Throws `ConnectionLost` if the stream ends early. `parse` returns the JSON of an event, or
+ * throws if the event is an error. `decoder` may decode some events faster.
  */
 export function streamItems(
   response: ClientResponse,

@@ -13,7 +13,7 @@ export function abortError(signal: AbortSignal): A2AError {
     : new A2AError("Aborted", "The call was aborted", { cause: reason });
 }
 
-/** Calls `run` once when the signal is aborted, or now if it already is. The returned function removes the listener. */
+/** Calls `run` once when the signal is aborted, or now if it is already aborted. The returned function removes the listener. */
 export function onAbort(signal: AbortSignal | undefined, run: (error: A2AError) => void): () => void {
   const fire = (): void => run(abortError(signal as AbortSignal));
   if (signal?.aborted) fire();
@@ -26,7 +26,7 @@ export function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => onAbort(signal, reject));
 }
 
-/** Waits. Throws the reason of the signal if that is aborted first. */
+/** Waits. Throws the reason of the signal if the signal is aborted first. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = clock.after(ms, () => {

@@ -28,7 +28,7 @@ import {
 /** Path of a card below a base (A2A 1.0 §8.2). */
 export const cardPath = "/.well-known/agent-card.json";
 
-/** All paths of an agent's card below a base: of a tenant, or of the agent without a tenant. */
+/** All paths of a card below a base, for the agent of a tenant or the agent without a tenant. */
 export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]): readonly string[] {
   const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
   const paths = new Set([cardPath, ...codecs.flatMap((codec) => codec.cardPaths ?? [])]);
@@ -36,9 +36,9 @@ export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]
 }
 
 /**
- * Serves a card, with a strong `ETag`, `Last-Modified` and `Cache-Control`, and answers 304 if the client has it (A2A 1.0
+ * Serves a card with a strong `ETag`, `Last-Modified` and `Cache-Control`, and answers 304 if the client already has it (A2A 1.0
  * §8.6). A request that names a version gets the card of that version. Other requests get a card with the members of all
- * versions, which clients of every version can read, because they ignore unknown members. Without a `gate`, callers need no
+ * versions. Clients of every version can read that card, because they ignore unknown members. Without a `gate`, callers need no
  * credentials.
  */
 export function cardEndpoint(
@@ -91,7 +91,7 @@ export function notFound(codec: Codec): UniversalResponse {
   return errorResponse(codec, new A2AError("MethodNotFound", "Nothing is served at this path") as WireError);
 }
 
-/** Merges two JSON values. If they conflict, the first one takes precedence. */
+/** Merges two JSON values. If they conflict, the first value takes precedence. */
 function merge(one: unknown, other: unknown): unknown {
   if (Array.isArray(one) && Array.isArray(other) && one.length === other.length) {
     return one.map((item, at) => merge(item, other[at]));
@@ -103,14 +103,14 @@ function merge(one: unknown, other: unknown): unknown {
 
 /** Data that the server adds to an agent's description (A2A 1.0 §4.4.1). */
 export interface CardHost {
-  /** The addresses of the agent: see `interfacesOf`. */
+  /** The addresses of the agent, from `interfacesOf`. */
   readonly interfaces: readonly AgentInterface[];
   /** How callers authenticate. The agent's own requirements replace these. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements?: readonly SecurityRequirement[];
   /** Whether the server delivers webhooks (A2A 1.0 §4.3). The agent may declare that it has no webhooks. */
   readonly pushNotifications?: boolean;
-  /** Whether authenticated callers get another card (A2A 1.0 §3.1.11). */
+  /** Whether authenticated callers get an extended card (A2A 1.0 §3.1.11). */
   readonly extendedCard?: boolean;
   /** Extensions of the server. */
   readonly extensions?: readonly AgentExtension[];
@@ -150,8 +150,8 @@ export function buildCard(
 }
 
 /**
- * The interfaces of an agent: each binding in each version, in the order of versions and then of bindings, the preferred ones
- * first (A2A 1.0 §8.3.1).
+ * The interfaces of an agent, one per version and binding, sorted by version and then by binding, preferred entries first
+ * (A2A 1.0 §8.3.1).
  *
  * @param paths - Paths of the bindings below the agent's base, by their names.
  */
@@ -185,13 +185,13 @@ function areAddresses(value: unknown): boolean {
   return Array.isArray(value) && value.every(isAddress);
 }
 
-/* Public documents, such as cards: JSON that clients GET and may cache. */
+/* Public documents, such as cards, are JSON that clients GET and may cache. */
 
 /** Options for serving a document. */
 export interface DocumentOptions {
   /** How long a client may cache the document, in seconds. */
   readonly maxAge: number;
-  /** The clock for `Last-Modified`, the time at which the endpoint was created. */
+  /** The clock for `Last-Modified`, which is the time at which the endpoint was created. */
   readonly clock: Clock;
 }
 
@@ -200,8 +200,8 @@ export interface CardGate {
   /** Headers with the readers' credentials. */
   readonly vary: readonly string[];
   /**
-   * Resolves if the sender may read. Audits rejections, except for a list (`isListed`). Throws `Unauthenticated`, `PermissionDenied` or
-   * `TooManyRequests`.
+   * Resolves if the sender may read. Audits rejections, except for entries of a list (`isListed`). Throws `Unauthenticated`, `PermissionDenied`
+   * or `TooManyRequests`.
    */
   check(request: UniversalRequest, isListed?: boolean): Promise<void>;
 }
@@ -216,7 +216,7 @@ export function cacheHeaders({ maxAge, clock }: DocumentOptions, gate?: CardGate
 
 const allow = "GET, HEAD";
 
-/** The error for methods other than GET and HEAD, or `undefined`. `what`: the subject of its message, such as `A card`. */
+/** The error for methods other than GET and HEAD, or `undefined`. `what` is the subject of the message, such as `A card`. */
 export function refuseToWrite({ method }: UniversalRequest, codec: Codec, what: string): UniversalResponse | undefined {
   if (method === "GET" || method === "HEAD") return undefined;
   return errorResponse(codec, new A2AError("MethodNotAllowed", `${what} takes ${allow}`) as WireError, allow);
@@ -226,10 +226,10 @@ export function refuseToWrite({ method }: UniversalRequest, codec: Codec, what: 
 export interface PublicDocument {
   /** The path, relative to the path of `publicUrl`. */
   readonly path: string;
-  /** The subject of messages about it, such as `A key set`. */
+  /** The subject of messages about the document, such as `A key set`. */
   readonly name: string;
   readonly mediaType: string;
-  /** Loads it once. A failed load is retried. */
+  /** Loads the document once. A failed load is retried. */
   load(): Promise<unknown>;
 }
 

@@ -63,7 +63,7 @@ function jsonRpcService(
     return { id, answer: await sendRequest(host, { method: "POST", url, headers, body, timeout }, context) };
   }
 
-  /** The result of a JSON-RPC response. Throws its error. */
+  /** The result of a JSON-RPC response. Throws if the response is an error. */
   function resultOf(value: unknown, id: number): unknown {
     const { error, result, id: answered }: Readonly<Record<string, unknown>> = isObject(value) ? value : {};
     if (isObject(error)) throw wire.decodeError(error);
@@ -95,7 +95,7 @@ function jsonRpcService(
         const batches = streamItems(answer, call.operation, wire, (data) => resultOf(eventJson(data), id), decoder);
         return { batches, ...extensions };
       }
-      // An error, or the only event of a server that opened no stream.
+      // The answer is an error, or the only event of a server that opened no stream.
       const event = wire.decodeEvent(await wholeResult(answer, id));
       return { batches: once([{ payload: new Payload(event) }]), ...extensions };
     },

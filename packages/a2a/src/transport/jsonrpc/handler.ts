@@ -37,8 +37,8 @@ import { isObject } from "../../model/schema.ts";
 const name = "JSONRPC";
 
 /**
- * JSON-RPC at a server (A2A 1.0 §9): every method is a POST to one URL. Versions whose requests cannot name a tenant have a URL per tenant
- * below it.
+ * JSON-RPC at a server (A2A 1.0 §9). Every method is a POST to one URL. Versions whose requests cannot name a tenant have a URL per tenant
+ * below that URL.
  */
 export function jsonRpcBinding(): ServerBinding {
   return {
@@ -125,8 +125,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * The version of the request; if it names none, the first version that has its method (the examples of the specification omit the header), or with
-   * `strictVersion` the version that A2A 1.0 §3.6.2 defines.
+   * The version of the request. A request without a version (examples of the specification omit the header) gets the first version that has its
+   * method; with `strictVersion`, the version that A2A 1.0 §3.6.2 defines.
    */
   #codecOf(method: string): JsonRpcCodec {
     const codecs = this.#codecs;
@@ -210,19 +210,19 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * Whether the caller accepts events but not JSON. Clients in Go and .NET treat an error in JSON as a stream without events.
-   * Unary calls always get JSON.
+   * Whether to send an error as an event, because clients in Go and .NET treat an error in JSON as a stream without events. True if the
+   * caller accepts events but not JSON. Unary calls always get JSON.
    */
   #readsEvents(): boolean {
     const accepted = this.request.header("accept");
     if (accepted === undefined || !accepted.includes("text/event-stream") || accepted.includes("json")) return false;
     const operation = isMethod(this.operation) ? this.operation : this.shapes.operation(this.#method ?? "");
-    // An error before the method is known, or about the method itself, is sent as an event if the client waits for events.
+    // If the method is not known yet or is wrong, the error is an event whenever the client waits for events.
     return operation === undefined || this.#host.operations[operation]?.stream === true;
   }
 }
 
-/** An error as the only event of a stream. An error of HTTP itself stays unchanged, because every client reads its status. */
+/** An error as the only event of a stream. An error of HTTP itself stays unchanged, because every client reads the HTTP status. */
 function inStream(response: UniversalResponse): UniversalResponse {
   const { status, headers, body } = response;
   if (status !== 200 || typeof body !== "string") return response;
@@ -231,7 +231,7 @@ function inStream(response: UniversalResponse): UniversalResponse {
 
 /** The request object of JSON-RPC 2.0 (A2A 1.0 §9.3). */
 interface JsonRpcCall {
-  /** `undefined`: a notification, which gets no answer. */
+  /** `undefined` for a notification, which gets no answer. */
   readonly id: JsonRpcId | undefined;
   readonly method: string;
   readonly params: unknown;
@@ -276,7 +276,7 @@ function errorResponse(wire: JsonRpcWire, id: JsonRpcId, error: WireError): Univ
 /** The id of a request, which its answer repeats (JSON-RPC 2.0 §5). */
 export type JsonRpcId = string | number | null;
 
-/** The id for the answer; `null` if the request has no valid one. */
+/** The id for the answer; `null` if the request has no valid id. */
 export function idOf(value: unknown): JsonRpcId {
   const id = isObject(value) ? value["id"] : undefined;
   return typeof id === "string" || Number.isSafeInteger(id) ? (id as JsonRpcId) : null;
@@ -284,7 +284,7 @@ export function idOf(value: unknown): JsonRpcId {
 
 /** Maximum bytes of a rejected request that are read to find its id. */
 const refusedBytes = 64 * 1024;
-/** How long to wait for these bytes, in milliseconds. */
+/** Maximum wait for these bytes, in milliseconds. */
 const refusedTime = 5_000;
 
 /** The id of a request with a rejected caller (JSON-RPC 2.0 §5); `null` if it cannot be read quickly within a small memory limit. */

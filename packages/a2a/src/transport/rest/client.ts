@@ -54,7 +54,7 @@ function query(fields: Readonly<Record<string, unknown>>): string {
   return text === "" ? "" : `?${text}`;
 }
 
-/** The error in an event: the member `error`, or the whole event, as older servers send it. */
+/** The error in an event: the member `error`, or the whole event from older servers. */
 function errorIn(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (!isObject(value)) return undefined;
   if (isObject(value["error"])) return value["error"];
@@ -70,7 +70,7 @@ function refused(wire: RestClientWire, clock: Clock, answer: ClientResponse, url
   return refusal(answer, clock, url, text, known ? wire.decodeError(answer.status, value) : undefined);
 }
 
-/** The JSON of an event. Throws the error in it, if any. */
+/** The JSON of an event. Throws if the event is an error. */
 function eventIn(wire: RestClientWire, data: string): unknown {
   const value = eventJson(data);
   const error = errorIn(value);
@@ -78,7 +78,7 @@ function eventIn(wire: RestClientWire, data: string): unknown {
   throw wire.decodeError(typeof error["code"] === "number" ? error["code"] : 500, value);
 }
 
-/** The page of a list that is sent as an array: headers contain the link to the next page and the number of tasks (RFC 8288). */
+/** The page of a list that is sent as an array. Headers contain the link to the next page and the number of tasks (RFC 8288). */
 function pageOf(tasks: readonly unknown[], answer: ClientResponse): object {
   const links = (answer.header("link") ?? "").split("<").map((link) => link.split(">"));
   const [target] = links.find(([, parameters = ""]) => /;\s*rel="?next\b/.test(parameters)) ?? [];
@@ -120,7 +120,7 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
   async function openStream(call: EncodedCall): Promise<{ url: string; answer: ClientResponse }> {
     const opened = await send(call, "text/event-stream");
     const { status, mediaType } = opened.answer;
-    // The proto and the text of the specification name different methods for a subscription, and servers differ, too.
+    // The proto and the text of the specification name different methods for a subscription, and servers differ accordingly.
     const unrouted = status === 405 || (status === 404 && !/[/+]json$/.test(mediaType));
     const { operation, context } = call;
     if (!unrouted || routeOf(operation, context).methods.length < 2 || switched.has(operation)) return opened;

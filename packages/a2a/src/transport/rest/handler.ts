@@ -60,7 +60,7 @@ import {
 
 const name = "HTTP+JSON";
 
-/** REST at a server (A2A 1.0 §11): the paths of the protocol below one path, with an optional tenant segment before them. */
+/** REST at a server (A2A 1.0 §11). Serves the paths of the protocol below one path, with an optional tenant segment before them. */
 export function restBinding(): ServerBinding {
   return {
     name,
@@ -74,7 +74,7 @@ export function restBinding(): ServerBinding {
 
 function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCodec[]): HttpClaim {
   const wires = codecs.map((codec) => wireOf(codec, methods));
-  // A tenant may have the name of the first segment of longer routes, such as `v1`.
+  // A tenant name must not be a whole route, but may be the first segment of longer routes, such as `v1`.
   const noTenant = new Set(wires.flatMap(({ routes }) => wholeSegments(routes)));
   // Methods of extensions may have any longer path, which could conflict with a path of such a tenant.
   for (const segment of firstSegments((methods ?? []).map(routeOfMethod))) noTenant.add(segment);
@@ -109,7 +109,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
   };
 }
 
-/** The routes of a version: its own, and the extensions' methods. */
+/** The routes of a version, including the methods of extensions. */
 function wireOf({ bindings }: RestCodec, methods: readonly MethodRoute[] = []): RestWire {
   const wire = bindings["HTTP+JSON"];
   return methods.length === 0 ? wire : { ...wire, routes: [...wire.routes, ...methods.map(routeOfMethod)] };
@@ -220,7 +220,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return input;
   }
 
-  /** Chooses the version that the request names, or else the first one that has its path, unless `strictVersion` is set. */
+  /** Chooses the version that the request names, or else the first version that has its path, unless `strictVersion` is set. */
   #choose(): void {
     const { strictVersion } = this.#host;
     const versions = this.#versions;
@@ -232,7 +232,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     let otherMethod: RestVersion | undefined;
     for (const version of versions) {
       const match = this.#take(version);
-      // This version may treat the first segment of another version's path as a tenant. It is a tenant only if that tenant exists.
+      // This version may treat the first segment of another version's path as a tenant. The segment is a tenant only if that tenant exists.
       if (match === undefined || (match.tenant !== undefined && !isTenant(this.#host, match.tenant))) continue;
       if (match.route !== undefined) return;
       otherMethod ??= version;
@@ -258,7 +258,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     };
   }
 
-  /** A card with `Cache-Control: private, no-cache`: only its reader may cache it, and must revalidate it (A2A 1.0 §8.6.1). */
+  /** A card with `Cache-Control: private, no-cache`, so only its reader may cache the card, and must revalidate it (A2A 1.0 §8.6.1). */
   async #card(reply: AnyReply, context: ServerContext): Promise<UniversalResponse> {
     const text = this.shapes.encodeResponse<OperationName>(this.operation, reply);
     const caching = { "cache-control": "private, max-age=0, must-revalidate", vary: "Authorization, A2A-Version" };
@@ -302,7 +302,7 @@ function isTenant({ services }: ServerHost, segment: string): boolean {
   return [...services.keys()].some((name) => name !== undefined && encodeURIComponent(name) === segment);
 }
 
-/** Headers for lists that are arrays: the number of tasks, and a relative link to the next page (RFC 8288). */
+/** Headers for a list that is an array, with the number of tasks and a relative link to the next page (RFC 8288). */
 function pageHeaders({ payload }: AnyReply, query: string): Headers {
   const { nextPageToken, totalSize } = payload.value as ListTasksResponse;
   const total = { "x-total-count": String(totalSize) };

@@ -9,7 +9,7 @@ import { isObject } from "../../model/schema.ts";
 
 type Segment =
   | { readonly literal: string; readonly name?: never; readonly verb?: never }
-  /** Matches a whole segment, or one that ends in `verb`. */
+  /** Matches a whole segment, or a segment that ends in `verb`. */
   | { readonly name: string; readonly verb: string; readonly literal?: never };
 
 interface CompiledRoute {
@@ -19,7 +19,7 @@ interface CompiledRoute {
 }
 
 export interface RouteMatch {
-  /** `undefined`: the path exists, but not for this method. */
+  /** `undefined` if the path exists, but not for this method. */
   readonly route: RestRoute | undefined;
   /** HTTP methods of the path. */
   readonly allow: readonly string[];
@@ -37,7 +37,7 @@ function compileSegment(text: string): Segment {
   return { name, verb };
 }
 
-/** Routes with a verb come first, because `/tasks/x:cancel` is never the task `x:cancel`: its path is `/tasks/x%3Acancel`. */
+/** Routes with a verb come first, because `/tasks/x:cancel` is never the task `x:cancel`, whose path is `/tasks/x%3Acancel`. */
 export function compileRoutes(routes: readonly RestRoute[]): RouteTable {
   return routes
     .map((route) => {
@@ -57,7 +57,7 @@ export function firstSegments(routes: readonly RestRoute[]): readonly string[] {
   return routes.map((route) => route.path.split("/")[1] ?? "");
 }
 
-/** The segments of one-segment routes. A tenant must not have such a name, because its paths would be ambiguous. */
+/** The segments of one-segment routes. A tenant must not have such a name, because the tenant's paths would be ambiguous. */
 export function wholeSegments(routes: readonly RestRoute[]): readonly string[] {
   return firstSegments(routes.filter((route) => route.path.lastIndexOf("/") === 0));
 }
@@ -125,7 +125,7 @@ export function readInput(
   query: string,
   limits: RequestLimits,
 ): unknown {
-  // No body, an empty body and `null` are empty requests: clients send all three.
+  // No body, an empty body and `null` are empty requests, because clients send all three.
   const input =
     request.method === "POST" ? (parseJson(text, request, limits, limits.depth) ?? {}) : readQuery(route, query);
   // The codec rejects anything but an object.
@@ -143,7 +143,7 @@ function readQuery(route: RestRoute, query: string): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   if (query === "") return fields;
   const takesAll = route.query === "texts";
-  // Every request may name a tenant (A2A 1.0 §8.3.2): in the query, if the path has no segment for it.
+  // Every request may name a tenant (A2A 1.0 §8.3.2). If the path has no segment for the tenant, it is in the query.
   const types: Readonly<Record<string, "string" | "integer" | "boolean">> = {
     ...(route.query !== "texts" && route.query),
     tenant: "string",

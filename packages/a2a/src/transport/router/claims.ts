@@ -20,10 +20,10 @@ export type InterfacePaths = Readonly<Record<string, string>>;
 
 /** A service at an address. */
 export interface ServiceMount {
-  /** Path of its base on the host: empty, or with a leading slash and no slash at its end. */
+  /** Path of the base on the host: empty, or with a leading slash and no trailing slash. */
   readonly path: string;
   readonly tenant?: string;
-  /** Paths of the bindings below the base. They are the same for all services of a base. */
+  /** Paths of the bindings below the base, which are the same for all services of a base. */
   readonly interfaces?: InterfacePaths;
   /** Further paths below the base where its card is served. */
   readonly cardPaths?: readonly string[];
@@ -103,7 +103,7 @@ export function claimsOf(
   return { ...base, claims, paths: pathsOf(base, claims, codecs) };
 }
 
-/** The paths themselves are checked with `checkClaimed`. */
+/** Whether a value is a claim. `checkClaimed` checks the paths themselves. */
 function isClaim(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { paths = [], beside = [] } = value;
@@ -115,7 +115,7 @@ function isClaim(value: unknown): boolean {
   );
 }
 
-/** Rejects a binding that does not claim the path on its cards: every call to it would get a 404. */
+/** Rejects a binding that does not claim the path on its cards, because every call to that path would get a 404. */
 function checkNotEmpty({ mounts }: MountedBase, name: string, { paths = [], below, beside = [] }: HttpClaim): void {
   if (below !== undefined || paths.length + beside.length > 0) return;
   const isOn = ({ card: { supportedInterfaces } }: ServiceMount): boolean =>
@@ -165,7 +165,7 @@ export function owns({ below, owns: found }: Pick<HttpClaim, "below" | "owns">, 
   return below !== undefined && pathBelow(at, below) !== undefined && (found === undefined || found(at));
 }
 
-/** Rejects two claims for all paths below one path, and claims that overlap below another one. */
+/** Rejects two claims for all paths below the same path, and overlapping claims below different paths. */
 function checkBelow(base: string, { by, below }: Claim, claims: readonly Claim[]): void {
   if (below === undefined) return;
   for (const other of claims) {
@@ -175,14 +175,14 @@ function checkBelow(base: string, { by, below }: Claim, claims: readonly Claim[]
   }
 }
 
-/** Whether a claim needs any path at or below this one. */
+/** Whether a claim needs any path at or below the given path. */
 function reserves({ below, reserves: taken }: HttpClaim, at: string): boolean {
   if (below === undefined) return false;
   if (taken !== undefined) return taken(at);
   return pathBelow(at, below) !== undefined || pathBelow(below, at) !== undefined;
 }
 
-/** Rejects a base at a claimed path of a base above it. Throws `InvalidParams`, which names the option. */
+/** Rejects a base at a path that an outer base claims. Throws `InvalidParams`, which names the option. */
 export function checkNesting(bases: ReadonlyMap<string, ClaimedBase>): void {
   for (const path of bases.keys()) {
     for (const [above, inner] of pathsAbove(path)) {
@@ -227,7 +227,7 @@ export function checkDocuments(
 /**
  * Rejects routes of the application at or above a path of an agent or the server, at each other's paths, and at `/.well-known`.
  *
- * @param routes - Paths of the routes on the host. Each has everything below it.
+ * @param routes - Paths of the routes on the host. Each route has everything below its path.
  * @param documents - Paths of the server's documents.
  * @throws A2AError `InvalidParams`, which names the option.
  */
@@ -256,7 +256,7 @@ export function checkRoutes(
   }
 }
 
-/** Segments, each after a slash, and none of them empty. */
+/** Non-empty segments, each after a slash. */
 const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
 
 function checkPath(field: string, path: string): void {
@@ -264,7 +264,7 @@ function checkPath(field: string, path: string): void {
   throw cannotServe(field, notPath(path), `${field}: ${notPath(path)}`);
 }
 
-/** Rejects a path that no request can have. A tenant in it may have characters that are not allowed in an option's path. */
+/** Rejects a path that no request can have. A tenant in the path may have characters that are not allowed in an option's path. */
 function checkClaimed(by: string, path: unknown): void {
   if (path === "" || (typeof path === "string" && /^\/.*[^/]$/.test(path) && !dotSegment.test(path))) return;
   throw cannotServe(by, notPath(path), `${by}: ${notPath(path)}`);

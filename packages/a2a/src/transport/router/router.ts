@@ -39,7 +39,7 @@ export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOpt
   readonly bindings: readonly ServerBinding[];
   /** Further endpoints of the server itself. Default: none. */
   readonly endpoints?: readonly PublicEndpoint[];
-  /** Routes of the application, by path. Each has all paths below it. Default: none. */
+  /** Routes of the application, by path. Each route has all paths below its path. Default: none. */
   readonly routes?: ReadonlyMap<string, HttpEndpoint>;
   /** The pages for browsers. Default: none. */
   readonly pages?: Pages;
@@ -49,7 +49,7 @@ export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOpt
 export interface PublicEndpoint {
   /** The path, relative to the path of `publicUrl`. */
   readonly path: string;
-  /** The subject of messages about it. */
+  /** The subject of messages about the endpoint. */
   readonly name: string;
   /** Whether to skip the checks of host and origin. Default false. */
   readonly open?: boolean;
@@ -65,13 +65,13 @@ export interface Found {
   readonly target: Target;
 }
 
-/** Finds the endpoint of each request. URLs have the form of `UniversalRequest.url`: a path and a query. */
+/** Finds the endpoint of each request. URLs have the form of `UniversalRequest.url`, a path with a query. */
 export interface Router {
   /** Answers a request through its endpoint. */
   readonly handle: UniversalHandler;
-  /** The endpoint at a URL: a binding, or a card. */
+  /** The endpoint at a URL, which is a binding or a card. */
   find(url: string): Found | undefined;
-  /** Whether the router serves a URL, with any HTTP method. If not, it may belong to another part of the application. */
+  /** Whether the router serves a URL, with any HTTP method. If not, the URL may belong to another part of the application. */
   answers(url: string): boolean;
   /**
    * Checks new mounts and their documents. The returned function then serves them. Requests in progress and bases with
@@ -183,7 +183,7 @@ export function createRouter(
 }
 
 /**
- * The services of bindings that take over connections, by base and tenant. Such a connection outlives a change of the mounts, and its next
+ * The services of bindings that take over connections, by base and tenant. Such a connection outlives a change of the mounts, but its next
  * call must reach the current service.
  */
 type LastingServices = Map<string, Lasting>;
@@ -211,7 +211,7 @@ interface TableInit {
   readonly own: ReadonlyMap<string, HttpEndpoint>;
   readonly options: RouterOptions;
   readonly lasting: LastingServices;
-  /** The previous table: bases with unchanged mounts are reused. */
+  /** The previous table, whose bases with unchanged mounts are reused. */
   readonly before?: Table;
 }
 
@@ -256,7 +256,7 @@ function sameMounts(some: readonly ServiceMount[], others: readonly ServiceMount
   return some.length === others.length && some.every((mount, at) => mount === others[at]);
 }
 
-/** The longest route that a path is at or below, and the rest of the path. */
+/** The longest route at or above a path, and the rest of the path. */
 function routeAt(routes: ReadonlyMap<string, HttpEndpoint>, path: string) {
   for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {
     const endpoint = routes.get(path.slice(0, end));
@@ -315,7 +315,7 @@ function guardedEndpoint({ answer }: PublicEndpoint, codec: Codec, logger: Logge
   };
 }
 
-/** The service of one tenant, for requests with the tenant and requests without any. */
+/** The service of one tenant, for requests with this tenant and requests without a tenant. */
 function alone(services: ReadonlyMap<string | undefined, AgentService>, tenant: string): ServerHost["services"] {
   const service = services.get(tenant);
   return new Map(service === undefined ? [] : [undefined, tenant].map((name) => [name, service] as const));
@@ -395,7 +395,7 @@ export function checkBindings(bindings: readonly ServerBinding[]): void {
   }
 }
 
-/* Detects requests of browsers, and finds their page. */
+/* Detects requests of browsers, and finds the page for each. */
 
 /** The pages that browsers get at the addresses of agents. */
 export interface Pages {
@@ -405,7 +405,7 @@ export interface Pages {
   answer(request: UniversalRequest, mounts: readonly ServiceMount[]): Promise<UniversalResponse>;
 }
 
-/** The agents by the path of their page: the path to which clients POST, or an otherwise unused path. */
+/** The agents by the path of their page, which is the path to which clients POST, or an otherwise unused path. */
 export function pagePaths(claimed: readonly ClaimedBase[], root: string): ReadonlyMap<string, readonly ServiceMount[]> {
   const found = new Map<string, readonly ServiceMount[]>();
   const add = (path: string, mounts: readonly ServiceMount[]): void =>
@@ -427,7 +427,7 @@ export function pagePaths(claimed: readonly ClaimedBase[], root: string): Readon
   return found;
 }
 
-/** Whether a browser wants a page: it accepts HTML explicitly, and prefers neither JSON nor events. */
+/** Whether a browser wants a page, because it accepts HTML explicitly, and prefers neither JSON nor events. */
 export function readsHtml(request: UniversalRequest): boolean {
   const accept = request.header("accept")?.toLowerCase();
   if ((request.method !== "GET" && request.method !== "HEAD") || !accept?.includes("text/html")) return false;

@@ -20,10 +20,10 @@ import type { ServerHost } from "./binding.ts";
 import { requestContext, type ServerContext } from "./context.ts";
 
 /**
- * A request of a binding on its way to the service. `answerCall` calls the functions in this order. `body` returns a `Body`, the binding an `Answer`.
+ * A request of a binding on its way to the service. `answerCall` calls the functions in this order. `Body` is the undecoded content.
  */
 export interface ServerCall<Body, Answer> {
-  /** The request: its headers, its URL, and a signal for the disconnection of its client. */
+  /** The request, with headers, URL, and a signal that is aborted when the client disconnects. */
   readonly request: UniversalRequest;
   /** Throws for requests that are invalid for every caller, such as an unsupported HTTP method. */
   accept?(): void;
@@ -39,27 +39,27 @@ export interface ServerCall<Body, Answer> {
   readonly shapes: Shapes;
   /** The operation that is called. */
   readonly operation: OperationName;
-  /** The tenant in the URL, for versions whose requests have no field for it. */
+  /** The tenant in the URL, for versions whose requests have no tenant field. */
   readonly tenant?: string | undefined;
-  /** Memory per byte of the answer, in bytes: `converted` if the text of `shapes` is not sent unchanged. Default: depends on `shapes`. */
+  /** Bytes of memory per byte of the answer. Set to `converted` if the text of `shapes` is not sent unchanged. Default: depends on `shapes`. */
   readonly weight?: number;
   /** Whether the binding writes the files of an answer piece by piece (`Reply.inline`). */
   readonly streamsFiles?: true;
-  /** Answers with a reply. The binding calls `context.end()` when the answer is sent, or its client has disconnected. */
+  /** Answers with a reply. The binding calls `context.end()` when the answer is sent or the client has disconnected. */
   reply(reply: AnyReply, context: ServerContext): Answer | Promise<Answer>;
   /** Answers with a stream. The binding calls `context.end()` when the stream is over. */
   stream(reply: StreamReply, context: ServerContext): Answer | Promise<Answer>;
-  /** Answers with an error, which `failureOf` creates from a thrown value. `fields`: the task, for the log. Must not throw. */
+  /** Answers with an error, which `failureOf` creates from a thrown value. `fields` names the task in the log. Must not throw. */
   fail(thrown: unknown, fields?: LogFields): Answer | Promise<Answer>;
 }
 
 /** The reply of any operation without a stream. */
 export type AnyReply = Reply<UnaryOperations[UnaryName]["response"]>;
 
-/** Memory per byte of an answer whose text is sent unchanged, because a string has one or two bytes for each character. */
+/** Bytes of memory per byte of an answer whose text is sent unchanged, because a string has one or two bytes per character. */
 const asText = 2;
 
-/** Memory per byte of a converted answer: its text, its value, and the sent bytes. */
+/** Bytes of memory per byte of a converted answer, for its text, its value, and the sent bytes. */
 export const converted = 4;
 
 /** A called operation. */
@@ -73,7 +73,7 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
   try {
     host.admit?.(call.request);
     call.accept?.();
-    // Only promises are awaited: see docs/decisions/hot-path.md.
+    // Only promises are awaited, because `await` is slow here (docs/decisions/hot-path.md).
     const known = host.authenticate(call.request);
     const principal = known instanceof Promise ? await known : known;
     let body: Body | undefined = await call.body(principal);
@@ -119,7 +119,7 @@ function invoke<Body>(host: ServerHost, call: ServerCall<Body, unknown>, princip
 
 type Requests = Operations[OperationName]["request"];
 
-/** The request with the URLs of its files. Rejects files in other operations, which would misread the placeholder of a file. */
+/** The request with the URLs of its files. Rejects files in operations without messages, which would misread the placeholder of a file. */
 function withFiles(operation: OperationName, params: Requests, files: IncomingFiles): Requests {
   if (isSend(operation, params)) return files.resolve(params);
   if (files.isEmpty) return params;
@@ -127,7 +127,7 @@ function withFiles(operation: OperationName, params: Requests, files: IncomingFi
 }
 
 /**
- * The service of a tenant; `""`: no tenant. A tenant is a routing label and does not identify the caller. Throws
+ * The service of a tenant; `""` means no tenant. A tenant is a routing label and does not identify the caller. Throws
  * `InvalidParams` for an unknown tenant.
  */
 export function serviceOf({ services }: Pick<ServerHost, "services">, tenant: string | undefined): AgentService {

@@ -18,20 +18,20 @@ import type { Admission, CorsOptions } from "./origins.ts";
 import type { KeepAlive } from "./event-stream.ts";
 import type { WireError } from "./response.ts";
 
-/* The interface of a server's bindings, their dependencies, and functions that most bindings need. */
+/* The interface of server bindings, their dependencies, and functions that most bindings need. */
 
 /**
  * A binding at a server: its name, its entries on cards, and how it answers. `ClientBinding` is its counterpart at a client.
  *
- * `http` covers requests that have one answer each. For anything else, a host extends this interface: `@parley/node` does so
+ * `http` covers requests that have one answer each. For anything else, a host extends this interface, as `@parley/node` does
  * for streams of HTTP/2 and for upgraded connections.
  */
 export interface ServerBinding {
-  /** Its `protocolBinding` on cards: `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding (A2A 1.0 §5.8, §12). */
+  /** The `protocolBinding` on cards: `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding (A2A 1.0 §5.8, §12). */
   readonly name: string;
-  /** The entries of an agent on its card for one version; empty if the binding does not support it. Called while the server is created. */
+  /** The entries of an agent on its card for one version; empty if the binding does not support the version. Called while the server is created. */
   interfaces(agent: AgentAddress, codec: Codec): readonly InterfaceAddress[];
-  /** Answers HTTP requests. Absent: a host that knows this binding serves it in another way. */
+  /** Answers HTTP requests. Absent if a host that knows this binding serves it in another way. */
   readonly http?: HttpBinding;
 }
 
@@ -43,7 +43,7 @@ export interface AgentAddress {
   readonly path: string;
   /** The protocol's routing label, for agents that share a base (A2A 1.0 §8.3.2). */
   readonly tenant?: string;
-  /** Name of the agent for bindings without paths: its path and its tenant, `weather/berlin`. Absent: it is at the root. */
+  /** Name of the agent for bindings without paths: path and tenant, such as `weather/berlin`. Absent for an agent at the root. */
   readonly label?: string;
 }
 
@@ -76,18 +76,18 @@ export interface BaseAddress {
   readonly methods?: readonly MethodRoute[];
 }
 
-/** Claimed paths below a base. `""` is the base itself. Other paths have a leading slash and none at their end. */
+/** Claimed paths below a base. `""` is the base itself. Other paths have a leading slash and no trailing slash. */
 export interface HttpClaim {
-  /** Single paths. Each is also claimed with a slash at its end. */
+  /** Single paths. Each path is also claimed with a trailing slash. */
   readonly paths?: readonly ClaimedPath[];
   /** Claims everything at and below this path, except for `paths` of other bindings. */
   readonly below?: string;
   /**
-   * Whether the binding serves a path at or below `below`, which excludes cards and other bindings from that path; frameworks get the other
-   * paths. Default: the binding answers everything there, and others may claim any of these paths.
+   * Whether the binding serves a path at or below `below`. Cards and other bindings cannot have such a path; frameworks get the other paths.
+   * Default: the binding answers everything there, but others may claim any of these paths.
    */
   owns?(path: string): boolean;
-  /** Whether `owns` is true for any path at or below this one, which excludes another base from there. Default: true for every `below`. */
+  /** Whether `owns` is true for any path at or below the given path, where no other base can then be. Default: true for every `below`. */
   reserves?(path: string): boolean;
   /** Further paths that some clients try next to the base and at the root. Served unless another base has or claims the same path. */
   readonly beside?: readonly string[];
@@ -99,7 +99,7 @@ export interface ClaimedPath {
   readonly path: string;
   /** The only tenant at this path, for versions whose requests cannot name a tenant. */
   readonly tenant?: string;
-  /** Whether browsers get the page of the agent here: a GET or HEAD that accepts HTML. The binding gets all other requests. Default false. */
+  /** Whether a GET or HEAD that accepts HTML gets the page of the agent here. The binding gets all other requests. Default false. */
   readonly page?: boolean;
 }
 
@@ -127,13 +127,13 @@ export interface AnyPathBinding extends ServerBinding {
   openAnyPath(host: ServerHost): AnyPathEndpoint;
 }
 
-/** Answers the requests of a binding that has no paths. */
+/** Answers the requests of a binding without paths. */
 export interface AnyPathEndpoint {
   /** Whether a request belongs to this binding. Called before the path is read. */
   claims(request: UniversalRequest): boolean;
-  /** Answers one request. Must not reject. The request has not been admitted: `answerCall` does that. */
+  /** Answers one request. Must not reject. The request has not been admitted yet; `answerCall` admits it. */
   answer(request: UniversalRequest): Promise<UniversalResponse> | UniversalResponse;
-  /** Called when the server stops: ends calls that would wait forever, such as a watch of the server's health. */
+  /** Called when the server stops. Ends calls that would wait forever, such as a watch of the server's health. */
   close?(): void;
 }
 
@@ -142,33 +142,33 @@ export function isAnyPath(binding: ServerBinding): binding is AnyPathBinding {
   return "openAnyPath" in binding;
 }
 
-/** A server's dependencies for its bindings: the agents, and how requests are handled. `ClientHost` is its counterpart at a client. */
+/** The dependencies of server bindings: the agents, and how requests are handled. `ClientHost` is its counterpart at a client. */
 export interface ServerHost {
-  /** The versions that the server speaks. The first one writes the errors of requests whose version is unknown. */
+  /** The versions that the server speaks. The first codec writes the errors of requests whose version is unknown. */
   readonly codecs: readonly [Codec, ...Codec[]];
   /** The operations that are served, by name. */
   readonly operations: OperationTable;
-  /** The methods of extensions, which are also in `operations`. An agent rejects methods that it does not have. Default: none. */
+  /** The methods of extensions, which are also in `operations`. An agent rejects methods of extensions that it lacks. Default: none. */
   readonly methods?: readonly MethodRoute[];
   /**
-   * Checks the host name of a request and the origin of its page, before anything else. Absent: the server's host checks them, or all are allowed.
+   * Checks the host name and the page origin of a request before anything else. Absent if the server's host checks them, or all are allowed.
    */
   readonly admit?: Admission;
   /** Authenticates the caller of a request; throws `Unauthenticated`. */
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
-  /** Whether the server can take requests: the store can be read, and the server is not closing. Never rejects. */
+  /** Whether the server can take requests, because the store can be read and the server is not closing. Never rejects. */
   readiness?(): Promise<"ready" | "closing" | "unavailable">;
-  /** The services by tenant. The one under `undefined` gets the requests that name no tenant. */
+  /** The services by tenant. The service under `undefined` gets the requests that name no tenant. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
-  /** Counts the open calls of each service. Absent: they are not counted. */
+  /** Counts the open calls of each service. If absent, calls are not counted. */
   readonly calls?: OpenCalls;
   /** Limits of requests and answers. */
   readonly limits: RequestLimits;
-  /** Extracts large files from messages while they are being received. Absent: bodies are read whole. */
+  /** Extracts large files from messages while they are being received. If absent, bodies are read whole. */
   readonly receiver?: FileReceiver;
-  /** Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2). If not, its method or path determines the version. */
+  /** Whether a request without a version has version 0.3 (A2A 1.0 §3.6.2). If false, its method or path determines the version. */
   readonly strictVersion: boolean;
-  /** The origins that may call, for bindings that send CORS headers themselves. The router sends the CORS headers for all other bindings. Absent: no CORS. */
+  /** The origins that may call, for bindings that send CORS headers themselves. The router does so for all other bindings. Absent: no CORS. */
   readonly cors?: CorsOptions | true;
   /** Called by bindings that send CORS headers themselves, for each request with a rejected `Origin`, for the log. */
   readonly refusedOrigin?: (request: UniversalRequest) => void;
@@ -191,13 +191,13 @@ export interface RequestLimits {
   readonly bodyBytes: number;
   /** Maximum nesting of a request. */
   readonly depth: number;
-  /** The memory that all bodies share while they are received. Absent: no limit. */
+  /** The memory that all bodies share while they are received. No limit if absent. */
   readonly unfinished?: BodyBudget;
-  /** The memory that all answers share until their readers have taken them. Absent: no limit. */
+  /** The memory that all answers share until their readers have taken them. No limit if absent. */
   readonly answers?: ByteBudget;
 }
 
-/** The codecs that a binding can speak, in order of preference. Throws `InvalidParams` if it supports none of them. */
+/** The codecs that a binding can speak, in order of preference. Throws `InvalidParams` if the binding supports none of the server's codecs. */
 export function speakers<T extends Codec>(
   name: string,
   codecs: readonly Codec[],
@@ -209,7 +209,7 @@ export function speakers<T extends Codec>(
   throw cannotServe("bindings", `has ${name}, which does not support the versions of this server: ${versions}`);
 }
 
-/** The card's entry for a binding with a URL. The tenant is in the entry, or in the URL if requests have no field for it. */
+/** The card's entry for a binding with a URL. The tenant is in the entry, or in the URL if requests have no tenant field. */
 export function interfaceAt({ url, path, tenant }: AgentAddress, codec: Codec): InterfaceAddress {
   if (tenant === undefined) return { url: url + path };
   return codec.tenantInPath === true ? { url: tenantPath(url + path, tenant) } : { url: url + path, tenant };
@@ -251,7 +251,7 @@ export function hasFunction(value: object, name: string): boolean {
  * Calls a function of a binding while a server is created, and checks its result.
  *
  * @param isValid - Called with any value, because a binding may be written in JavaScript.
- * @param wanted - The description of the required result, for the error.
+ * @param wanted - Describes the required result, for the error.
  * @throws A2AError `InvalidParams` that names the binding, if the function throws or returns anything else. An `A2AError` of the
  * function itself is passed on.
  */
@@ -281,7 +281,7 @@ export function returned<T>(
   });
 }
 
-/** The error for an invalid option of a server. `sentence`: the problem. Default: its name and the description. */
+/** The error for an invalid option of a server. `sentence` is the problem, by default the field and the description. */
 export function cannotServe(field: string, description: string, sentence = `${field} ${description}`): A2AError {
   return invalidParams([{ field, description }], `This cannot be served: ${sentence}`);
 }

@@ -8,17 +8,17 @@ const maxBytes = 64 << 10;
 /** Yields to other work after this many pieces that were already in memory. */
 const maxAtOnce = 8;
 
-/** The bytes of a body, read piece by piece with backpressure, so little more than one piece is in memory. */
+/** The bytes of a body, read piece by piece with backpressure, so that little more than one piece is in memory. */
 export class BodyPieces implements ByteReader, BodyReader {
   #flow: ByteFlow | undefined;
-  /** Its share of the memory budget for bodies. */
+  /** The body's place in the memory budget for bodies. */
   place: BodyPlace | undefined;
-  /** Called with the number of bytes that were taken. */
+  /** Called with the number of bytes that were read. */
   onBytes: ((bytes: number) => Promise<void> | void) | undefined;
   readonly #pieces: Uint8Array[] = [];
   /** Pieces that were read and put back. */
   readonly #back: Uint8Array[] = [];
-  /** The beginning of the body, which was read before the body turned out to be large. A part of it may be read again. */
+  /** The beginning of the body, read before the body turned out to be large. A part of the beginning may be read again. */
   #begun: Uint8Array | undefined;
   #begunAt = 0;
   /** Maximum memory of the body, in addition to its beginning. */
@@ -29,16 +29,16 @@ export class BodyPieces implements ByteReader, BodyReader {
   #ended = false;
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
-  /** Whether the received bytes wait for room. */
+  /** Whether the received bytes wait for memory. */
   #waits = false;
 
-  /** Sets the source of the bytes, which sends none before the first `next()`. */
+  /** Sets the source of the bytes, which sends no bytes before the first `next()`. */
   from(flow: ByteFlow): this {
     this.#flow = flow;
     return this;
   }
 
-  /** The next piece; `undefined` after the last one. Rejects if the sender has disconnected or the body was rejected. */
+  /** The next piece; `undefined` after the last piece. Rejects if the sender has disconnected or the body was rejected. */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
@@ -66,7 +66,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     }
   }
 
-  /** The piece, or a part of a large one, so that the work per read is bounded. */
+  /** The piece, or a part of a large piece, so that the work per read is bounded. */
   #part(piece: Uint8Array): Uint8Array {
     if (piece.length <= maxBytes) return piece;
     this.#back.unshift(piece.subarray(maxBytes));
@@ -117,7 +117,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     if (piece.length > 0) this.#back.unshift(piece);
   }
 
-  /** Sets how much memory the body holds now, in bytes. Resolves when there is room for it. */
+  /** Sets how much memory the body holds now, in bytes. Resolves when this memory is available. */
   async hold(bytes: number, most: number): Promise<void> {
     const begun = this.#begun?.length ?? 0;
     this.#most = most;
@@ -177,7 +177,7 @@ export class BodyPieces implements ByteReader, BodyReader {
   }
 }
 
-/** Base64 of fewer characters stays in the text, because a repeated message is recognized by the text of shorter files. */
+/** Base64 of fewer characters stays in the text, because repeated messages are recognized by their text, which includes short files. */
 const minLength = 128 << 10;
 /** Memory of data on its way to the blob store, in bytes. */
 const windowBytes = 512 << 10;

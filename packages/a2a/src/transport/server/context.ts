@@ -13,7 +13,7 @@ import {
   type UniversalRequest,
 } from "../../protocol/index.ts";
 
-/** The context of a call at a server. It reserves memory for the answer, which the binding releases. */
+/** The context of a call at a server. Reserves memory for the answer, which the binding releases. */
 export interface ServerContext extends CallContext {
   /** The task that the request names. */
   taskId?: string;
@@ -26,7 +26,7 @@ export interface ServerContext extends CallContext {
   reserve(bytes: number): Promise<void>;
   /** Reserved bytes. */
   readonly reserved: number;
-  /** Reduces the reservation to this many bytes of memory, if the answer takes less than that. */
+  /** Reduces the reservation to this many bytes of memory, if the answer takes less than reserved. */
   shrink(bytes: number): void;
   /** Waits for the reader of the answer. Rejects if the reader is slow and other answers need the memory reserved here. */
   awaitReader(taken: Promise<void>): Promise<void>;
@@ -34,7 +34,7 @@ export interface ServerContext extends CallContext {
   release(): void;
   /** Counts the call as an open call of a service, until `end`. */
   count(calls: OpenCalls, service: AgentService): void;
-  /** Ends the answer: releases the reserved memory, and later reservations, too. */
+  /** Ends the answer. Releases the reserved memory, and also any later reservations. */
   end(): void;
 }
 
@@ -42,7 +42,7 @@ export interface ServerContext extends CallContext {
  * The context of a call, from the headers of its request.
  *
  * @param stream - Whether the operation responds with a stream, so that `Last-Event-ID` counts.
- * @param answers - The memory that all answers share. Absent: nothing is reserved.
+ * @param answers - The memory that all answers share. If absent, nothing is reserved.
  * @param weight - Memory per byte of the answer, in bytes.
  */
 export function requestContext(
@@ -117,7 +117,7 @@ class RequestContext implements ServerContext {
       this.#change(wanted);
       return;
     }
-    // Release everything and reserve it again, not only the difference: two calls that each hold a part and wait for the rest would deadlock.
+    // Release everything before reserving again, because two calls that each hold a part and wait for the rest would deadlock.
     this.release();
     await answers.take(this.#owner, wanted, () => this.signal);
     this.reserved = wanted;
@@ -168,7 +168,7 @@ const extensionsName = "a2a-extensions";
 /** The name of the extensions header before 1.0. */
 const formerExtensionsName = "x-a2a-extensions";
 
-/** Maximum length of the list of URIs, in characters. A longer one is rejected, not truncated, because part of a URI could be another URI. */
+/** Maximum length of the list of URIs, in characters. A longer list is rejected, not truncated, because part of a URI could be another URI. */
 const maxExtensions = 1 << 16;
 
 const noExtensions: readonly string[] = [];
@@ -190,14 +190,14 @@ export function requestedExtensions(request: UniversalRequest): readonly string[
   return [...new Set(uris)].filter((uri) => uri !== "");
 }
 
-/** The name of the response header for activated extensions: the name that the request used. */
+/** The name of the response header for activated extensions, which is the name that the request used. */
 export function extensionsHeader(request: UniversalRequest): string {
   return !request.header(extensionsName) && request.header(formerExtensionsName)
     ? formerExtensionsName
     : extensionsName;
 }
 
-/** The `seq` of `Last-Event-ID`. Ignores other values: the stream then begins with the task. */
+/** The `seq` of `Last-Event-ID`. Ignores other values, so that the stream begins with the task. */
 function lastEventId(request: UniversalRequest): number | undefined {
   const value = request.header("last-event-id");
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;

@@ -17,9 +17,9 @@ const opening = ":\n\n";
 
 /** The event format of a binding. */
 export interface EventFormat {
-  /** The `data` of an event: one line. */
+  /** The `data` of an event, as one line. */
   event(item: StreamItem): string;
-  /** The text of a large event, in pieces that need not be joined; `undefined`: use `event`. */
+  /** The text of a large event, in pieces that need not be joined; `undefined` to use `event`. */
   pieces(item: StreamItem): readonly string[] | undefined;
   /** The last event of a stream that fails, without the blank line at its end. */
   error(error: WireError): string;
@@ -64,13 +64,13 @@ export function writeEvents(
         const large = inline !== undefined || context.reserved > 0 || next.value[0]?.payload.pieces !== undefined;
         if (large) await writeLarge(sink, beat, next.value, format, context, inline);
         const taken = large || sink.write(batchText(next.value, format));
-        // Cleared, because each stream that waits here would otherwise keep its last events in memory.
+        // Cleared, because otherwise each stream that waits here would keep its last events in memory.
         next = undefined;
         if (!taken) await caughtUp(beat);
         if (large) context.release();
       }
     } catch (thrown) {
-      // The event is incomplete: the host resets the connection, and the client requests this event again.
+      // The event is incomplete, so the host resets the connection, and the client requests this event again.
       if (thrown instanceof BrokenEvent) throw thrown.cause;
       const error = failureOf(thrown, logger, { operation, ...context.fields }, () => sink.closed);
       if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
@@ -119,23 +119,23 @@ async function close(source: AsyncIterator<unknown>): Promise<void> {
 /** A stream that gets keep-alive comments. */
 interface Beat {
   readonly sink: Sink;
-  /** Its slot on the wheel of `KeepAlive`. */
+  /** The slot of the stream on the wheel of `KeepAlive`. */
   readonly slot: number;
-  /** Whether the client is too slow now. Comments would only pile up. */
+  /** Whether the client is too slow now, so that comments would only pile up. */
   behind: boolean;
 }
 
 const slots = 16;
 
 /**
- * A comment without a blank line, so it belongs to the next event (HTML Living Standard §9.2.6): after a blank line `httpx-sse`, of the
- * Python SDK of 0.3, reports an event with the last `id` and without data.
+ * A comment without a blank line, so that it belongs to the next event (HTML Living Standard §9.2.6). After a blank line, `httpx-sse` of the
+ * Python SDK of 0.3 would report an event with the last `id` and without data.
  */
 const comment = ":\n";
 
 /**
- * Sends a comment to every open stream once per interval, so that proxies do not close it. A timer wheel: each tick writes to one slot, not
- * to ten thousand streams at once.
+ * Sends a comment to every open stream once per interval, so that proxies do not close the stream. This is a timer wheel, so each tick
+ * writes to one slot, not to ten thousand streams at once.
  */
 export class KeepAlive {
   readonly #clock: Clock;
@@ -145,7 +145,7 @@ export class KeepAlive {
   #next = 0;
   #turning = false;
 
-  /** `interval`: milliseconds between two comments to one stream. */
+  /** `interval` is the number of milliseconds between two comments to one stream. */
   constructor(clock: Clock, interval: number) {
     this.#clock = clock;
     this.#step = interval / slots;

@@ -19,8 +19,8 @@ import {
 const highWaterMark = 64 * 1024;
 
 /**
- * Returns the runtime's or the framework's facts about the sender of a request. `platform`: the runtime's further arguments, such as the
- * connection in Deno.
+ * Returns what the runtime or the framework knows about the sender of a request. `platform` has the further arguments of the runtime, such
+ * as the connection in Deno.
  *
  * @example
  * ```ts
@@ -36,8 +36,8 @@ export type FetchHandler = (this: void, request: Request, ...platform: readonly 
 export type Attend = (ended: Promise<void>, platform: readonly unknown[]) => void;
 
 /**
- * A fetch handler that answers through a universal handler. It never rejects: errors, and answers that are not valid HTTP, become 500 and
- * are logged.
+ * A fetch handler that answers through a universal handler. Never rejects. Errors, and answers that are not valid HTTP, are logged and
+ * become 500.
  */
 export function toFetch(
   handler: UniversalHandler,
@@ -104,7 +104,7 @@ class FetchRequest implements UniversalRequest {
   header(name: string): string | undefined {
     const value = this.#request.headers.get(name);
     if (value !== null) return value;
-    // Over HTTP/2 the host is not a header (RFC 9113 §8.3.1), but part of the URL.
+    // Over HTTP/2, the host is not in a header (RFC 9113 §8.3.1), so read it from the URL.
     return name === "host" ? new URL(this.#request.url).host : undefined;
   }
 
@@ -197,7 +197,7 @@ class StreamSink implements Sink {
             this.#close();
             controller.error(new DOMException("The client disconnected", "AbortError"));
           });
-          // Not awaited: `pull` is not called before `start` has returned.
+          // Not awaited, because `pull` is not called before `start` has returned.
           void writer(this).then(
             () => this.#end((each) => each.close()),
             (error: unknown) => this.#end((each) => each.error(error)),
@@ -253,7 +253,7 @@ export class BodySource implements BodyReader {
     this.#reader = body.getReader();
   }
 
-  /** The next piece, `undefined` after the last one. */
+  /** The next piece; `undefined` after the last piece. */
   async read(): Promise<Uint8Array | undefined> {
     const { done, value } = await this.#reader.read().catch((cause: unknown) => {
       throw new A2AError("InvalidRequest", "The request body broke off", { cause });
@@ -275,7 +275,7 @@ export class BodySource implements BodyReader {
   refuse(error: A2AError): void {
     this.#refusal = error;
     this.#room.resolve();
-    // Ends a pending read of a slow sender.
+    // Also ends a pending read from a slow sender.
     this.close();
   }
 

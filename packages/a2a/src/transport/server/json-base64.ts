@@ -27,7 +27,7 @@ const values: Uint16Array = /* @__PURE__ */ (() => {
 
 /** Decodes base64 of either alphabet, padded or not, with the JSON escapes that some writers use: `\/`, `\u002B`. */
 export class JsonBase64 {
-  /** The bits of an incomplete group: six per character. */
+  /** The bits of an incomplete group, six per character. */
   #bits = 0;
   #count = 0;
   /** Flags of the alphabets seen so far. */
@@ -39,10 +39,10 @@ export class JsonBase64 {
   #escape = "";
   /** Whether the string has ended. */
   ended = false;
-  /** Whether it is not base64. */
+  /** Whether the string is not base64. */
   invalid = false;
 
-  /** Decodes a piece. Stops after the closing quote. Returns the bytes, and how much of the piece was read. */
+  /** Decodes a piece. Stops after the closing quote. Returns the decoded bytes, and how much of the piece was read. */
   push(piece: Uint8Array, from = 0): { readonly bytes: Bytes; readonly read: number } {
     const out = new Uint8Array(Math.ceil(((piece.length - from + 4) * 3) / 4));
     const table = values;

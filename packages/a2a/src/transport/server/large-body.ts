@@ -14,7 +14,7 @@ import { JsonBase64 } from "./json-base64.ts";
 
 /* Reads bodies of messages that are too large for memory. */
 
-/** The text of a body of more than `most` bytes, with placeholders for large files, which are in `call.files`. */
+/** The text of a body of more than `most` bytes, with placeholders for large files. The files are in `call.files`. */
 export async function readLargeText(
   call: { readonly request: UniversalRequest; files?: IncomingFiles },
   receiver: FileReceiver,
@@ -32,7 +32,7 @@ export async function readLargeText(
       if (flow !== undefined) source.from(flow);
       const whole = await beginning(source, most);
       if (whole !== undefined) return textOf(whole);
-      // The received bytes count in the budget, even while there is no room for the rest.
+      // The received bytes count towards the budget, even while there is no room for the rest.
       const opening = receiver.open(sender);
       try {
         call.files = await source.unlessRefused(opening);
@@ -59,7 +59,7 @@ export async function readLargeText(
   }
 }
 
-/** The body; `undefined` if it has more than `most` bytes: the body is then read again from the beginning. */
+/** The body. `undefined` if it has more than `most` bytes; the body must then be read again from the beginning. */
 async function beginning(source: BodyPieces, most: number): Promise<Uint8Array | undefined> {
   const bytes = new GrowingBytes(most);
   for (;;) {
@@ -98,7 +98,7 @@ const longestPath = 100;
 /** An enclosing object or list. */
 interface Level {
   readonly isObject: boolean;
-  /** Name of the current member. `undefined`: it is not on a path to a file. */
+  /** Name of the current member. `undefined` if the member is not on a path to a file. */
   name: string | undefined;
   /** Members or elements so far. */
   index: number;
@@ -179,7 +179,7 @@ export class JsonFiles {
     return piece.length;
   }
 
-  /** Whether the string ends soon. A short string needs no decoder. A string with an escaped quote is not base64. */
+  /** Whether the string ends soon, so that it needs no decoder. A string with an escaped quote is not base64. */
   #isShort(piece: Uint8Array, from: number): boolean {
     const end = piece.indexOf(0x22, from);
     return end !== -1 && end - from <= this.#options.inlineLength;

@@ -7,9 +7,9 @@ import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../.
 export type Admission = (request: UniversalRequest) => void;
 
 /**
- * Allows only requests to the host names of a server. This prevents DNS rebinding: a browser lets a page of `evil.example` read answers
- * of that host name, which may resolve to this machine a moment later. The header `Host` still has the name that the page used. The
- * header `Origin` reveals requests of pages that cannot read the answer but could cause an action.
+ * Allows only requests to the host names of a server. This prevents DNS rebinding, in which a browser lets a page of `evil.example` read
+ * answers of that host name, although the name resolves to this machine a moment later. The header `Host` still has the name that the page
+ * used. The header `Origin` reveals requests of pages that cannot read the answer but could cause an action.
  *
  * @param allowed - Host names in addition to the loopback names, with or without a port. Ports are not compared. `"*"` allows any.
  * @param origins - Origins of the pages that may call (CORS).
@@ -30,7 +30,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
   );
   const pages = new Set(origins === "*" ? [] : origins);
   const isOurs = (host: string | undefined): boolean => host !== undefined && (isLoopback(host) || names.has(host));
-  // Caches the last allowed host name, because most requests name the same one.
+  // Caches the last allowed host name, because most requests name the same host.
   let known: string | undefined;
   return (request) => {
     const host = request.header("host");
@@ -77,15 +77,15 @@ type Headers = UniversalResponse["headers"];
 
 /** Which web pages of other origins may call (CORS). */
 export interface CorsOptions {
-  /** Origins such as `https://app.example.com`; `"*"`: any. */
+  /** Origins such as `https://app.example.com`; `"*"` allows any. */
   readonly origins: "*" | readonly string[];
-  /** Further request headers that pages may send, such as one for an API key. Default: none. */
+  /** Further request headers that pages may send, such as the header of an API key. Default: none. */
   readonly headers?: readonly string[];
   /** How long a browser may keep the permission, in seconds. Default 7200. */
   readonly maxAge?: number;
 }
 
-/** Headers and methods of one binding, in addition to the common ones. */
+/** Headers and methods of one binding, in addition to the common headers and methods. */
 export interface CorsHeaders {
   /** HTTP methods that pages may use, in the form of the header: `GET, POST`. */
   readonly methods: string;
@@ -123,7 +123,7 @@ export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsP
   const any = origins === "*";
   if (!any) checkOrigins(origins);
   const allowed = new Set(any ? [] : origins);
-  // With a list, the answer depends on the origin, even for an origin that is not allowed.
+  // If origins are listed, the answer depends on the origin, even for an origin that is not allowed.
   const vary: Headers = any ? {} : { vary: "Origin" };
   const exposed = [...exposedHeaders, ...own.exposedHeaders].join(", ");
   const permission: Headers = {
@@ -170,7 +170,7 @@ const http: CorsHeaders = {
 };
 
 /**
- * Adds CORS headers and answers preflight requests. `options` `undefined`: rejects every other origin. `onRefused`: called for each
+ * Adds CORS headers and answers preflight requests. If `options` is `undefined`, rejects every other origin. Calls `onRefused` for each
  * rejected request, and for requests of the server's own pages that send their origin.
  */
 export function withCors(

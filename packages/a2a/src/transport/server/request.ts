@@ -14,7 +14,7 @@ function isJson(contentType: string): boolean {
   return jsonTypes.has((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase());
 }
 
-/** The text of the body, for `parseJson`. Rejects other media types before reading. Two functions, so that a binding waits only once. */
+/** The text of the body, for `parseJson`. Rejects other media types before reading. Parsing is separate, so that a binding waits only once. */
 export function bodyText(request: UniversalRequest, limits: RequestLimits): Promise<string> {
   checkMediaType(request);
   return request.text(limits.bodyBytes, limits.unfinished);
@@ -34,14 +34,14 @@ interface WithFiles {
 /** A larger body, in bytes, is never read as a whole if large files can be extracted from it, even within `limits.bodyBytes`. */
 const wholeBytes = 10 << 20;
 
-/** The text of the body of a call. While reading, stores large files of a message for `principal` (`blobs`), and sets `call.files`. */
+/** The text of the body of a call. Stores large files of a message for `principal` (`blobs`) while reading, and sets `call.files`. */
 export function messageText(host: ServerHost, call: WithFiles, principal: Principal): Promise<string> {
   const { request } = call;
   const { limits, receiver } = host;
   const most = Math.min(wholeBytes, limits.bodyBytes);
   if (receiver === undefined || request.read === undefined) return bodyText(request, limits);
   const length = Number(request.header("content-length") ?? Number.NaN);
-  // A body without a length may be large: read it whole only up to the limit.
+  // A body without a length may be large, so read it whole only up to the limit.
   if (length <= most || (Number.isNaN(length) && request.method !== "POST")) return bodyText(request, limits);
   checkMediaType(request);
   return import("./large-body.ts").then(({ readLargeText }) => {
@@ -51,7 +51,7 @@ export function messageText(host: ServerHost, call: WithFiles, principal: Princi
   });
 }
 
-/** The body as JSON; `undefined` if it is empty. `depth` is the deepest nesting, counted from the outermost value. */
+/** The body as JSON; `undefined` if the body is empty. `depth` is the maximum nesting, counted from the outermost value. */
 export function parseJson(text: string, request: UniversalRequest, limits: RequestLimits, depth: number): unknown {
   if (text === "") return undefined;
   if (!request.header("content-type")) throw unsupportedMediaType();
@@ -73,7 +73,7 @@ function unsupportedMediaType(): A2AError {
 const versionName = "A2A-Version";
 
 /**
- * The version in the header or query of a request (A2A 1.0 §3.6), without its patch part. Invalid text is returned for the error to quote.
+ * The version in the header or query of a request (A2A 1.0 §3.6), without its patch part. Returns invalid text, so that the error can quote it.
  */
 export function requestedVersion(request: UniversalRequest, query: string): string | undefined {
   const text = request.header("a2a-version")?.trim() || (query === "" ? undefined : versionParameter(query));

@@ -14,7 +14,7 @@ import { extensionsHeader, type ServerContext } from "./context.ts";
 
 /* Writes errors, headers, and bodies within their reserved memory, for all bindings of HTTP. */
 
-/** Headers of a response. They are shared constants unless a response needs more. */
+/** Headers of a response. Shared constants, unless a response needs further headers. */
 export type Headers = Readonly<Record<string, string>>;
 
 /** An error that may go to a client, because its code is in the protocol's table. */
@@ -28,7 +28,7 @@ function isWireError(error: A2AError): error is WireError {
 
 /**
  * Converts a thrown value to the error for the client, and logs it for the operator if the server is at fault. If a service calls another
- * server, an error of that call, such as a lost connection, becomes an `InternalError`.
+ * server and that call fails, such as with a lost connection, the error becomes an `InternalError`.
  *
  * @param isGone - Whether the client has disconnected, so that an aborted call is not a failure. Only called for aborted calls.
  */
@@ -43,7 +43,7 @@ export function failureOf(
   if (httpStatusOf(shown) >= 500) {
     const line = { ...fields, error: shown.code, cause: shown.cause ?? shown };
     if (error.code === "Aborted" && isGone()) logger.debug("Client disconnected before the answer", line);
-    // Every open stream ends like this when a server stops, and continues elsewhere.
+    // When a server stops, every open stream ends with this error, and continues elsewhere.
     else if (error instanceof ServerIsStopping) logger.debug("Ended a call because the server stops", fields);
     // The outage is logged with the number of such runs.
     else if (error instanceof RunGivenUp) logger.debug("Ended a stream because its run was given up", line);
@@ -61,7 +61,7 @@ function httpStatusOf({ code, sentAs }: WireError): number {
 /** `application/json`, not the protocol's own media type, because some clients read errors only from `application/json`. */
 const jsonError: Headers = { "content-type": "application/json", "cache-control": "no-store" };
 
-/** An error with its HTTP status, in the form of the version (A2A 1.0 §11.6). `allow`: the methods of the URL, for the header `Allow`. */
+/** An error with its HTTP status, in the form of the version (A2A 1.0 §11.6). `allow` has the methods of the URL, for the header `Allow`. */
 export function errorResponse({ shapes }: Codec, error: WireError, allow?: string): UniversalResponse {
   return {
     status: httpStatusOf(error),
@@ -70,7 +70,7 @@ export function errorResponse({ shapes }: Codec, error: WireError, allow?: strin
   };
 }
 
-/** The headers of an error: `base`, and headers that its code requires (RFC 9110 §10.2.3, §11.6.1). */
+/** The headers of an error: `base`, and the headers that the error code requires (RFC 9110 §10.2.3, §11.6.1). */
 export function errorHeaders(base: Headers, error: A2AError, allow?: string): Headers {
   if (error.challenge === undefined && error.retryAfter === undefined && allow === undefined) return base;
   return {
@@ -82,8 +82,8 @@ export function errorHeaders(base: Headers, error: A2AError, allow?: string): He
 }
 
 /**
- * `www-authenticate` for a challenge, and `dpop-nonce` if the challenge has one (RFC 9449 §9). The nonce is part of the challenge, so
- * combined authenticators keep it.
+ * `www-authenticate` for a challenge, and `dpop-nonce` if the challenge has a nonce (RFC 9449 §9). The nonce is part of the challenge, so
+ * that combined authenticators keep it.
  */
 export function challengeHeaders(challenge: string | undefined): Headers {
   if (challenge === undefined) return {};
@@ -116,7 +116,7 @@ export function bodyOf(
     context.end();
     return text;
   }
-  // The values behind the text are released by now, and the text may be smaller than the reservation.
+  // The value of the answer is already released, and the text may need less memory than reserved.
   context.shrink(2 * text.length);
   if (text.length > pieceLength) return writePieces([text], context);
   context.end();
@@ -136,7 +136,7 @@ function writePieces(pieces: readonly string[], context: ServerContext, inline?:
   };
 }
 
-/** Writes a text with the files that it refers to. Rejects if a file cannot be read; the written answer is then incomplete. */
+/** Writes a text with the files that it refers to. Rejects if a file cannot be read, which leaves the written answer incomplete. */
 export function writeWithFiles(
   sink: Sink,
   text: string,
@@ -175,7 +175,7 @@ function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff;
 }
 
-/* Documents that clients may cache: their tags, and the answer to a client that already has one. */
+/* Documents that clients may cache, with their tags, and the answer to a client that already has the document. */
 
 /** A document with the headers of its answers. */
 export interface Document {
@@ -200,7 +200,7 @@ export function answerWith({ text, headers }: Document, request: UniversalReques
   return isKnown(request, headers) ? { status: 304, headers } : { status: 200, headers, body: text };
 }
 
-/** Whether the client already has the document. The tag decides; the date counts only without a tag. */
+/** Whether the client already has the document. The tag decides; without a tag, the date decides. */
 function isKnown(request: UniversalRequest, headers: Headers): boolean {
   const tags = request.header("if-none-match");
   if (tags !== undefined) return matches(tags, headers["etag"] ?? "");

@@ -3,13 +3,13 @@ import { A2AError } from "../../model/index.ts";
 import { smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "../../protocol/index.ts";
 import { cannotServe } from "./binding.ts";
 
-/** Time between two checks of the senders' progress while room is scarce, in milliseconds. */
+/** Time between two checks of the senders' progress while memory is scarce, in milliseconds. */
 const interval = 1_000;
 
-/** A body is slow if fewer bytes of it arrive in an interval. */
+/** A body is slow if fewer bytes than this arrive in an interval. */
 const slowBytes = 8 * 1024;
 
-/** A body that is slow for this many intervals in a row is rejected if others need its room. */
+/** A body that is slow for this many intervals in a row is rejected if other bodies need its room. */
 const slowIntervals = 3;
 
 /** A body that has waited for room for this many intervals is rejected. */
@@ -54,8 +54,8 @@ class Pool {
 /**
  * Limits the memory of all request bodies that a server is receiving, over all connections.
  *
- * A quarter is reserved for small bodies, so that they never wait for large ones. A large body waits in a queue, smallest first, until
- * there is room for its whole size, and only then is read further, so that two half-read bodies never wait for each other. While bodies
+ * A quarter is reserved for small bodies, so that they never wait for large bodies. Large bodies wait in a queue, smallest first. A large
+ * body is read further only when there is room for its whole size, so that two half-read bodies never wait for each other. While bodies
  * wait, slow senders are rejected.
  */
 export class Unfinished implements BodyBudget {
@@ -63,14 +63,14 @@ export class Unfinished implements BodyBudget {
   readonly small: Pool;
   /** Room for large bodies. */
   readonly large: Pool;
-  /** Room for bodies in the queue: a body without `Content-Length` has been read in part when it is queued. */
+  /** Room for bodies in the queue, because a body without `Content-Length` has been read in part when it is queued. */
   readonly queue: Pool;
   readonly #clock: Clock;
   readonly #places = new Set<Place>();
   readonly #waiting = new Set<Place>();
   #ticking = false;
 
-  /** `bytes`: the whole budget, at least twice `largest`. `largest`: size of the largest body in bytes. */
+  /** `bytes` is the whole budget, at least twice `largest`, which is the size of the largest body. Both are in bytes. */
   constructor(bytes: number, largest: number, clock: Clock) {
     this.small = new Pool(bytes / 4, bytes / 8);
     this.queue = new Pool(bytes / 8, bytes / 16);
@@ -113,7 +113,7 @@ export class Unfinished implements BodyBudget {
   #letIn(): void {
     const waiting = [...this.#waiting].sort((one, other) => one.wanted - other.wanted);
     for (const place of waiting) {
-      // `resume` may complete a body synchronously, and so call this function again.
+      // `resume` may complete a body synchronously, which calls this function again.
       if (this.#waiting.has(place) && this.large.take(place.wanted, place.connection)) {
         this.#waiting.delete(place);
         place.moveTo(this.large, place.wanted);
@@ -154,10 +154,10 @@ export class Unfinished implements BodyBudget {
 class Place implements BodyPlace {
   readonly reader: BodyReader;
   readonly connection: object | undefined;
-  /** The pool from which its memory is taken. */
+  /** The pool from which the memory of the body is taken. */
   pool: Pool;
   #taken = 0;
-  /** Its maximum size in bytes, once it is known not to be a small body. */
+  /** Maximum size of the body in bytes, once the body is known to be large. */
   wanted = 0;
   /** Bytes received since the last check. */
   sent = 0;
@@ -215,7 +215,7 @@ class Place implements BodyPlace {
     this.#all.gave();
   }
 
-  /** Replaces its memory with `bytes` that were taken from `pool`. */
+  /** Replaces the memory of the body with `bytes` that were taken from `pool`. */
   moveTo(pool: Pool, bytes: number): void {
     this.pool.give(this.#taken, this.connection);
     this.pool = pool;

@@ -21,7 +21,7 @@ import {
 } from "../../protocol/index.ts";
 import { isFinal } from "./messages.ts";
 
-/** Adapts services, because 0.3 behaves differently from 1.0: at a server for callers of 0.3, at a client for servers of 0.3. */
+/** Adapts services, because 0.3 behaves differently from 1.0. Servers adapt to callers of 0.3, and clients to servers of 0.3. */
 
 /** Wraps the service of a server, so that it behaves as callers of 0.3 expect. */
 export function adapt(service: AgentService): AgentService {
@@ -54,7 +54,7 @@ export function adapt(service: AgentService): AgentService {
   };
 }
 
-/** The path of a webhook in a request; `undefined` if it has none. */
+/** The path of a webhook in a request; `undefined` if the request has no webhook. */
 function webhookPath(operation: UnaryName, request: UnaryOperations[UnaryName]["request"]): string | undefined {
   if (operation === "CreateTaskPushNotificationConfig") return "";
   return isSend(operation, request) && request.configuration?.taskPushNotificationConfig ? inSend : undefined;
@@ -62,7 +62,7 @@ function webhookPath(operation: UnaryName, request: UnaryOperations[UnaryName]["
 
 const inSend = "configuration.taskPushNotificationConfig";
 
-/** Rethrows an error, with the 0.3 names of a webhook's members (0.3 §6.8). `path`: of the webhook in a 1.0 request. */
+/** Rethrows an error, with the 0.3 names of a webhook's members (0.3 §6.8). `path` is the path of the webhook in a 1.0 request. */
 function inNamesOf03(thrown: unknown, path: string): never {
   if (!hasCode(thrown, "InvalidParams") || !thrown.fields.some(({ field }) => isIn(path, field))) throw thrown;
   throw invalidParams(
@@ -88,7 +88,7 @@ function refuseCard(thrown: unknown): never {
   throw new A2AError("ExtendedAgentCardNotConfigured", thrown.message, { cause: thrown });
 }
 
-/** A subscription to a finished task gets the task and ends. In 1.0 it is an error (A2A 1.0 §3.1.6). */
+/** The reply to a subscription to a finished task: the task, then the end. In 1.0 such a subscription is an error (A2A 1.0 §3.1.6). */
 async function finishedTask(
   service: AgentService,
   id: string,
@@ -101,7 +101,7 @@ async function finishedTask(
   return isTerminal(payload.value.status.state) ? payload.value : undefined;
 }
 
-/** The config for a request without a config id: the one with the id of the task, else the newest. 0.3 §7.6 does not define it. */
+/** The config for a request without a config id: the config with the id of the task, else the newest. 0.3 §7.6 does not define this case. */
 async function someConfig(
   service: AgentService,
   taskId: string,
@@ -124,7 +124,7 @@ function untilFinal(batches: Batches): Batches {
 
 /**
  * Wraps the service of a server of 0.3, so that a subscription begins with the task (A2A 1.0 §3.1.6). Some servers begin with the next event
- * (0.3 §7.9 does not define it), so the reader would miss earlier ones.
+ * (0.3 §7.9 does not define the first event), so the reader would miss earlier events.
  */
 export function adaptClient(service: AgentService): AgentService {
   return {
@@ -153,8 +153,8 @@ async function taskOf(service: AgentService, id: string, context: CallContext): 
 }
 
 /**
- * A stream that starts with the task, which is read if the server did not send it. The task may or may not include the first events, so at
- * the end, the task replaces the last event and corrects the state.
+ * A stream that starts with the task. If the server did not send the task, it is read. The task may or may not include the first events, so
+ * at the end, the task is read again, replaces the last event and corrects the state.
  */
 function fromTheTask(batches: Batches, get: () => Promise<Task | undefined>): Batches {
   /** Whether to insert the task at the beginning; `undefined` before the first event. */
@@ -198,7 +198,7 @@ interface Rewritten {
   readonly ends: boolean;
 }
 
-/** The batches that `rewrite` returns. Not a generator, because a reader that stops must end the source even while a read waits. */
+/** The batches that `rewrite` returns. Not a generator, because a reader that stops must be able to end the source while a read waits. */
 function rewritten(batches: Batches, rewrite: (batch: Batch) => Rewritten | Promise<Rewritten>): Batches {
   return {
     [Symbol.asyncIterator]() {

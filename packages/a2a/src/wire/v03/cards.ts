@@ -30,7 +30,7 @@ import { converted, told } from "./messages.ts";
 
 /* Cards of 0.3 and 0.2.5 (0.3 §5.5), in JSON and in ProtoJSON, which some servers send over REST. */
 
-/** `{ name: [scopes] }`. In ProtoJSON it is `{ schemes: { name: { list: [scopes] } } }`. */
+/** A requirement is `{ name: [scopes] }` in JSON, and `{ schemes: { name: { list: [scopes] } } }` in ProtoJSON. */
 const requirement: Schema<SecurityRequirement> = converted(
   (value, state) => {
     const schemes = isObject(value) && isObject(value["schemes"]) ? value["schemes"] : undefined;
@@ -128,7 +128,7 @@ function toScheme({ type, description, ...given }: Scheme03): SecurityScheme {
   }
 }
 
-/** 1.0 has one flow (A2A 1.0 §4.5.7): the first of these. */
+/** 1.0 allows only one flow (A2A 1.0 §4.5.7), so this returns the first. */
 function toFlows(flows: Readonly<Record<string, OAuthFlow03>>): OAuthFlows {
   const { authorizationCode, clientCredentials, password, implicit } = flows;
   if (authorizationCode !== undefined) {
@@ -178,7 +178,7 @@ interface Card03 extends Omit<AgentCard, "supportedInterfaces" | "securityRequir
   readonly additionalInterfaces?: readonly Interface03[];
   readonly security?: readonly SecurityRequirement[];
   readonly supportsAuthenticatedExtendedCard?: boolean;
-  /** Its name in some implementations. */
+  /** The name of `supportsAuthenticatedExtendedCard` in some implementations. */
   readonly supportsExtendedAgentCard?: boolean;
 }
 
@@ -242,7 +242,7 @@ export function decodeCard(value: unknown): AgentCard {
   };
 }
 
-/** The main interface, then the others in their order, each once. A card without a version is a card of 0.2.5. */
+/** The main interface, then the other interfaces in their order, without duplicates. A card without a version is a card of 0.2.5. */
 function interfacesOf(card: Card03): readonly AgentInterface[] {
   const { url: main, preferredTransport = "JSONRPC", additionalInterfaces = [], protocolVersion = "0.2.5" } = card;
   const version = protocolVersion.startsWith("0.2.") ? protocolVersion : protocolVersion.split(".", 2).join(".");
@@ -281,7 +281,7 @@ function jsonCard(card: AgentCard) {
     description: card.description,
     url: main?.url ?? "",
     preferredTransport: main?.protocolBinding ?? "JSONRPC",
-    // They include the main interface, so that a client finds all transports in one list (§5.5.5).
+    // `additionalInterfaces` includes the main interface, so that a client finds all transports in one list (§5.5.5).
     ...(others.length > 0 && {
       additionalInterfaces: interfaces.map(({ url, protocolBinding }) => ({ url, transport: protocolBinding })),
     }),
@@ -326,7 +326,7 @@ function fromScheme(given: SecurityScheme): Scheme03 {
   return { type: "mutualTLS", ...given.mtlsSecurityScheme };
 }
 
-/** 0.3 has no flow for device codes. `flows` is then empty, but still shows that the scheme is OAuth. */
+/** 0.3 has no flow for device codes. For such a scheme, `flows` is empty, but still shows that the scheme is OAuth. */
 function fromFlows({ deviceCode: _, authorizationCode, ...others }: OAuthFlows): Scheme03["flows"] & object {
   if (authorizationCode === undefined) return others;
   const { pkceRequired: __, ...flow } = authorizationCode;
@@ -345,7 +345,7 @@ export function protoCard(card: AgentCard): object {
   };
 }
 
-/** The card in JSON, whose security schemes also have the members of ProtoJSON, so that readers of both forms understand it. */
+/** The card in JSON. Its security schemes also have the members of ProtoJSON, so that readers of both forms understand the card. */
 export function restCard(card: AgentCard): object {
   const { securitySchemes, ...rest } = jsonCard(card);
   if (securitySchemes === undefined) return rest;
@@ -363,7 +363,7 @@ function protoScheme({ type = "", in: location, ...given }: Scheme03): object | 
   return { [member]: { ...given, ...flows, ...(location !== undefined && { location }) } };
 }
 
-/** The proto has one flow. */
+/** Keeps one flow, because the proto allows only one. */
 function oneFlow(flows: NonNullable<Scheme03["flows"]>): object {
   const wanted = ["authorizationCode", "clientCredentials", "implicit", "password"].find((name) => name in flows);
   return wanted === undefined ? {} : { [wanted]: flows[wanted] };

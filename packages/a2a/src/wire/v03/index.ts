@@ -31,12 +31,12 @@ const methods: Readonly<Record<CoreName, string>> = {
   GetExtendedAgentCard: "agent/getAuthenticatedExtendedCard",
 };
 
-/** The path of the extended card for clients of 0.2, which has no method for it (0.2.5 §7.10). */
+/** The path of the extended card for clients of 0.2, which has no method to read that card (0.2.5 §7.10). */
 const extendedCardPath = "/agent/authenticatedExtendedCard";
 
 /**
- * REST in the JSON of the specification's text (0.3 §6, §7.1, §7.2): the form of JSON-RPC, in a member named by its kind. SDKs of 0.3 send ProtoJSON
- * instead. The format of a request's body determines the format of its answer; requests without a body get ProtoJSON.
+ * REST in the JSON of the specification's text (0.3 §6, §7.1, §7.2), which is the form of JSON-RPC in a member named by its kind. SDKs of 0.3 send
+ * ProtoJSON instead. The format of a request's body determines the format of its answer; requests without a body get ProtoJSON.
  */
 const textShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "eventOf" | "encodeEvent"> = {
   decodeRequest: (operation, value) =>
@@ -68,7 +68,7 @@ function isText(message: unknown): boolean {
   return "parts" in message || "kind" in message || message["role"] === "user" || message["role"] === "agent";
 }
 
-/** The path also names the task (0.3 §7.5), and takes precedence. */
+/** The config of a request. The path also names the task (0.3 §7.5), and takes precedence. */
 function configIn(value: unknown): unknown {
   const { taskId, config }: Json = isObject(value) ? value : {};
   return isObject(config) ? { ...config, taskId } : { taskId };
@@ -87,7 +87,7 @@ function wrapped(result: unknown): unknown {
   return typeof kind === "string" ? { [memberOfKind[kind] ?? kind]: result } : result;
 }
 
-/** The codec of A2A 0.3. It reads 0.2.5 too, because its JSON-RPC is the same. */
+/** The codec of A2A 0.3. Also reads 0.2.5, whose JSON-RPC is the same. */
 export const codecV03: JsonRpcCodec & RestCodec & GrpcCodec = /* @__PURE__ */ makeCodec();
 
 function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
@@ -126,7 +126,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
       GRPC: {
         ...grpcShapes,
         ...errors,
-        // The specification does not define these. All SDKs of 0.3 send and read them.
+        // The specification does not define these statuses, but all SDKs of 0.3 send and read them.
         statuses: { PushNotificationNotSupported: "UNIMPLEMENTED", UnsupportedOperation: "UNIMPLEMENTED" },
       },
     },
@@ -138,14 +138,14 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
 }
 
 /**
- * An error of JSON-RPC (0.3 §8), without `data`, because the Go SDKs fail unless it is an object (0.3) or a list (2.x). The message names
- * the wrong field.
+ * An error of JSON-RPC (0.3 §8), without `data`, because the Go SDKs fail unless `data` is an object (0.3) or a list (2.x). The message
+ * names the wrong field.
  */
 function encodeJsonRpcError(error: A2AError): unknown {
   return { code: jsonRpcCodeOf(error), message: error.message };
 }
 
-/** An error of REST: the body of 1.0; the code and message that the JavaScript SDK reads; and the type that the Python SDK 1.x reads. */
+/** An error of REST, with the body of 1.0, the code and message that the JavaScript SDK reads, and the type that the Python SDK 1.x reads. */
 function encodeRestError(error: A2AError): string {
   const code = wireCode(error.code);
   const type = isShared(code) ? { type: typeOf(code) } : {};
@@ -191,7 +191,7 @@ function decodeRestError(status: number, body: unknown): A2AError {
   return code === undefined ? decodeDetailed(status, body) : new A2AError(code, plain?.message);
 }
 
-/** The status and the message of an error that has nothing else. */
+/** The status and the message of an error without other members. */
 function plainError(status: number, body: unknown): { readonly status: number; readonly message: string } | undefined {
   if (!isObject(body)) return undefined;
   if (typeof body["message"] === "string" && Object.keys(body).length === 1)

@@ -48,7 +48,7 @@ import {
 
 /* Requests, responses and events of 0.3 over JSON-RPC (0.3 §6, §7). */
 
-/** A union whose members differ in `kind`, which the model does not have. `kindOf`: the kind of a value that does not name it. */
+/** A union whose members differ in `kind`, which the model does not have. `kindOf` finds the kind of a value without `kind`. */
 function byKind<T>(
   schemas: Readonly<Record<string, Schema<T>>>,
   kindOf: (value: Json, mode: CheckMode) => string | undefined,
@@ -63,7 +63,7 @@ function byKind<T>(
   };
 }
 
-/** Members that reveal the kind of an answer without `kind`, which some servers omit. The first one that is present decides. */
+/** Finds the kind of an answer whose `kind` the server omitted, by the members that reveal it. The first member that is present decides. */
 function toldBy(kinds: Readonly<Record<string, string>>): (value: Json, mode: CheckMode) => string | undefined {
   return (value, mode) =>
     mode === "answer" ? Object.entries(kinds).find(([member]) => value[member] !== undefined)?.[1] : undefined;
@@ -122,7 +122,7 @@ const messageSchema = converted(
   ({ role, parts, ...rest }): Message => ({ role, parts, ...rest }),
 );
 
-/** `input-required` for `TASK_STATE_INPUT_REQUIRED`. */
+/** The name of a state in 0.3, such as `input-required` for `TASK_STATE_INPUT_REQUIRED`. */
 function stateName(state: TaskState): string {
   return state.slice("TASK_STATE_".length).toLowerCase().replace("_", "-");
 }
@@ -131,7 +131,7 @@ const states: Readonly<Record<string, TaskState>> = {
   ...Object.fromEntries(taskStates.map((state) => [stateName(state), state])),
   // 1.0 has no such state. The task may continue, so it must not look finished.
   unknown: "TASK_STATE_WORKING",
-  // The spelling of the proto, which some implementations use in JSON too.
+  // This is the spelling of the proto, which some implementations use in JSON too.
   cancelled: "TASK_STATE_CANCELED",
 };
 
@@ -209,7 +209,7 @@ function fromPart(given: Part): Json {
   };
 }
 
-/** 0.3 has no file name and no media type for text and data (§6.5). */
+/** In 0.3, text and data have no file name and no media type (§6.5). */
 const writer: Writer = {
   push: "pushNotificationConfig",
   part: fromPart,
@@ -240,7 +240,7 @@ function fromTaskPush(config: TaskPushNotificationConfig): Json {
 
 const fromSend = (request: SendMessageRequest): Json => sendOf(writer, request);
 
-/** In 0.3 only the other bindings have a list of tasks (§3.5.6). */
+/** Throws, because in 0.3 only the other bindings can list tasks (§3.5.6). */
 function noList(): never {
   throw new A2AError("UnsupportedOperation", "A2A 0.3 has no list of tasks over JSON-RPC");
 }
@@ -259,7 +259,7 @@ export const jsonRpcShapes: Shapes = shapesOf({
     CreateTaskPushNotificationConfig: asked(taskPushConfig),
     GetTaskPushNotificationConfig(value) {
       const params = asked(pushGetParams)(value);
-      // `adapt` finds a config if the request names none.
+      // If the request names no config, `adapt` finds one.
       return { taskId: params.id, id: params.pushNotificationConfigId ?? "" };
     },
     ListTaskPushNotificationConfigs: (value) => ({ taskId: asked(taskParams)(value).id }),

@@ -23,8 +23,8 @@ import type { OperationName, Operations, Reply } from "../../protocol/index.ts";
 import { answered, checked, type Shapes } from "../codec.ts";
 
 /*
- * Shared by JSON-RPC (0.3 §6, §7) and ProtoJSON of 0.3. A schema checks the JSON of 0.3, so that errors name the sent fields, and converts it
- * to the model. A writer does the reverse.
+ * Code that JSON-RPC (0.3 §6, §7) and ProtoJSON of 0.3 share. A schema checks the JSON of 0.3, so that errors name the sent fields, and then
+ * converts the JSON to the model. A writer does the reverse.
  */
 
 /** JSON of 0.3. */
@@ -52,7 +52,7 @@ export function aliased<T>(schema: Schema<T>, alias: string, name: string): Sche
   };
 }
 
-/** A file. In older versions and in the proto, `bytes` is `fileWithBytes`, and `uri` is `fileWithUri`. */
+/** A file. Older versions and the proto name `bytes` `fileWithBytes`, and `uri` `fileWithUri`. */
 export interface File03 {
   readonly bytes?: string;
   readonly uri?: string;
@@ -73,7 +73,7 @@ export function toFilePart(file: File03, metadata: JsonObject | undefined): Part
   return raw === undefined ? { url: uri ?? fileWithUri ?? "", ...more } : { raw, ...more };
 }
 
-/** Metadata of a data part whose `data` is `{ value }`, because data in 0.3 is an object (§6.5.3). The official Python SDK uses the same name. */
+/** Metadata key of a data part with `data` wrapped as `{ value }`, because data in 0.3 is an object (§6.5.3). The Python SDK uses the same key. */
 const wrappedData = "data_part_compat";
 
 export function toDataPart(data: JsonObject, metadata: JsonObject | undefined): Part {
@@ -173,7 +173,7 @@ const authentication = s.object<NonNullable<Push03["authentication"]>>({
 const authenticationOrNone: Schema<NonNullable<Push03["authentication"]>> = (value, state) =>
   isObject(value) && Object.keys(value).length === 0 ? undefined : authentication(value, state);
 
-/** A webhook. 1.0 has only one scheme (§4.3.2): the first of the list. */
+/** A webhook. Keeps only the first scheme of the list, because 1.0 allows one (§4.3.2). */
 export const pushConfig: Schema<TaskPushNotificationConfig> = converted(
   s.object<Push03>({
     id: s.optional(s.optionalId),
@@ -213,7 +213,7 @@ export interface Send03 {
   readonly metadata?: JsonObject;
 }
 
-/** Without `blocking` the call waits, as in other implementations over JSON-RPC. In ProtoJSON, an absent `blocking` means `false`. */
+/** If `blocking` is absent, the call waits, as in other implementations over JSON-RPC. In ProtoJSON, an absent `blocking` means `false`. */
 export function toSendRequest({ message, configuration, metadata }: Send03): SendMessageRequest {
   const { blocking, pushNotificationConfig, ...rest } = configuration ?? {};
   return {
@@ -261,7 +261,7 @@ export function fromTask(
 ): Json {
   return {
     id: taskId,
-    // It is required (§6.1).
+    // `contextId` is required (§6.1).
     contextId,
     status: fromStatus(writer, status),
     ...(history !== undefined && { history: history.map((each) => writer.message(each)) }),
@@ -315,7 +315,7 @@ export function sendResultOf({ task, message }: StreamResponse): SendMessageResp
 }
 
 /**
- * Whether an update to this state is `final`: no events follow until the caller sends another message (0.3 §7.2.2). Auth-required is not
+ * Whether an update to this state is `final`, so that no events follow until the caller sends another message (0.3 §7.2.2). Auth-required is not
  * final, because the credential may arrive in another way.
  */
 export function isFinal(state: TaskState | undefined): boolean {
@@ -330,11 +330,11 @@ export interface Form {
   readonly writeResponse: { readonly [Name in OperationName]: (response: Operations[Name]["response"]) => unknown };
   readonly readEvent: (value: unknown) => StreamResponse;
   readonly writeEvent: (event: StreamResponse) => unknown;
-  /** Whether an event is marked as the last one of its stream. */
+  /** Whether an event is marked as the last of its stream. */
   readonly endsStream: (event: unknown) => boolean;
 }
 
-/** A request without parameters is an empty one. */
+/** The shapes of a form. A request without parameters counts as an empty request. */
 export function shapesOf(form: Form): Shapes {
   const responseOf = <Name extends OperationName>(
     operation: Name,
@@ -353,12 +353,12 @@ export function shapesOf(form: Form): Shapes {
   };
 }
 
-/** Reads a caller's value. Does not change it, because other code may read it, too. */
+/** Reads a caller's value without changing it, because other code may also read the value. */
 export function asked<T>(schema: Schema<T>): (value: unknown) => T {
   return (value) => checked(schema, value, "request", true);
 }
 
-/** Reads a server's answer. Does not change it. */
+/** Reads a server's answer without changing it. */
 export function told<T>(schema: Schema<T>, what = "answer"): (value: unknown) => T {
   return (value) => answered(schema, value, what, true);
 }

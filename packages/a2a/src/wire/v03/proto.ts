@@ -50,7 +50,7 @@ import {
 
 /*
  * ProtoJSON of 0.3, for REST and gRPC (0.3 §3.2.2, §3.2.3). Requests name their task in the path or by a resource name; a server reads
- * both. It also reads names of files and metadata of parts, which SDKs have added.
+ * both. A server also reads names of files and metadata of parts, which SDKs have added.
  */
 
 interface ProtoPart {
@@ -128,7 +128,7 @@ interface ProtoSend extends Omit<Send03, "configuration"> {
   };
 }
 
-/** In proto3 an absent field is `false` or `0`: the call does not wait, and the whole history is sent (0.3 §7.1). */
+/** In proto3 an absent field is `false` or `0`, so by default the call does not wait, and the whole history is sent (0.3 §7.1). */
 const sendSchema: Schema<SendMessageRequest> = converted(
   aliased(
     s.object<ProtoSend>({
@@ -224,7 +224,7 @@ function readConfig(value: unknown): TaskPushNotificationConfig {
   return { taskId, ...(own !== undefined && { id: own }), ...pushNotificationConfig };
 }
 
-/** The task of a request. Its id may be in a resource name. */
+/** The task of a request, whose id may be in a resource name. */
 function readQuery(value: unknown): { readonly id: string; readonly historyLength?: number } {
   const { name, ...rest } = fieldsOf(value);
   const isNamed = rest["id"] === undefined && name !== undefined;
@@ -282,7 +282,7 @@ const readRequest: Form["readRequest"] = {
     return { taskId, ...(own !== undefined && { id: own }), ...given };
   },
   GetTaskPushNotificationConfig(value) {
-    // `adapt` finds a config if the request names none.
+    // If the request names no config, `adapt` finds one.
     const { taskId, id: own = "" } = configIn(value, "name");
     return { taskId, id: own };
   },
@@ -295,7 +295,7 @@ const readRequest: Form["readRequest"] = {
   GetExtendedAgentCard: asked(getExtendedAgentCardRequestSchema),
 };
 
-/** Requests over REST. They include the fields of the path, which the transport removes. */
+/** Requests over REST, including the fields of the path, which the transport removes. */
 const writeRest: Form["writeRequest"] = {
   // Without a configuration the call does not wait, unlike in 1.0.
   SendMessage: (request) => fromSend({ configuration: {}, ...request }),
@@ -305,7 +305,7 @@ const writeRest: Form["writeRequest"] = {
     withState(copyOf(listTasksRequestSchema, request), "TASK_STATE_CANCELED", "TASK_STATE_CANCELLED"),
   CancelTask: ({ id: taskId }) => copyOf(taskQuery, { id: taskId }),
   SubscribeToTask: ({ id: taskId }) => copyOf(taskQuery, { id: taskId }),
-  // The whole request, as in gRPC. The annotation of the proto makes `config` the body, but no server of 0.3 follows it.
+  // Sends the whole request, as in gRPC. The annotation of the proto makes `config` the body, but no server of 0.3 follows the annotation.
   CreateTaskPushNotificationConfig: (config) => ({ taskId: config.taskId, ...createPush(config) }),
   GetTaskPushNotificationConfig: ({ taskId, id: own }) => ({ taskId, id: own }),
   ListTaskPushNotificationConfigs: ({ taskId }) => ({ taskId }),
@@ -335,7 +335,7 @@ const writeResponse: Form["writeResponse"] = {
   SendMessage: fromEvent,
   SendStreamingMessage: fromEvent,
   GetTask: fromTask,
-  // An array (0.3 §7.3, `tasks/list`). REST names the next page in a header. The proto has no such method.
+  // The list is an array (0.3 §7.3, `tasks/list`). REST names the next page in a header. The proto has no such method.
   ListTasks: ({ tasks }) => tasks.map(fromTask),
   CancelTask: fromTask,
   SubscribeToTask: fromEvent,
@@ -385,7 +385,7 @@ const form: Form = {
 
 export const grpcShapes: Shapes = shapesOf(form);
 
-/** Clients read the card at `/v1/card` as JSON or as ProtoJSON, so it has the members of both. */
+/** The shapes of REST. Clients read the card at `/v1/card` as JSON or as ProtoJSON, so the card has the members of both. */
 export const restShapes: Shapes = shapesOf({
   ...form,
   writeRequest: writeRest,

@@ -56,7 +56,7 @@ const schemas: {
   GetExtendedAgentCard: [getExtendedAgentCardRequestSchema, agentCardSchema],
 };
 
-/** Checks the request of an operation. Throws `InvalidParams`. A request without parameters is an empty one. */
+/** Checks the request of an operation. Throws `InvalidParams`. A request without parameters counts as an empty request. */
 export function decodeRequest<Name extends OperationName>(
   operation: Name,
   value: unknown,
@@ -90,7 +90,7 @@ export function decodeCard(value: unknown): AgentCard {
   return answered(agentCardSchema, value, "agent card");
 }
 
-/** A2A 1.0 on the wire: ProtoJSON (§5.5), the same over every binding and in the model, so responses and events are sent unchanged. */
+/** A2A 1.0 on the wire is ProtoJSON (§5.5), the same over every binding and in the model, so responses and events are sent unchanged. */
 const shapes: OwnShapes = {
   decodeRequest: (operation, value) => decodeRequest(operation, value, "request"),
   encodeRequest,
@@ -106,7 +106,7 @@ const shapes: OwnShapes = {
   decodeError: decodeRestError,
 };
 
-/** The codec of A2A 1.0. The call is marked as pure, so that bundlers can remove the codec if it is unused. */
+/** The codec of A2A 1.0. The call is marked as pure, so that bundlers can remove an unused codec. */
 export const codecV1: JsonRpcCodec & RestCodec = /* @__PURE__ */ makeCodec();
 
 function makeCodec(): JsonRpcCodec & RestCodec {

@@ -19,7 +19,7 @@ import type { Shapes, JsonRpcCodec, RestCodec, RestRoute } from "../codec.ts";
 import { isObject } from "../../model/schema.ts";
 
 /**
- * The draft of A2A 1.1: the wire format of 1.0, and generations (§3.2.7 of the draft). Used only for callers that request it; no card lists it.
+ * The draft of A2A 1.1, which adds generations (§3.2.7 of the draft) to the wire format of 1.0. Used only if a caller requests it; no card lists it.
  */
 export function draftOf(base: JsonRpcCodec & RestCodec): JsonRpcCodec & RestCodec {
   const { JSONRPC: jsonRpc, "HTTP+JSON": rest } = base.bindings;
@@ -112,7 +112,7 @@ function timelineOf({ payload, timeline }: Reply<unknown>): TaskTimeline | undef
 }
 
 /**
- * The text of a task with its timeline, and the generations of its artifacts (§3.2.8). gRPC has neither, because their field numbers are not
+ * The text of a task with its timeline, and the generations of its artifacts (§3.2.8). gRPC has neither, because the field numbers are not
  * defined yet.
  */
 function withTimeline(task: string, { entries, artifacts }: TaskTimeline): string {
@@ -135,7 +135,7 @@ function withSpan(artifact: string, { start, end }: Span): string {
   return withFirstMember(ended, 0, "startGeneration", `"${start}"`);
 }
 
-/** The generation in a request. It is read first, because the shapes of 1.0 remove unknown members. */
+/** The generation in a request. Read before the other members, because the shapes of 1.0 remove unknown members. */
 function draftIn(operation: OperationName, value: unknown): number | undefined {
   if (operation === "GetTask") return int64Of(memberOf(value, "currentGeneration"), "currentGeneration");
   if (!isSend(operation, value)) return undefined;
@@ -184,8 +184,8 @@ function generated(operation: OperationName, value: unknown, generations: Readon
 }
 
 /**
- * The depth of the only task in the text of an answer: 1 is the outermost object, 2 its only member. `undefined`: the text must be parsed,
- * because it is a list, or an interceptor replaced the task with a message.
+ * The depth of the only task in the text of an answer: 1 is the outermost object, 2 its only member. `undefined` if the text must be parsed,
+ * because the answer is a list, or an interceptor replaced the task with a message.
  */
 function onlyTask(operation: OperationName, text: string): 1 | 2 | undefined {
   if (operation === "ListTasks") return undefined;
