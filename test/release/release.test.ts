@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -23,7 +23,11 @@ beforeEach(async () => {
   registry = await startRegistry();
   workspace = await mkdtemp(join(tmpdir(), "parley-release-test-"));
   await cp(join(root, "scripts"), join(workspace, "scripts"), { recursive: true });
-  await symlink(join(root, "node_modules"), join(workspace, "node_modules"));
+  // A folder of its own, because npm writes its hidden lockfile there.
+  await mkdir(join(workspace, "node_modules"));
+  for (const name of await readdir(join(root, "node_modules")))
+    if (!name.startsWith(".") || name === ".bin")
+      await symlink(join(root, "node_modules", name), join(workspace, "node_modules", name));
   await write("package.json", {
     name: "w",
     private: true,
