@@ -112,10 +112,15 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
 
   test("takes an answer for the question that was shown, and not for the same question of another call", async () => {
     const paid: unknown[] = [];
+    let askOfBob = (): void => {};
+    const bobAsks = new Promise<void>((resolve) => (askOfBob = () => setImmediate(resolve)));
     const schema = z.object({ approved: z.literal(true) });
     const model = new Scripted(calls(["a", "pay", { to: "Ann" }], ["b", "pay", { to: "Bob" }]), says("Done"));
     const client = await served((durable, turn) => {
       const execute = async ({ to }: { to: string }): Promise<string> => {
+        // The first call asks last.
+        if (to === "Ann") await bobAsks;
+        askOfBob();
         await turn.data(schema, { ask: `Pay ${to}?` });
         return `paid ${paid.push(to)}`;
       };

@@ -79,7 +79,8 @@ interface Tool {
 export function cut(messages: readonly unknown[], asking: readonly Asking[]): Omit<AskingLoop, "approvals"> {
   const at = messages.findLastIndex((each) => callsIn(each, "assistant").has(asking[0]?.toolCallId));
   const calls = callsIn(messages[at], "assistant");
-  const waiting = asking.filter(({ toolCallId }) => calls.has(toolCallId));
+  // In the order of the calls: which of them asks first depends on their speed.
+  const waiting = [...calls].flatMap((id) => asking.filter(({ toolCallId }) => toolCallId === id));
   const ids = new Set<unknown>(waiting.map(({ toolCallId }) => toolCallId));
   const end = messages.findIndex((each, index) => index > at && viewOf<Message>(each).role !== "tool");
   const results = messages.slice(at + 1, end < 0 ? undefined : end).flatMap((each) => {
